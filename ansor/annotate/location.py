@@ -1,0 +1,83 @@
+"""Which stages may be computed inside another stage's loops, and how deep."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from ansor.dag.graph import ComputeDAG
+from ansor.program.loops import Loop
+from ansor.program.roles import Roles
+from ansor.program.steps import MultiLevelTile, StripMine
+
+
+class Locations:
+    """Hosts of the stages that are neither inlined nor tiled nor outputs.
+
+    A stage may be attached below the loops of a root stage that is, or hosts, all its consumers,
+    if all of them read it by affine indices.
+    """
+
+    def __init__(self, dag: ComputeDAG, roles: Roles) -> None:
+        self.dag, self.roles = dag, roles
+        self.tiled = frozenset(roles.shape)
+
+    @cached_property
+    def host(self) -> dict[str, str]:
+        """Attached stage to its host: fused consumers and all that can be located."""
+        hosts = {name: step.stage for name, step in self.roles.fused.items()}
+        for name in reversed(self.dag.order):
+            host = self._host_of(name, hosts)
+            if host is not None:
+                hosts[name] = host
+        return hosts
+
+    @property
+    def order(self) -> list[str]:
+        """Located stages, consumers before producers."""
+        return [n for n in reversed(self.dag.order) if n in self.host and n not in self.roles.fused]
+
+    def shape(self, host: str) -> MultiLevelTile | StripMine | None:
+        """How the host is tiled, if it is."""
+        return self.roles.shape.get(host)
+
+    def deepest(self, host: str, loops: tuple[Loop, ...]) -> int:
+        """Most loops of the host that may enclose another stage.
+
+        Of a tiled host: up to the outer reduction level, as deeper ones hold the register tile. Of
+        another: its outer spatial loops.
+        """
+        shape = self.shape(host)
+        stage = self.dag.stages[host]
+        if isinstance(shape, MultiLevelTile):
+            level = shape.structure.index("R") + 1
+            spatial = shape.structure[:level].count("S")
+            return spatial * len(stage.spatial) + len(stage.reduce)
+        outer = len(stage.spatial)
+        return min(outer, next((i for i, loop in enumerate(loops) if loop.reduce), outer))
+
+    def _host_of(self, name: str, hosts: dict[str, str]) -> str | None:
+        stage, consumers = self.dag.stages[name], self.dag.consumers(name)
+        if name in hosts or name in self.tiled or not consumers or self.dag.is_output(name):
+            return None
+        if stage.derived or not _writes_in_place(self.dag, name):
+            return None
+        roots = {hosts.get(consumer, consumer) for consumer in consumers}
+        if len(roots) != 1 or not self._read_by_affine(name):
+            return None
+        return roots.pop()
+
+    def _read_by_affine(self, name: str) -> bool:
+        buffers = {write.buffer for write in self.dag.stages[name].writes}
+        return all(
+            read.is_affine
+            for consumer in self.dag.consumers(name)
+            for read in self.dag.stages[consumer].reads
+            if read.buffer in buffers
+        )
+
+
+def _writes_in_place(dag: ComputeDAG, name: str) -> bool:
+    """Whether each dimension of the one buffer that the stage writes is one of its axes."""
+    stage = dag.stages[name]
+    axes = [index.single_axis if index else None for index in stage.writes[0].indices]
+    return len(stage.writes) == 1 and None not in axes and sorted(axes) == list(stage.spatial)  # type: ignore[type-var]

@@ -1,0 +1,99 @@
+"""Every number the search depends on, with its unit and source, in frozen dataclasses.
+
+Read `TuneConfig` first: it nests the others. `QUICK` and `FULL` are the presets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class SketchConfig:
+    """The search space (`ansor.sketch`, `ansor.annotate`)."""
+
+    tile_structure: str = "SSRSRS"  # Ansor §4.1, Table 1, rule 3 (CPU)
+    fuse_levels: tuple[int, ...] = (1, 2)  # spatial tile levels a consumer may be fused at (§4.1)
+    max_innermost_factor: int = 64  # elements; TVM's `max_innermost_split_factor`
+    max_vector_bytes: int = 256  # bytes of the vectorised loop: four 512-bit registers
+    unroll_steps: tuple[int, ...] = (0, 16, 64, 512)  # statements; Ansor §4.2, TVM's CPU candidates
+    max_unrolled_statements: int = 64  # register tile, counted in vector statements
+    rfactor_spatial_per_core: int = 16  # elements; TVM's rule: split below cores x 16
+    rfactor_max_per_core: int = 16  # parts of a reduction that threads share
+    max_sketches: int = 32  # a typical subgraph has fewer than 10 (§4.1)
+    max_tables: int = 4096  # rows of one decision's table of choices
+
+
+@dataclass(frozen=True)
+class EvolutionConfig:
+    """Evolutionary search over one task (`ansor.evolve`)."""
+
+    initial: int = 2048  # programs sampled before the draft ranks them
+    population: int = 512  # programs kept per generation
+    generations: int = 3  # Ansor's shipped default is 4, on a slower scorer
+    crossover_rate: float = 0.2  # share of children made by node-based crossover (§5.1)
+    mutations_per_child: float = 1.5  # mean number of mutated decisions
+    neighbour_rate: float = 0.8  # a mutation moves to a neighbour, otherwise anywhere
+    eps_greedy: float = 0.05  # share of a batch drawn at random (TVM's default)
+    batch: int = 16  # programs measured per round
+    measured_ratio: float = 0.2  # share of the start population taken from the best measured
+
+
+@dataclass(frozen=True)
+class CostModelConfig:
+    """The GBDT on top of the draft (`ansor.cost_model`)."""
+
+    rounds: int = 60  # boosting rounds; the residual is small, few are enough
+    max_depth: int = 6
+    learning_rate: float = 0.15
+    min_child_weight: float = 0.05
+    reg_lambda: float = 1.0
+    retrain_growth: float = 0.2  # retrain when the data grew by this share (TVM's adaptive training)
+    min_records: int = 16  # fewer measurements than this: the draft alone
+    max_records: int = 6000  # newest records used for training
+
+
+@dataclass(frozen=True)
+class MeasureConfig:
+    """Building and timing candidates (`ansor.measure`)."""
+
+    build_timeout_s: float = 20.0  # one program
+    run_timeout_s: float = 10.0  # one program
+    start_timeout_s: float = 120.0  # a worker's first answer
+    min_time_s: float = 0.02  # timed work per program, after the first run
+    repeats: int = 3  # the median counts
+    max_number: int = 1000  # runs inside one repeat
+    abort_factor: float = 3.0  # first run slower than this times the best: recorded, not repeated
+    retry_below_s: float = 0.01  # a faster first run is tried again before it is called slow
+    recycle_after: int = 2000  # builds per worker process, against leaks
+    workers: int = 4  # processes that build, at most; no more than cores
+    verify_timeout_s: float = 120.0  # building and running a program and the untuned reference
+    seed: int = 0  # of the input data
+    max_int_input: int = 1  # integers of the input data: an index into anything must be in range
+    verify_rtol: float = 1e-3  # winner against the reference, relative to the largest value
+
+
+@dataclass(frozen=True)
+class SchedulerConfig:
+    """Dividing the budget among tasks (`ansor.task_scheduler`, Ansor §6)."""
+
+    alpha: float = 0.2  # weight of the measured slope (TVM's shipped default)
+    beta: float = 2.0  # trust in similar tasks (TVM's shipped default)
+    backward_window: int = 3  # rounds over which the slope is taken
+    eps_greedy: float = 0.05
+    warmup_rounds: int = 1
+
+
+@dataclass(frozen=True)
+class TuneConfig:
+    """All settings of one run of `auto_schedule`."""
+
+    sketch: SketchConfig = field(default_factory=SketchConfig)
+    evolution: EvolutionConfig = field(default_factory=EvolutionConfig)
+    cost_model: CostModelConfig = field(default_factory=CostModelConfig)
+    measure: MeasureConfig = field(default_factory=MeasureConfig)
+    scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+
+
+FULL = TuneConfig()
+QUICK = TuneConfig(evolution=EvolutionConfig(initial=512, population=128, generations=2, batch=8))

@@ -1,0 +1,124 @@
+"""New graphs from old ones: what `Inline`, `CacheWrite` and `RFactor` do to a `ComputeDAG`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ansor.dag import index as ix
+from ansor.dag.graph import ComputeDAG
+from ansor.dag.stage import Access, Axis, Buffer, Derived, HoleExtent, OpCounts, Stage
+
+
+def inline(dag: ComputeDAG, name: str) -> ComputeDAG:
+    """Substitutes stage `name` into its consumers."""
+    gone = dag.stages[name]
+    stages = [
+        _substitute(stage, gone) for stage in dag.stages.values() if stage.name != name
+    ]
+    buffers = {k: b for k, b in dag.buffers.items() if k != gone.output}
+    return ComputeDAG(stages, buffers)
+
+
+def cache_write(dag: ComputeDAG, name: str, copy: str) -> ComputeDAG:
+    """Lets stage `name` write a new buffer, which the new stage `copy` copies to the output."""
+    stage = dag.stages[name]
+    output = dag.buffers[stage.output]
+    local = replace(output, name=copy, kind="intermediate")
+    write = replace(stage.writes[0], buffer=copy)
+    indices = tuple(ix.axis_index(i) for i in range(len(output.shape)))
+    axes = tuple(Axis(f"c{i}", extent, False) for i, extent in enumerate(output.shape))
+    new = Stage(copy, axes, (Access(copy, indices),), (Access(output.name, indices),), body="copy")
+    stages = _replaced(dag, replace(stage, writes=(write,)), after=new)
+    return ComputeDAG(stages, {**dag.buffers, copy: local})
+
+
+def rfactor(dag: ComputeDAG, name: str, axis: int, hole: str, partial: str, inner: bool) -> ComputeDAG:
+    """Splits reduction `axis` by `hole`; `partial` reduces one part, `name` then the other.
+
+    The new spatial axis comes first (outer factor) or last (inner factor) in `partial` and in
+    the buffer it writes.
+    """
+    stage = dag.stages[name]
+    kept, factored = (0, 1) if inner else (1, 0)
+    new = Axis(f"{stage.axes[axis].name}_f", HoleExtent(hole, factored), False)
+    rest = Axis(f"{stage.axes[axis].name}_k", HoleExtent(hole, kept), True)
+    part_stage, part_buffer = _partial(dag, stage, axis, new, rest, partial, inner)
+    final = _final(stage, new, part_buffer.name, inner)
+    stages = [s for s in dag.stages.values() if s.name != name]
+    position = list(dag.stages).index(name)
+    stages[position:position] = [part_stage, final]
+    return ComputeDAG(stages, {**dag.buffers, part_buffer.name: part_buffer})
+
+
+def _partial(
+    dag: ComputeDAG, stage: Stage, axis: int, new: Axis, rest: Axis, partial: str, inner: bool
+) -> tuple[Stage, Buffer]:
+    """The stage that reduces the kept part, and its buffer.
+
+    Axes: spatial ones with the new one first or last, then the reductions, `rest` in its place.
+    """
+    order = [*stage.spatial, *stage.reduce]
+    position = len(stage.spatial) if inner else 0
+    axes = [rest if a == axis else stage.axes[a] for a in order]
+    axes.insert(position, new)
+    where = {a: i + (i >= position) for i, a in enumerate(order)}
+    values: list[ix.Index | None] = [ix.axis_index(where[a]) for a in range(len(stage.axes))]
+    values[axis] = ix.axis_index(len(axes))
+    outer, inside = (where[axis], position) if inner else (position, where[axis])
+    reads = tuple(_mapped(read, values) for read in stage.reads)
+    spatial = [ix.axis_index(where[a]) for a in stage.spatial]
+    spatial.insert(position, ix.axis_index(position))
+    shape = [stage.axes[a].extent for a in stage.spatial]
+    shape.insert(position, new.extent)
+    buffer = Buffer(partial, tuple(shape), dag.buffers[stage.output].dtype, "intermediate")
+    writes = (Access(partial, tuple(spatial)),)
+    derived = (Derived(outer, inside),)
+    made = replace(
+        stage, name=partial, axes=tuple(axes), reads=reads, writes=writes, derived=derived
+    )
+    return made, buffer
+
+
+def _final(stage: Stage, new: Axis, partial: str, inner: bool) -> Stage:
+    """The stage that reduces what `partial` left."""
+    spatial = [stage.axes[a] for a in stage.spatial]
+    axes = (*spatial, replace(new, reduce=True))
+    indices = [ix.axis_index(i) for i in range(len(spatial))]
+    indices.insert(len(spatial) if inner else 0, ix.axis_index(len(spatial)))
+    renumber = {a: i for i, a in enumerate(stage.spatial)}
+    writes = tuple(
+        Access(w.buffer, tuple(i and ix.rename(i, renumber) for i in w.indices))
+        for w in stage.writes
+    )
+    reads = (Access(partial, tuple(indices)),)
+    return replace(
+        stage, axes=axes, reads=reads, writes=writes, ops=OpCounts(float_add=1), body="combine"
+    )
+
+
+def _substitute(stage: Stage, gone: Stage) -> Stage:
+    """Replaces every read of what `gone` wrote by what `gone` read."""
+    reads: list[Access] = []
+    ops, branch = stage.ops, stage.has_branch
+    for read in stage.reads:
+        if read.buffer != gone.output:
+            reads.append(read)
+            continue
+        reads += [_mapped(inner, read.indices) for inner in gone.reads]
+        ops, branch = ops + gone.ops, branch or gone.has_branch
+    unique = tuple(dict.fromkeys(reads))
+    return replace(stage, reads=unique, ops=ops, has_branch=branch)
+
+
+def _mapped(access: Access, values: tuple[ix.Index | None, ...] | list[ix.Index | None]) -> Access:
+    indices = tuple(None if i is None else ix.substitute(i, values) for i in access.indices)
+    return replace(access, indices=indices)
+
+
+def _replaced(dag: ComputeDAG, stage: Stage, after: Stage) -> list[Stage]:
+    stages: list[Stage] = []
+    for old in dag.stages.values():
+        stages.append(stage if old.name == stage.name else old)
+        if old.name == stage.name:
+            stages.append(after)
+    return stages

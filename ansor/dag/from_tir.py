@@ -1,0 +1,181 @@
+"""Reads a TensorIR `PrimFunc` into a `ComputeDAG`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tvm import ir, tirx
+from tvm.s_tir import SBlock, SBlockRealize
+from tvm.tirx import is_buffer_var
+
+from ansor.dag.expression import Reader
+from ansor.dag.graph import ComputeDAG
+from ansor.dag.stage import Access, Axis, Buffer, Stage
+from ansor.errors import UnsupportedError
+
+_SPATIAL, _REDUCE = 0, 2  # tirx.IterVar kinds
+
+
+def read_dag(func: tirx.PrimFunc) -> ComputeDAG:
+    """Returns the graph of `func`.
+
+    Raises:
+        UnsupportedError: a block is opaque, its loops are dynamic or not a plain nest, or two
+            blocks write one buffer; the message names the block and the reason.
+    """
+    _check_params(func)
+    names = _buffer_names(func)
+    blocks = list(_blocks(func))
+    _check_unique(blocks)
+    stages = [_read_stage(realize, loops, names) for realize, loops in blocks]
+    return ComputeDAG(stages, _buffers(func, stages, names))
+
+
+def block_names(func: tirx.PrimFunc) -> list[str]:
+    """Names of the blocks under the root, in order."""
+    return [str(realize.block.name_hint) for realize, _ in _blocks(func)]
+
+
+def _check_params(func: tirx.PrimFunc) -> None:
+    for param in func.params:
+        if not is_buffer_var(param):
+            raise UnsupportedError(f"parameter {param} is a scalar: its value must be fixed")
+
+
+def _blocks(func: tirx.PrimFunc) -> Iterator[tuple[Any, list[Any]]]:
+    """Yields each block under the root with the loops around it."""
+    body = func.body
+    if not isinstance(body, SBlockRealize):
+        raise UnsupportedError("the PrimFunc has no root block: it is already lowered")
+    yield from _walk(body.block.body, [])
+
+
+def _walk(stmt: Any, loops: list[Any]) -> Iterator[tuple[Any, list[Any]]]:
+    if isinstance(stmt, tirx.SeqStmt):
+        if loops:
+            raise UnsupportedError(
+                f"the loops over {loops[0].loop_var} hold several statements: only a plain nest of "
+                "loops around each block can be scheduled"
+            )
+        for child in stmt.seq:
+            yield from _walk(child, loops)
+    elif isinstance(stmt, tirx.For):
+        yield from _walk(stmt.body, [*loops, stmt])
+    elif isinstance(stmt, SBlockRealize):
+        yield stmt, loops
+    else:
+        raise UnsupportedError(f"a {type(stmt).__name__} stands where a block is expected")
+
+
+def _check_unique(blocks: list[tuple[Any, list[Any]]]) -> None:
+    seen: set[str] = set()
+    for realize, _ in blocks:
+        name = str(realize.block.name_hint)
+        if name in seen:
+            raise UnsupportedError(f"two blocks are called {name}; block names must be unique")
+        seen.add(name)
+
+
+def _buffer_names(func: tirx.PrimFunc) -> dict[Any, str]:
+    """A unique name for each buffer, by its data variable."""
+    buffers = [*func.params, *func.body.block.alloc_buffers]
+    names: dict[Any, str] = {}
+    for buffer in buffers:
+        name, i = str(buffer.name), 1
+        while name in names.values():
+            name, i = f"{buffer.name}_{i}", i + 1
+        names[buffer] = name
+    return names
+
+
+def _buffers(
+    func: tirx.PrimFunc, stages: list[Stage], names: dict[Any, str]
+) -> dict[str, Buffer]:
+    written = {w.buffer for stage in stages for w in stage.writes}
+    params = {names[buffer] for buffer in func.params}
+    out = {}
+    for buffer, name in names.items():
+        shape = tuple(_static(size, f"buffer {name}") for size in buffer.shape)
+        kind = "intermediate" if name not in params else "output" if name in written else "input"
+        out[name] = Buffer(name, shape, str(buffer.dtype), kind)
+    return out
+
+
+def _read_stage(realize: Any, loops: list[Any], names: dict[Any, str]) -> Stage:
+    block: SBlock = realize.block
+    name = str(block.name_hint)
+    axes = tuple(_read_axis(iter_var, name) for iter_var in block.iter_vars)
+    _check_nest(realize, loops, name)
+    reader = Reader(name, [iter_var.var for iter_var in block.iter_vars], names)
+    stores = list(_stores(block.body, name))
+    writes = tuple(reader.access(store.buffer, store.indices) for store in stores)
+    for store in stores:
+        reader.visit(store.value)
+    own = {write.buffer for write in writes}
+    reads = tuple(r for r in dict.fromkeys(reader.reads) if r.buffer not in own)
+    _check_reads_itself(reader.reads, writes, name)
+    init = "" if block.init is None else reader.init_text(_stores(block.init, name))
+    body = "; ".join(reader.store_text(store) for store in stores)
+    reducer = _reducer(stores) if block.init is not None else None
+    return Stage(
+        name, axes, reads, writes, reader.ops, reader.has_branch, f"{init}{body}", reducer=reducer
+    )
+
+
+def _reducer(stores: list[Any]) -> str | None:
+    """The operator of ``out = op(out, value)``, where it is commutative."""
+    value = stores[0].value
+    if len(stores) != 1 or not isinstance(value, tirx.Add | tirx.Mul | tirx.Max | tirx.Min):
+        return None
+    first = value.a
+    own = isinstance(first, ir.TensorLoad) and first.source.same_as(stores[0].buffer)
+    return type(value).__name__ if own else None
+
+
+def _read_axis(iter_var: Any, block: str) -> Axis:
+    kind = int(iter_var.iter_type)
+    if kind not in (_SPATIAL, _REDUCE):
+        raise UnsupportedError(f"block {block}: axis {iter_var.var} is opaque")
+    extent = _static(iter_var.dom.extent, f"block {block}, axis {iter_var.var}")
+    return Axis(str(iter_var.var).removeprefix("v_"), extent, kind == _REDUCE)
+
+
+def _check_nest(realize: Any, loops: list[Any], name: str) -> None:
+    loop_vars = [loop.loop_var for loop in loops]
+    plain = len(loop_vars) == len(realize.iter_values) and all(
+        value.same_as(var) for value, var in zip(realize.iter_values, loop_vars, strict=False)
+    )
+    if not plain:
+        raise UnsupportedError(
+            f"block {name}: its axes are not simply its loops in order (already scheduled?)"
+        )
+    for loop in loops:
+        _static(loop.extent, f"block {name}, loop {loop.loop_var}")
+
+
+def _stores(stmt: Any, block: str) -> Iterator[Any]:
+    if isinstance(stmt, tirx.SeqStmt):
+        for child in stmt.seq:
+            yield from _stores(child, block)
+    elif isinstance(stmt, tirx.BufferStore):
+        yield stmt
+    elif isinstance(stmt, tirx.Bind):
+        return
+    else:
+        raise UnsupportedError(f"block {block}: its body holds a {type(stmt).__name__}")
+
+
+def _check_reads_itself(reads: list[Access], writes: tuple[Access, ...], name: str) -> None:
+    for read in reads:
+        for write in writes:
+            if read.buffer == write.buffer and read.indices != write.indices:
+                raise UnsupportedError(
+                    f"block {name}: reads {read.buffer} at another place than it writes (a scan)"
+                )
+
+
+def _static(value: Any, where: str) -> int:
+    if not isinstance(value, tirx.IntImm):
+        raise UnsupportedError(f"{where}: the extent {value} is not known at compile time")
+    return int(value.value)

@@ -1,0 +1,150 @@
+"""Index expressions of buffer accesses in a normal form: sum of coefficient times atom, plus constant.
+
+An atom is an axis of the stage (its position, an int) or a floor-quotient or remainder of such an
+expression by a positive constant. That covers what TE and the operator library write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """``floor(index / divisor)``."""
+
+    index: Index
+    divisor: int
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """``index mod divisor``, never negative."""
+
+    index: Index
+    divisor: int
+
+
+Atom = int | Quotient | Remainder
+
+
+@dataclass(frozen=True)
+class Index:
+    """``sum(coefficient * atom) + const``; `terms` holds every atom once, no zero coefficients."""
+
+    terms: tuple[tuple[Atom, int], ...] = ()
+    const: int = 0
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether all atoms are axes."""
+        return all(isinstance(atom, int) for atom, _ in self.terms)
+
+    @property
+    def single_axis(self) -> int | None:
+        """The axis, if this is ``axis + const``."""
+        if len(self.terms) == 1 and self.terms[0][1] == 1 and isinstance(self.terms[0][0], int):
+            return self.terms[0][0]
+        return None
+
+    def __str__(self) -> str:
+        parts = [_term_text(atom, coef) for atom, coef in self.terms]
+        if self.const or not parts:
+            parts.append(str(self.const))
+        return " + ".join(parts)
+
+
+def axis_index(axis: int) -> Index:
+    """The index that is one axis."""
+    return Index(((axis, 1),))
+
+
+def add(left: Index, right: Index) -> Index:
+    """Returns ``left + right`` in normal form."""
+    merged: dict[Atom, int] = dict(left.terms)
+    for atom, coef in right.terms:
+        merged[atom] = merged.get(atom, 0) + coef
+    terms = tuple((atom, coef) for atom, coef in merged.items() if coef)
+    return Index(terms, left.const + right.const)
+
+
+def scale(index: Index, factor: int) -> Index:
+    """Returns ``factor * index``."""
+    if factor == 0:
+        return Index()
+    return Index(tuple((atom, c * factor) for atom, c in index.terms), index.const * factor)
+
+
+def quotient(index: Index, divisor: int) -> Index:
+    """Returns ``floor(index / divisor)``; `divisor` is positive."""
+    if not index.terms:
+        return Index((), index.const // divisor)
+    if all(c % divisor == 0 for _, c in index.terms):
+        terms = tuple((atom, c // divisor) for atom, c in index.terms)
+        return Index(terms, index.const // divisor)
+    return Index(((Quotient(index, divisor), 1),))
+
+
+def remainder(index: Index, divisor: int) -> Index:
+    """Returns ``index mod divisor``; `divisor` is positive."""
+    kept = tuple((atom, c) for atom, c in index.terms if c % divisor)
+    if not kept:
+        return Index((), index.const % divisor)
+    return Index(((Remainder(Index(kept, index.const), divisor), 1),))
+
+
+def substitute(index: Index, values: Sequence[Index | None]) -> Index | None:
+    """Replaces axis ``a`` by ``values[a]``; None (unknown) if an unknown value is needed."""
+    total = Index((), index.const)
+    for atom, coef in index.terms:
+        value = _substitute_atom(atom, values)
+        if value is None:
+            return None
+        total = add(total, scale(value, coef))
+    return total
+
+
+def rename(index: Index, axes: Mapping[int, int]) -> Index:
+    """Renumbers the axes of `index`."""
+    size = max(axes, default=-1) + 1
+    values = [axis_index(axes[a]) if a in axes else None for a in range(size)]
+    renamed = substitute(index, values)
+    assert renamed is not None
+    return renamed
+
+
+def linear(index: Index, num_axes: int) -> list[float]:
+    """Coefficient of every axis, `[A]`; exact for affine indices.
+
+    A quotient divides its coefficients, a remainder keeps them: the mean slope, for estimates.
+    """
+    out = [0.0] * num_axes
+    for atom, coef in index.terms:
+        if isinstance(atom, int):
+            out[atom] += coef
+            continue
+        inner = linear(atom.index, num_axes)
+        divisor = atom.divisor if isinstance(atom, Quotient) else 1
+        for axis, value in enumerate(inner):
+            out[axis] += coef * value / divisor
+    return out
+
+
+def _substitute_atom(atom: Atom, values: Sequence[Index | None]) -> Index | None:
+    if isinstance(atom, int):
+        return values[atom]
+    inner = substitute(atom.index, values)
+    if inner is None:
+        return None
+    make = quotient if isinstance(atom, Quotient) else remainder
+    return make(inner, atom.divisor)
+
+
+def _term_text(atom: Atom, coef: int) -> str:
+    if isinstance(atom, int):
+        text = f"i{atom}"
+    else:
+        sign = "//" if isinstance(atom, Quotient) else "%"
+        text = f"({atom.index}) {sign} {atom.divisor}"
+    return text if coef == 1 else f"{coef}*{text}"

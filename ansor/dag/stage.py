@@ -1,0 +1,137 @@
+"""What a stage is: axes, accesses, arithmetic. One stage per block of the PrimFunc."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ansor.dag.index import Index
+
+
+@dataclass(frozen=True)
+class HoleExtent:
+    """An extent that a decision chooses: column `column` of the row that fills `hole`."""
+
+    hole: str
+    column: int
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One loop of a stage's iteration domain."""
+
+    name: str
+    extent: int | HoleExtent
+    reduce: bool
+
+    @property
+    def size(self) -> int:
+        """The extent, where it is known before any decision.
+
+        Raises:
+            TypeError: a decision chooses it.
+        """
+        if isinstance(self.extent, HoleExtent):
+            raise TypeError(f"the extent of axis {self.name} depends on decision {self.extent.hole}")
+        return self.extent
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A tensor: `kind` is "input", "output" or "intermediate"; unknown sizes are holes."""
+
+    name: str
+    shape: tuple[int | HoleExtent, ...]
+    dtype: str
+    kind: str
+
+    @property
+    def item_bytes(self) -> int:
+        """Bytes of one element."""
+        digits = "".join(c for c in self.dtype if c.isdigit())
+        return max(1, int(digits) // 8) if digits else 1
+
+
+@dataclass(frozen=True)
+class Access:
+    """One read or write: an index per dimension, None where the expression is not understood."""
+
+    buffer: str
+    indices: tuple[Index | None, ...]
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether every index is understood and affine."""
+        return all(i is not None and i.is_affine for i in self.indices)
+
+
+@dataclass(frozen=True)
+class OpCounts:
+    """Operations of one execution of the statement."""
+
+    float_add: int = 0
+    float_mul: int = 0
+    float_div: int = 0
+    float_cmp: int = 0  # max, min, comparisons
+    float_special: int = 0  # exp, tanh, erf, sqrt ...
+    int_add: int = 0
+    int_mul: int = 0
+    int_div: int = 0
+    int_cmp: int = 0
+    select: int = 0
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations, or integer ones where there are no others."""
+        floats = self.float_add + self.float_mul + self.float_div + self.float_cmp
+        return floats + self.float_special or self.int_add + self.int_mul
+
+    def __add__(self, other: OpCounts) -> OpCounts:
+        return OpCounts(*(a + b for a, b in zip(_fields(self), _fields(other), strict=True)))
+
+
+@dataclass(frozen=True)
+class Derived:
+    """An axis that a step split in two: its value is ``outer * extent(inner) + inner``."""
+
+    outer: int
+    inner: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One block: an iteration domain, one statement, what it reads and writes.
+
+    `axes` are in the block's order (spatial axes first in what TE makes); `body` is a canonical
+    text of the statement; `has_branch` marks a condition (padding, for instance). In accesses,
+    axis ``len(axes) + i`` stands for ``derived[i]``. `reducer` names the operator of a reduction
+    that is ``out = op(out, value)`` with a commutative ``op``, else it is None.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    reads: tuple[Access, ...]
+    writes: tuple[Access, ...]
+    ops: OpCounts = field(default_factory=OpCounts)
+    has_branch: bool = False
+    body: str = ""
+    derived: tuple[Derived, ...] = ()
+    reducer: str | None = None
+
+    @property
+    def spatial(self) -> tuple[int, ...]:
+        """Positions of the spatial axes."""
+        return tuple(i for i, axis in enumerate(self.axes) if not axis.reduce)
+
+    @property
+    def reduce(self) -> tuple[int, ...]:
+        """Positions of the reduction axes."""
+        return tuple(i for i, axis in enumerate(self.axes) if axis.reduce)
+
+    @property
+    def output(self) -> str:
+        """The buffer this stage is known by: the first that it writes."""
+        return self.writes[0].buffer
+
+
+def _fields(counts: OpCounts) -> list[int]:
+    return list(vars(counts).values())

@@ -1,0 +1,1 @@
+"""What the search knows of the machine: targets, cores, registers, caches, bandwidths."""

@@ -1,0 +1,51 @@
+"""`Hardware`: the parameters of a processor that rules, features and the draft model read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """One CPU as the cost model sees it.
+
+    Attributes:
+        name: processor, for reports.
+        cores: threads that a program may use.
+        vector_bytes: width of a vector register.
+        vector_registers: number of vector registers.
+        fma_per_cycle: vector multiply-adds a core issues per cycle.
+        fma_latency: cycles until a multiply-add's result can be used.
+        loads_per_cycle: vector loads a core issues per cycle.
+        stores_per_cycle: vector stores a core issues per cycle.
+        frequency_hz: sustained clock.
+        cache_bytes: L1 data, L2 (per core) and last-level (as shared by the cores).
+        cache_bandwidth: bytes per cycle and core from L2, last level, memory.
+        memory_bandwidth: bytes per second of the whole machine.
+        parallel_overhead_s: seconds to start and join a parallel loop.
+        line_bytes: cache line.
+    """
+
+    name: str = "generic"
+    cores: int = 2
+    vector_bytes: int = 64
+    vector_registers: int = 32
+    fma_per_cycle: float = 2.0
+    fma_latency: float = 4.0
+    loads_per_cycle: float = 2.0
+    stores_per_cycle: float = 1.0
+    frequency_hz: float = 4.0e9
+    cache_bytes: tuple[int, int, int] = (48 << 10, 1 << 20, 32 << 20)
+    cache_bandwidth: tuple[float, float, float] = (48.0, 16.0, 5.0)
+    memory_bandwidth: float = 40e9
+    parallel_overhead_s: float = 3e-6
+    line_bytes: int = 64
+
+    def lanes(self, item_bytes: int) -> int:
+        """Elements in one vector register."""
+        return max(1, self.vector_bytes // item_bytes)
+
+    @property
+    def peak_flops(self) -> float:
+        """Floating-point operations per second, fp32, all cores."""
+        return 2 * self.lanes(4) * self.fma_per_cycle * self.frequency_hz * self.cores

@@ -1,0 +1,106 @@
+"""`Decision`: a hole of a sketch with its table of choices, and the neighbours of each choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """A hole.
+
+    Attributes:
+        name: the hole's name, unique in its sketch.
+        stage: the stage that owns it (node-based crossover moves a stage's decisions together).
+        table: `[C, arity] int32`, one row per choice: the factors of a tile, or one category.
+    """
+
+    name: str
+    stage: str
+    table: IntArray
+
+    @property
+    def size(self) -> int:
+        """Number of choices."""
+        return len(self.table)
+
+    @cached_property
+    def neighbours(self) -> IntArray:
+        """`[C, K] int32`: choices one small move away, each row padded by repeating its own.
+
+        For a tile: a factor moved between two levels (the smallest ratio available); for a
+        category: the entries before and after.
+        """
+        if self.table.shape[1] == 1:
+            ids = np.arange(self.size)
+            pair = np.stack([np.maximum(ids - 1, 0), np.minimum(ids + 1, self.size - 1)], axis=1)
+            return pair.astype(np.int32)
+        return _tile_neighbours(self.table)
+
+    def find(self, row: tuple[int, ...]) -> int | None:
+        """Position of a choice in the table, None if the table does not hold it."""
+        hits = np.flatnonzero((self.table == np.asarray(row, dtype=np.int32)).all(axis=1))
+        return int(hits[0]) if len(hits) else None
+
+
+def category(name: str, stage: str, values: tuple[int, ...]) -> Decision:
+    """A decision between plain integers."""
+    return Decision(name, stage, np.asarray(values, dtype=np.int32)[:, None])
+
+
+@lru_cache(maxsize=4096)
+def factorisations(extent: int, parts: int) -> IntArray:
+    """All ordered ways to write `extent` as a product of `parts` factors, `[C, parts] int32`."""
+    if parts == 1:
+        return np.array([[extent]], dtype=np.int32)
+    rows = [
+        np.concatenate([np.full((len(rest), 1), first, dtype=np.int32), rest], axis=1)
+        for first in divisors(extent)
+        for rest in [factorisations(extent // first, parts - 1)]
+    ]
+    return np.concatenate(rows)
+
+
+@lru_cache(maxsize=4096)
+def divisors(extent: int) -> tuple[int, ...]:
+    """Divisors in ascending order."""
+    small = [d for d in range(1, int(extent**0.5) + 1) if extent % d == 0]
+    return tuple(sorted({*small, *(extent // d for d in small)}))
+
+
+def _tile_neighbours(table: IntArray) -> IntArray:
+    """Rows that differ in exactly two columns by the least ratio, found through a dictionary."""
+    where = {tuple(row): i for i, row in enumerate(table.tolist())}
+    lists = [_moves(row, i, where) for i, row in enumerate(table.tolist())]
+    width = max((len(moves) for moves in lists), default=1) or 1
+    out = np.empty((len(table), width), dtype=np.int32)
+    for i, moves in enumerate(lists):
+        out[i] = np.resize(np.asarray(moves or [i], dtype=np.int32), width)
+    return out
+
+
+def _moves(row: list[int], own: int, where: dict[tuple[int, ...], int]) -> list[int]:
+    """Choices reached by moving one prime factor from one column to another."""
+    found = []
+    for source, value in enumerate(row):
+        for prime in _primes(value):
+            for target in range(len(row)):
+                moved = list(row)
+                moved[source] //= prime
+                moved[target] *= prime
+                hit = where.get(tuple(moved), own)
+                if target != source and hit != own:
+                    found.append(hit)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _primes(value: int) -> tuple[int, ...]:
+    """Distinct prime factors."""
+    return tuple(d for d in divisors(value) if d > 1 and len(divisors(d)) == 2)

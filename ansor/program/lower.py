@@ -1,0 +1,241 @@
+"""Replays the steps of one program on a TensorIR schedule.
+
+The first interpreter of the steps (the second is `nest`); the only module that touches TVM's
+schedule API.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatchmethod
+from typing import Any
+
+import tvm
+from tvm import s_tir, tirx
+
+from ansor.dag import edit
+from ansor.dag.from_tir import block_names, read_dag
+from ansor.dag.stage import Stage
+from ansor.errors import LoweringError
+from ansor.program.loops import Loop, lanes, own_loops
+from ansor.program.program import Program
+from ansor.program.roles import Roles
+from ansor.program.steps import (
+    CacheWrite,
+    ComputeAt,
+    FuseConsumer,
+    Initialise,
+    Inline,
+    MultiLevelTile,
+    Parallel,
+    RFactor,
+    Step,
+    StripMine,
+    Unroll,
+    Vectorize,
+)
+
+
+def lower(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
+    """Returns `func` scheduled as `program` says; without steps, `func` itself.
+
+    Raises:
+        LoweringError: a step does not apply (the message names it).
+    """
+    if not program.steps:
+        return func
+    return schedule(func, program).sch.mod["main"]
+
+
+def schedule(func: tirx.PrimFunc, program: Program) -> Replay:
+    """Like `lower`, but returns the schedule with its blocks, for inspection."""
+    replay = Replay(func, program)
+    for step in program.steps:
+        try:
+            replay.apply(step)
+        except (tvm.error.TVMError, s_tir.ScheduleError, RuntimeError, ValueError) as error:
+            reason = str(error).strip().splitlines()[-1:]
+            raise LoweringError(f"{step}: {' '.join(reason)}") from error
+    return replay
+
+
+class Replay:
+    """The state of a replay: the schedule, and each stage's block and loops.
+
+    `loops[stage]` lists a root stage's loop handles as `own_loops` orders them; fused loops share
+    one handle, so attaching below any of them means below the fused loop.
+    """
+
+    def __init__(self, func: tirx.PrimFunc, program: Program) -> None:
+        # Kept alive on purpose: a module that only the schedule holds is mutated in place, and
+        # `func`, whose body it shares, with it.
+        self.module = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
+        self.sch = s_tir.Schedule(self.module, error_render_level="none")
+        self.values = program.values
+        self.blocks: dict[str, Any] = {n: self.sch.get_sblock(n) for n in block_names(func)}
+        self.loops: dict[str, list[Any]] = {}
+        self.dag = read_dag(func)
+        self.steps = program.steps
+
+    @property
+    def roles(self) -> Roles:
+        """What the steps make of each stage; to be asked after the structural steps."""
+        return Roles(self.dag, self.steps)
+
+    @singledispatchmethod
+    def apply(self, step: Step) -> None:
+        """Replays one step."""
+        raise LoweringError(f"no interpretation of {step}")
+
+    @apply.register
+    def _(self, step: Inline) -> None:
+        self.sch.compute_inline(self.blocks.pop(step.stage))
+        self.dag = edit.inline(self.dag, step.stage)
+
+    @apply.register
+    def _(self, step: CacheWrite) -> None:
+        cached = self.sch.cache_write(self.blocks[step.stage], 0, "global")
+        self.blocks[step.copy] = cached
+        self.dag = edit.cache_write(self.dag, step.stage, step.copy)
+
+    @apply.register
+    def _(self, step: RFactor) -> None:
+        stage = self.dag.stages[step.stage]
+        loops = self.sch.get_loops(self.blocks[step.stage])
+        parts = self.sch.split(loops[step.axis], self.values[step.hole], preserve_unit_iters=True)
+        place = len(stage.spatial) if step.inner else 0
+        factored = parts[1] if step.inner else parts[0]
+        self.blocks[step.partial] = self.sch.rfactor(factored, place)
+        self.dag = edit.rfactor(
+            self.dag, step.stage, step.axis, step.hole, step.partial, step.inner
+        )
+        self._order_partial(step, stage)
+
+    def _order_partial(self, step: RFactor, stage: Stage) -> None:
+        """Puts the loops of the partial stage in the order of its axes in the DAG."""
+        loops = self.sch.get_loops(self.blocks[step.partial])
+        handles = {a: loops[a + (a > step.axis)] for a in range(len(stage.axes))}
+        split = (loops[step.axis], loops[step.axis + 1])
+        new, handles[step.axis] = (split[1], split[0]) if step.inner else split
+        order = [handles[a] for a in (*stage.spatial, *stage.reduce)]
+        order.insert(len(stage.spatial) if step.inner else 0, new)
+        self.sch.reorder(*order)
+
+    @apply.register
+    def _(self, step: MultiLevelTile) -> None:
+        self._split(step.stage, step)
+
+    @apply.register
+    def _(self, step: StripMine) -> None:
+        self._split(step.stage, step)
+
+    def _split(self, name: str, shape: MultiLevelTile | StripMine) -> None:
+        """Splits the loops of a root stage as its holes say and puts the parts in order."""
+        loops = self.sch.get_loops(self.blocks[name])
+        if isinstance(shape, StripMine) and shape.hole is None:
+            self._split_for_vectors(name, loops)
+            return
+        roles = self.roles
+        parts: dict[tuple[int, int], Any] = {}
+        for axis, loop in enumerate(loops):
+            hole = roles.hole_of(name, axis)
+            split = [loop] if hole is None else self._parts(loop, self.values[hole])
+            parts |= {(axis, part): handle for part, handle in enumerate(split)}
+        self._reorder(name, own_loops(self.dag.stages[name], shape), parts)
+
+    def _parts(self, loop: Any, factors: tuple[int, ...]) -> list[Any]:
+        return list(self.sch.split(loop, list(factors), preserve_unit_iters=True))
+
+    def _reorder(
+        self, name: str, order: tuple[Loop, ...], parts: dict[tuple[int, int], Any]
+    ) -> None:
+        self.loops[name] = [parts[loop.axis, loop.part] for loop in order]
+        if len(order) > 1:
+            self.sch.reorder(*self.loops[name])
+
+    @apply.register
+    def _(self, step: Parallel) -> None:
+        (count,) = self.values[step.hole]
+        if count == 0:
+            return
+        loops = self.loops[step.stage]
+        fused = self.sch.fuse(*loops[:count], preserve_unit_iters=True)
+        self.sch.parallel(fused)
+        self.loops[step.stage] = [fused] * count + loops[count:]
+
+    @apply.register
+    def _(self, step: FuseConsumer) -> None:
+        position = self.roles.position_of(self.values, step.consumer)
+        loop = self.loops[step.stage][position - 1]
+        block = self.blocks[step.consumer]
+        self.sch.reverse_compute_at(block, loop, preserve_unit_loops=True)
+        self._adopt(step.consumer)
+
+    @apply.register
+    def _(self, step: ComputeAt) -> None:
+        position = self.roles.position_of(self.values, step.stage)
+        if position > 0:
+            loop = self.loops[step.host][position - 1]
+            self.sch.compute_at(self.blocks[step.stage], loop, preserve_unit_loops=True)
+        self._adopt(step.stage)
+        if position == 0:
+            self._parallel_root(step.stage)
+
+    def _adopt(self, name: str) -> None:
+        """Takes over the loops that attaching has made for a stage."""
+        count = len(self.dag.stages[name].axes)
+        self._split_for_vectors(name, self.sch.get_loops(self.blocks[name])[-count:])
+
+    def _split_for_vectors(self, name: str, own: list[Any]) -> None:
+        """Orders a stage's own loops: spatial ones, reductions, the vector part last."""
+        order = own_loops(self.dag.stages[name], None)
+        parts: dict[tuple[int, int], Any] = {(axis, 0): loop for axis, loop in enumerate(own)}
+        if order[-1].part == 1:
+            axis = order[-1].axis
+            extent = int(self.sch.get(own[axis]).extent)
+            width = lanes(extent, self.roles.vector.get(name, 1))
+            outer, inner = self._parts(own[axis], (extent // width, width))
+            parts |= {(axis, 0): outer, (axis, 1): inner}
+        self._reorder(name, order, parts)
+
+    def _parallel_root(self, name: str) -> None:
+        """Runs a located stage that ended up at the root on all cores."""
+        order = own_loops(self.dag.stages[name], None)
+        spatial = [
+            handle
+            for loop, handle in zip(order[:-1], self.loops[name], strict=False)
+            if not loop.reduce
+        ]
+        if spatial:
+            fused = self.sch.fuse(*spatial, preserve_unit_iters=True)
+            self.sch.parallel(fused)
+            self.loops[name][: len(spatial)] = [fused] * len(spatial)
+
+    @apply.register
+    def _(self, step: Vectorize) -> None:
+        loop = self.loops[step.stage][-1]
+        if int(self.sch.get(loop).extent) > 1:
+            self.sch.vectorize(loop)
+
+    @apply.register
+    def _(self, step: Unroll) -> None:
+        for number in self.roles.register_loops(step.stage):
+            loop = self.loops[step.stage][number]
+            if int(self.sch.get(loop).extent) > 1:
+                self.sch.unroll(loop)
+        (most,) = self.values[step.hole]
+        if most > 0:
+            outer = self.loops[step.stage][0]
+            self.sch.annotate(outer, "pragma_auto_unroll_max_step", most)
+            self.sch.annotate(outer, "pragma_unroll_explicit", 1)
+
+    @apply.register
+    def _(self, step: Initialise) -> None:
+        stage = self.dag.stages[step.stage]
+        order = own_loops(stage, self.roles.shape.get(step.stage))
+        first = next(i for i, loop in enumerate(order) if loop.reduce)
+        self.blocks[step.stage] = self._update_of(step.stage, self.loops[step.stage][first])
+
+    def _update_of(self, name: str, loop: Any) -> Any:
+        """Splits off the initialisation; the update keeps the block's handle."""
+        self.sch.decompose_reduction(self.blocks[name], loop)
+        return self.blocks[name]

@@ -1,0 +1,238 @@
+"""`LoopNest`: what a sketch means for a whole population at once, in NumPy.
+
+The second interpreter of the steps (the first is `lower`); a property test holds them together.
+A stage attached below a loop of its host is described under *all* loops of the host, those that do
+not enclose it having extent 1. So one array shape serves every choice of compute location.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ansor.dag.index import Index
+from ansor.dag.stage import HoleExtent, Stage
+from ansor.program.loops import Loop, lane_table, own_loops
+from ansor.program.roles import Roles
+from ansor.program.sketch import Population
+from ansor.program.steps import StripMine
+
+Column = npt.NDArray[np.int32]  # [P]
+
+
+@dataclass(frozen=True, eq=False)
+class StageNest:
+    """The loops around one stage, outermost first.
+
+    Attributes:
+        loops: what each loop iterates; those of the host come first.
+        num_host: how many of them belong to the host.
+        extents: `[L, P] int32`, 1 where a host loop does not enclose the stage.
+        steps: `steps[axis][loop]` is `[P]`: by how much the loop advances the axis; missing is 0.
+        position: `[P]`, number of host loops around the stage (0: a nest of its own).
+        parallel: `[L, P] bool`; the loops that are fused and run on all cores.
+        unrolled: `[L, P] bool`; the loops of the register tile.
+        vector: number of the loop that is vectorised, None for none.
+    """
+
+    stage: Stage
+    loops: tuple[Loop, ...]
+    num_host: int
+    extents: npt.NDArray[np.int32]
+    steps: dict[int, dict[int, Column]]
+    position: Column
+    parallel: npt.NDArray[np.bool_]
+    unrolled: npt.NDArray[np.bool_]
+    vector: int | None
+
+    def coefficients(self, index: Index | None) -> dict[int, Column]:
+        """By how much each loop advances an affine index, `[P]` each; loops with none left out."""
+        total: dict[int, Column] = {}
+        for atom, factor in index.terms if index is not None else ():
+            if isinstance(atom, int):
+                for loop, step in self.steps.get(atom, {}).items():
+                    total[loop] = total[loop] + factor * step if loop in total else factor * step
+        return total
+
+
+@dataclass(eq=False)
+class LoopNest:
+    """The loop nests of all stages of a population: `stages[name]` is a `StageNest`."""
+
+    population: Population
+    stages: dict[str, StageNest] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """P, the number of programs."""
+        return len(self.population)
+
+    @cached_property
+    def signature(self) -> npt.NDArray[np.int32]:
+        """`[P, K]`: equal rows are the same program, however their choices spell it."""
+        parts = [self._stage_signature(nest) for nest in self.stages.values()]
+        return np.ascontiguousarray(np.concatenate(parts).T)
+
+    def _stage_signature(self, nest: StageNest) -> npt.NDArray[np.int32]:
+        rows = [nest.extents, nest.parallel[: nest.num_host or None].sum(0, dtype=np.int32)[None]]
+        hole = self.population.sketch.roles.unroll.get(nest.stage.name)
+        rows += [self.population.values(hole).T] if hole else []
+        return np.concatenate([*rows, (nest.position > 0)[None].astype(np.int32)])
+
+
+def build_nest(population: Population) -> LoopNest:
+    """Interprets the sketch's steps for every program of `population`."""
+    roles = population.sketch.roles
+    nest = LoopNest(population)
+    for name in roles.evaluation_order:
+        host = roles.host.get(name)
+        made = _root(nest, roles, name) if host is None else _attached(nest, roles, name, host)
+        nest.stages[name] = made
+    return nest
+
+
+def _root(nest: LoopNest, roles: Roles, name: str) -> StageNest:
+    """A stage with a nest of its own: tiled or strip-mined by its decisions."""
+    stage, population = nest.population.sketch.dag.stages[name], nest.population
+    loops = own_loops(stage, roles.shape.get(name))
+    extents = _root_extents(population, roles, stage, loops)
+    parallel = np.zeros(extents.shape, dtype=np.bool_)
+    if name in roles.parallel:
+        fused = population.values(roles.parallel[name])[:, 0]
+        parallel[:] = np.arange(len(loops))[:, None] < fused
+    unrolled = np.zeros(extents.shape, dtype=np.bool_)
+    unrolled[roles.register_loops(name)] = True
+    position = np.zeros(nest.size, dtype=np.int32)
+    steps = _own_steps(stage, loops, extents, 0)
+    vector = len(loops) - 1 if name in roles.vector and not loops[-1].reduce else None
+    return StageNest(stage, loops, 0, extents, steps, position, parallel, unrolled, vector)
+
+
+def _root_extents(
+    population: Population, roles: Roles, stage: Stage, loops: tuple[Loop, ...]
+) -> npt.NDArray[np.int32]:
+    """`[L, P]`: extents of a root stage's loops."""
+    shape = roles.shape.get(stage.name)
+    if isinstance(shape, StripMine) and shape.hole is None:
+        region = [axis_extent(population, stage, axis) for axis in range(len(stage.axes))]
+        return _split_for_vectors(loops, region, roles.vector.get(stage.name, 1))
+    return np.stack([_factor(population, roles, stage, loop) for loop in loops])
+
+
+def _factor(population: Population, roles: Roles, stage: Stage, loop: Loop) -> Column:
+    """`[P]`: extent of one loop, read off the tables."""
+    hole = roles.hole_of(stage.name, loop.axis)
+    if hole is not None:
+        return population.values(hole)[:, loop.part]
+    return axis_extent(population, stage, loop.axis)
+
+
+def axis_extent(population: Population, stage: Stage, axis: int) -> Column:
+    """`[P]`: extent of an axis, constant or chosen by a decision."""
+    extent = stage.axes[axis].extent
+    if isinstance(extent, HoleExtent):
+        return population.values(extent.hole)[:, extent.column]
+    return np.full(len(population), extent, dtype=np.int32)
+
+
+def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:
+    """A stage computed at a loop of its host: its region is what its neighbours need there."""
+    stage, outer = nest.population.sketch.dag.stages[name], nest.stages[host]
+    position = roles.position(nest, name)
+    enclosing = np.arange(len(outer.loops))[:, None] < position
+    region, outer_steps = _region(nest, roles, name, position, enclosing)
+    loops = own_loops(stage, None)
+    own = _split_for_vectors(loops, region, roles.vector.get(name, 1))
+    extents = np.concatenate([np.where(enclosing, outer.extents, 1), own])
+    steps = _own_steps(stage, loops, own, len(outer.loops))
+    for axis, by_loop in outer_steps.items():
+        steps[axis] = {**by_loop, **steps.get(axis, {})}
+    parallel = np.zeros(extents.shape, dtype=np.bool_)
+    parallel[: len(outer.loops)] = outer.parallel & enclosing
+    spatial = [not loop.reduce for loop in loops[:-1]] + [False]
+    parallel[len(outer.loops) :] = np.asarray(spatial)[:, None] & (position == 0)
+    vector = len(extents) - 1 if name in roles.vector and not loops[-1].reduce else None
+    unrolled = np.zeros(extents.shape, dtype=np.bool_)
+    chain = (*outer.loops, *loops)
+    num_host = len(outer.loops)
+    return StageNest(
+        stage, chain, num_host, extents, steps, position, parallel, unrolled, vector
+    )
+
+
+def _region(
+    nest: LoopNest, roles: Roles, name: str, position: Column, enclosing: npt.NDArray[np.bool_]
+) -> tuple[list[Column], dict[int, dict[int, Column]]]:
+    """Extent of each axis of an attached stage, and its steps along the host's loops."""
+    population = nest.population
+    stage = population.sketch.dag.stages[name]
+    region = [axis_extent(population, stage, axis) for axis in range(len(stage.axes))]
+    steps: dict[int, dict[int, Column]] = {}
+    num_host = len(enclosing)
+    for dim, axis in enumerate(roles.dims_of(name)):
+        widths = [
+            _span(nest.stages[other], access.indices[dim], enclosing)
+            for other, access in roles.neighbours(name)
+        ]
+        low = np.minimum.reduce([width[0] for width in widths])
+        high = np.maximum.reduce([width[1] for width in widths])
+        needed = np.minimum(high - low + 1, region[axis])
+        region[axis] = np.where(position > 0, needed, region[axis]).astype(np.int32)
+        other, access = roles.neighbours(name)[0]
+        along = nest.stages[other].coefficients(access.indices[dim])
+        steps[axis] = {k: c * enclosing[k] for k, c in along.items() if k < num_host}
+    return region, steps
+
+
+def _span(
+    nest: StageNest, index: Index | None, enclosing: npt.NDArray[np.bool_]
+) -> tuple[Column, Column]:
+    """Least and greatest value of an index over the loops inside the point of attachment."""
+    const = index.const if index is not None else 0
+    low = np.full(nest.extents.shape[1], const, dtype=np.int32)
+    high = low.copy()
+    for loop, step in nest.coefficients(index).items():
+        reach = step * (nest.extents[loop] - 1)
+        if loop < len(enclosing):
+            reach = np.where(enclosing[loop], 0, reach)
+        low += np.minimum(reach, 0)
+        high += np.maximum(reach, 0)
+    return low, high
+
+
+def _split_for_vectors(
+    loops: tuple[Loop, ...], region: list[Column], most: int
+) -> npt.NDArray[np.int32]:
+    """`[own, P]`: extents of an attached stage's loops, its last spatial axis split in two."""
+    rows = []
+    split = loops[-1].axis if loops and loops[-1].part == 1 else None
+    for loop in loops:
+        extent = region[loop.axis]
+        if loop.axis == split:
+            vector = lane_table(most, int(extent.max(initial=1)))[extent]
+            extent = vector if loop.part == 1 else extent // vector
+        rows.append(extent)
+    return np.stack(rows).astype(np.int32)
+
+
+def _own_steps(
+    stage: Stage, loops: tuple[Loop, ...], extents: npt.NDArray[np.int32], first: int
+) -> dict[int, dict[int, Column]]:
+    """Steps of the stage's own loops: an outer part advances by the product of the inner ones."""
+    steps: dict[int, dict[int, Column]] = {}
+    size: dict[int, Column] = {}
+    for number in reversed(range(len(loops))):
+        axis = loops[number].axis
+        step = size.get(axis, np.ones(extents.shape[1], dtype=np.int32))
+        steps.setdefault(axis, {})[first + number] = step
+        size[axis] = step * extents[number]
+    for number, derived in enumerate(stage.derived):
+        joined = dict(steps[derived.inner])
+        for loop, step in steps[derived.outer].items():
+            joined[loop] = step * size[derived.inner]
+        steps[len(stage.axes) + number] = joined
+    return steps
+

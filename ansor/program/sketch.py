@@ -1,0 +1,95 @@
+"""`Sketch`: steps and decisions without numbers. `Population`: programs as rows of integers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ansor.dag.graph import ComputeDAG
+from ansor.program.decision import Decision, IntArray
+from ansor.program.program import Program
+from ansor.program.roles import Roles
+from ansor.program.steps import Step
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """A high-level structure with holes (Ansor §4.1).
+
+    `dag` is the graph after the structural steps (inlined, cached and factored stages); `steps`
+    in the order in which both interpreters replay them.
+    """
+
+    dag: ComputeDAG
+    steps: tuple[Step, ...]
+    decisions: tuple[Decision, ...]
+
+    @cached_property
+    def name(self) -> str:
+        """Hash of the steps, 8 hex digits: the same steps have the same name everywhere."""
+        return hashlib.sha256(repr(self.steps).encode()).hexdigest()[:8]
+
+    @cached_property
+    def column(self) -> dict[str, int]:
+        """Column of each decision in a population's `choices`."""
+        return {decision.name: i for i, decision in enumerate(self.decisions)}
+
+    @cached_property
+    def roles(self) -> Roles:
+        """What the steps make of each stage."""
+        return Roles(self.dag, self.steps)
+
+    @property
+    def space_size(self) -> int:
+        """Number of programs, duplicates under different choices included."""
+        size = 1
+        for decision in self.decisions:
+            size *= decision.size
+        return size
+
+    def row_of(self, program: Program) -> IntArray | None:
+        """`[D] int32` choices of a program; None if it is of another sketch or space."""
+        if program.steps != self.steps:
+            return None
+        row = [decision.find(program.values[decision.name]) for decision in self.decisions]
+        if None in row:
+            return None
+        return np.asarray(row, dtype=np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """`choices [P, D] int32`: P programs of one sketch, entries index the decisions' tables."""
+
+    sketch: Sketch
+    choices: IntArray
+
+    def __len__(self) -> int:
+        return len(self.choices)
+
+    def values(self, hole: str) -> IntArray:
+        """`[P, arity] int32`: what fills `hole` in each program."""
+        column = self.sketch.column[hole]
+        return self.sketch.decisions[column].table[self.choices[:, column]]
+
+    def take(self, rows: IntArray | np.ndarray | list[int] | slice) -> Population:
+        """The programs at `rows`."""
+        return Population(self.sketch, self.choices[rows])
+
+    def program(self, row: int) -> Program:
+        """One program, ready to be lowered or stored."""
+        values = {
+            decision.name: tuple(int(v) for v in decision.table[choice])
+            for decision, choice in zip(self.sketch.decisions, self.choices[row], strict=True)
+        }
+        return Program(self.sketch.name, self.sketch.steps, values)
+
+
+def concatenate(populations: Iterable[Population]) -> Population:
+    """Joins populations of one sketch."""
+    parts = list(populations)
+    return Population(parts[0].sketch, np.concatenate([p.choices for p in parts]))

@@ -1,0 +1,137 @@
+"""The scheduling acts a sketch is made of, as frozen data.
+
+A step names stages and *holes* (decisions that a program fills); it never holds a chosen number.
+Two interpreters read the same steps in the same order: `lower` (one program, TensorIR) and
+`nest` (a population, NumPy). Source: Ansor §4.1, Table 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Inline:
+    """Substitute `stage` into its consumers (rule 2, "always inline")."""
+
+    stage: str
+
+
+@dataclass(frozen=True)
+class CacheWrite:
+    """Compute `stage` into a new buffer and let the new stage `copy` write the output (rule 5)."""
+
+    stage: str
+    copy: str
+
+
+@dataclass(frozen=True)
+class RFactor:
+    """Split reduction `axis` of `stage` by `hole` and turn one part into a spatial axis (rule 6).
+
+    `hole` has two columns, the outer and the inner factor. `inner=False` makes the outer part
+    spatial and outermost (threads); `inner=True` makes the inner part spatial and innermost
+    (vector lanes). The new stage is called `partial`.
+    """
+
+    stage: str
+    axis: int
+    hole: str
+    partial: str
+    inner: bool
+
+
+@dataclass(frozen=True)
+class MultiLevelTile:
+    """Tile `stage` after `structure`, e.g. "SSRSRS" (rule 3).
+
+    `holes[a]` names the decision that splits axis `a`; a spatial axis has as many columns as the
+    structure has "S", a reduction axis as it has "R".
+    """
+
+    stage: str
+    structure: str
+    holes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StripMine:
+    """Split spatial `axis` of an untiled `stage` by `hole` (two columns) and put the inner part
+    innermost, inside any reduction, where it is vectorised.
+
+    Without a hole the inner part is the largest divisor of the extent that `Vectorize` allows.
+    """
+
+    stage: str
+    axis: int
+    hole: str | None
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """Fuse the outermost loops of `stage`, as many as `hole` says, and run them on all cores."""
+
+    stage: str
+    hole: str
+
+
+@dataclass(frozen=True)
+class FuseConsumer:
+    """Compute `consumer` at the end of spatial tile level `level` of the tiled `stage` (rule 4)."""
+
+    stage: str
+    consumer: str
+    level: int
+
+
+@dataclass(frozen=True)
+class ComputeAt:
+    """Compute `stage` at a loop of `host`; `hole` says how many of the host's loops enclose it.
+
+    Zero means a loop nest of its own at the root.
+    """
+
+    stage: str
+    host: str
+    hole: str
+
+
+@dataclass(frozen=True)
+class Vectorize:
+    """Vectorise the innermost loop of `stage` (where more than one iteration is left).
+
+    An attached stage's last spatial axis is split first, by its largest divisor up to `lanes`.
+    """
+
+    stage: str
+    lanes: int
+
+
+@dataclass(frozen=True)
+class Unroll:
+    """Unroll the register tile of `stage` explicitly, and further loops up to `hole` statements."""
+
+    stage: str
+    hole: str
+
+
+@dataclass(frozen=True)
+class Initialise:
+    """Initialise the reduction of `stage` in a nest of its own, outside the reduction loops."""
+
+    stage: str
+
+
+Step = (
+    Inline
+    | CacheWrite
+    | RFactor
+    | MultiLevelTile
+    | StripMine
+    | Parallel
+    | FuseConsumer
+    | ComputeAt
+    | Vectorize
+    | Unroll
+    | Initialise
+)

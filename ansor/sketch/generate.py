@@ -1,0 +1,48 @@
+"""Enumerates all structures that the rules derive from a compute definition (Ansor §4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ansor.config import SketchConfig
+from ansor.dag.graph import ComputeDAG
+from ansor.hardware.cpu import Hardware
+from ansor.sketch.rules import CPU_RULES, Context, Rule
+from ansor.sketch.state import State, start
+
+
+def generate(
+    dag: ComputeDAG,
+    hardware: Hardware,
+    config: SketchConfig | None = None,
+    user_rules: Iterable[Rule] = (),
+) -> list[State]:
+    """Returns the terminal states, in a fixed order.
+
+    Args:
+        dag: the compute definition.
+        hardware: what the rules need to know of the machine.
+        config: limits of the space.
+        user_rules: tried before the built-in ones, in order.
+    """
+    config = config or SketchConfig()
+    context = Context(hardware, config)
+    rules = (*user_rules, *CPU_RULES)
+    queue, done = [start(dag)], []
+    while queue:
+        state = queue.pop(0)
+        if not state.remaining:
+            done.append(state)
+            continue
+        queue += _derive(state, rules, context)
+    return done[: config.max_sketches]
+
+
+def _derive(state: State, rules: Iterable[Rule], context: Context) -> list[State]:
+    derived: list[State] = []
+    for rule in rules:
+        result = rule(state, context)
+        derived += result.states
+        if result.states and result.exclusive:
+            break
+    return derived

@@ -1,0 +1,160 @@
+"""The derivation rules for CPUs (Ansor §4.1, Table 1).
+
+A rule looks at the current stage of a state and returns the states it derives: none where it does
+not apply. `exclusive` says that no later rule may try the same stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ansor.config import SketchConfig
+from ansor.dag import edit, predicates
+from ansor.hardware.cpu import Hardware
+from ansor.program.decision import Decision, IntArray, divisors, factorisations
+from ansor.program.steps import CacheWrite, FuseConsumer, Inline, MultiLevelTile, RFactor
+from ansor.sketch.state import State
+
+
+@dataclass(frozen=True)
+class Context:
+    """What rules may look at beside the state."""
+
+    hardware: Hardware
+    config: SketchConfig
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What a rule made of a state; no states where it does not apply."""
+
+    states: tuple[State, ...] = ()
+    exclusive: bool = False
+
+
+Rule = Callable[[State, Context], Derived]
+
+
+def always_inline(state: State, context: Context) -> Derived:
+    """Rule 2: a strictly inlinable stage disappears into its consumers."""
+    name = state.current
+    if not predicates.is_inlinable(state.dag, name):
+        return Derived()
+    done = replace(state.advance(), dag=edit.inline(state.dag, name)).add(Inline(name))
+    return Derived((done,), exclusive=True)
+
+
+def inline_padding(state: State, context: Context) -> Derived:
+    """Inlines a branch (padding) into a consumer without data reuse, as an alternative.
+
+    There the condition costs less than the buffer; inside a tiled stage it would be evaluated
+    once per multiplication.
+    """
+    name, dag = state.current, state.dag
+    if not dag.stages[name].has_branch or not predicates.can_inline(dag, name):
+        return Derived()
+    if any(consumer in state.tiled for consumer in dag.consumers(name)):
+        return Derived()
+    done = replace(state.advance(), dag=edit.inline(dag, name)).add(Inline(name))
+    return Derived((done,))
+
+
+def rfactor(state: State, context: Context) -> Derived:
+    """Rule 6: split a long reduction with little around it, for threads or for vector lanes."""
+    name, dag, config = state.current, state.dag, context.config
+    cores = context.hardware.cores
+    if not predicates.needs_more_parallelism(dag, name, cores, config.rfactor_spatial_per_core):
+        return Derived()
+    stage = dag.stages[name]
+    axis = max(stage.reduce, key=lambda a: stage.axes[a].size)
+    states = []
+    for inner in (False, True):
+        hole, partial = f"{name}.rfactor", f"{name}.rf"
+        most = context.hardware.lanes(4) * 4 if inner else cores * config.rfactor_max_per_core
+        extent = stage.axes[axis].size
+        rows = [(extent // d, d) if inner else (d, extent // d) for d in divisors(extent)]
+        table = [row for row in rows if 1 < row[1 if inner else 0] <= most]
+        if not table:
+            continue
+        decision = Decision(hole, partial, _table(table))
+        new = edit.rfactor(dag, name, axis, hole, partial, inner)
+        step = RFactor(name, axis, hole, partial, inner)
+        done = replace(state.advance(), dag=new)
+        states.append(done.add(step, decisions=(decision,)))
+    return Derived(tuple(states))
+
+
+def cache_write(state: State, context: Context) -> Derived:
+    """Rule 5: an output with data reuse and nothing to fuse gets a cache of its own first."""
+    name, dag = state.current, state.dag
+    if not dag.is_output(name) or not predicates.has_data_reuse(dag, name):
+        return Derived()
+    if len(dag.stages[name].writes) != 1 or name in state.tiled:
+        return Derived()
+    copy = f"{name}.cache"
+    done = replace(state, dag=edit.cache_write(dag, name, copy)).add(CacheWrite(name, copy))
+    return Derived((done,))
+
+
+def tile_with_fusion(state: State, context: Context) -> Derived:
+    """Rule 4: tile the stage and compute its elementwise consumer inside the tiles."""
+    name, dag = state.current, state.dag
+    consumer = predicates.fusible_consumer(dag, name)
+    if consumer is None or not predicates.has_data_reuse(dag, name):
+        return Derived()
+    if consumer in state.tiled or consumer in state.fused:
+        return Derived()
+    tiled = _tiled(state, context)
+    states = tuple(
+        tiled.add(FuseConsumer(name, consumer, level)).advance()
+        for level in context.config.fuse_levels
+    )
+    # A cache whose copy is not fused would be written and read back for nothing.
+    return Derived(states, exclusive=consumer.endswith(".cache"))
+
+
+def tile(state: State, context: Context) -> Derived:
+    """Rule 3: multi-level tiling of a stage with data reuse."""
+    if not predicates.has_data_reuse(state.dag, state.current):
+        return Derived()
+    return Derived((_tiled(state, context).advance(),), exclusive=True)
+
+
+def skip(state: State, context: Context) -> Derived:
+    """Rule 1: leave the stage as it is."""
+    return Derived((state.advance(),))
+
+
+# The order is part of the method: a rule may be exclusive, and what follows then never sees the
+# stage.
+CPU_RULES: tuple[Rule, ...] = (
+    always_inline,  # first: whatever is cheap to repeat vanishes before anything is tiled
+    inline_padding,  # an alternative to a padding buffer; its location is searched otherwise
+    rfactor,  # before tiling: a factored reduction is not tiled
+    cache_write,  # forks the output; tiling then fuses the copy
+    tile_with_fusion,  # before plain tiling, which it makes mostly useless
+    tile,
+    skip,  # last: always applies
+)
+
+
+def _tiled(state: State, context: Context) -> State:
+    """`state` with its current stage tiled, and one decision per axis."""
+    name, config = state.current, context.config
+    stage, structure = state.dag.stages[name], config.tile_structure
+    decisions = []
+    for axis in stage.axes:
+        parts = structure.count("R" if axis.reduce else "S")
+        table = factorisations(axis.size, parts)
+        if not axis.reduce:
+            table = table[table[:, -1] <= config.max_innermost_factor]
+        decisions.append(Decision(f"{name}.{axis.name}", name, table))
+    holes = tuple(decision.name for decision in decisions)
+    return state.add(MultiLevelTile(name, structure, holes), decisions=tuple(decisions))
+
+
+def _table(rows: list[tuple[int, int]]) -> IntArray:
+    return np.asarray(rows, dtype=np.int32)
