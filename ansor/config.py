@@ -16,7 +16,7 @@ class SketchConfig:
     fuse_levels: tuple[int, ...] = (1, 2)  # spatial tile levels a consumer may be fused at (§4.1)
     max_innermost_factor: int = 64  # elements; TVM's `max_innermost_split_factor`
     max_vector_bytes: int = 256  # bytes of the vectorised loop: four 512-bit registers
-    unroll_steps: tuple[int, ...] = (0, 16, 64, 512)  # statements; Ansor §4.2, TVM's CPU candidates
+    unroll_steps: tuple[int, ...] = (0, 16, 64)  # statements; TVM's 512 builds ten times longer
     max_unrolled_statements: int = 64  # register tile, counted in vector statements
     rfactor_spatial_per_core: int = 16  # elements; TVM's rule: split below cores x 16
     rfactor_max_per_core: int = 16  # parts of a reduction that threads share
@@ -45,6 +45,7 @@ class CostModelConfig:
 
     rounds: int = 60  # boosting rounds; the residual is small, few are enough
     max_depth: int = 6
+    max_bin: int = 64  # histogram bins; features are logarithms, few are enough
     learning_rate: float = 0.15
     min_child_weight: float = 0.05
     reg_lambda: float = 1.0
@@ -66,6 +67,7 @@ class MeasureConfig:
     abort_factor: float = 3.0  # first run slower than this times the best: recorded, not repeated
     retry_below_s: float = 0.01  # a faster first run is tried again before it is called slow
     recycle_after: int = 2000  # builds per worker process, against leaks
+    spin_count: int = 2000  # polls (1 ms) before an idle kernel thread sleeps; TVM's own: 300000
     workers: int = 4  # processes that build, at most; no more than cores
     verify_timeout_s: float = 120.0  # building and running a program and the untuned reference
     seed: int = 0  # of the input data

@@ -29,6 +29,11 @@ _BINARY = {
     tirx.GE: "cmp",
     tirx.And: "cmp",
     tirx.Or: "cmp",
+    tirx.LShift: "add",
+    tirx.RShift: "add",
+    tirx.BitwiseAnd: "add",
+    tirx.BitwiseOr: "add",
+    tirx.BitwiseXor: "add",
 }
 
 
@@ -144,6 +149,8 @@ class Reader:
             return f"select({self._texts(parts)})"
         if type(expr) in _BINARY:
             return f"{name}({self._text(expr.a)},{self._text(expr.b)})"
+        if isinstance(expr, tirx.Not):
+            return f"{name}({self._text(expr.a)})"
         return f"{name}({expr})"
 
 

@@ -21,14 +21,16 @@ def read_dag(func: tirx.PrimFunc) -> ComputeDAG:
     """Returns the graph of `func`.
 
     Raises:
-        UnsupportedError: a block is opaque, its loops are dynamic or not a plain nest, or two
-            blocks write one buffer; the message names the block and the reason.
+        UnsupportedError: a block is opaque, its loops are dynamic or not a plain nest, it updates a
+            buffer in place, or two blocks write one buffer; the message names the block and the
+            reason.
     """
     _check_params(func)
     names = _buffer_names(func)
     blocks = list(_blocks(func))
     _check_unique(blocks)
     stages = [_read_stage(realize, loops, names) for realize, loops in blocks]
+    _check_writers(stages)
     return ComputeDAG(stages, _buffers(func, stages, names))
 
 
@@ -48,10 +50,10 @@ def _blocks(func: tirx.PrimFunc) -> Iterator[tuple[Any, list[Any]]]:
     body = func.body
     if not isinstance(body, SBlockRealize):
         raise UnsupportedError("the PrimFunc has no root block: it is already lowered")
-    yield from _walk(body.block.body, [])
+    yield from _walk(body.block.body, [], str(body.block.name_hint))
 
 
-def _walk(stmt: Any, loops: list[Any]) -> Iterator[tuple[Any, list[Any]]]:
+def _walk(stmt: Any, loops: list[Any], root: str) -> Iterator[tuple[Any, list[Any]]]:
     if isinstance(stmt, tirx.SeqStmt):
         if loops:
             raise UnsupportedError(
@@ -59,13 +61,14 @@ def _walk(stmt: Any, loops: list[Any]) -> Iterator[tuple[Any, list[Any]]]:
                 "loops around each block can be scheduled"
             )
         for child in stmt.seq:
-            yield from _walk(child, loops)
+            yield from _walk(child, loops, root)
     elif isinstance(stmt, tirx.For):
-        yield from _walk(stmt.body, [*loops, stmt])
+        yield from _walk(stmt.body, [*loops, stmt], root)
     elif isinstance(stmt, SBlockRealize):
         yield stmt, loops
     else:
-        raise UnsupportedError(f"a {type(stmt).__name__} stands where a block is expected")
+        kind = type(stmt).__name__
+        raise UnsupportedError(f"block {root} is opaque: it holds a {kind} where a block belongs")
 
 
 def _check_unique(blocks: list[tuple[Any, list[Any]]]) -> None:
@@ -75,6 +78,17 @@ def _check_unique(blocks: list[tuple[Any, list[Any]]]) -> None:
         if name in seen:
             raise UnsupportedError(f"two blocks are called {name}; block names must be unique")
         seen.add(name)
+
+
+def _check_writers(stages: list[Stage]) -> None:
+    writer: dict[str, str] = {}
+    for stage in stages:
+        for buffer in {write.buffer for write in stage.writes}:
+            if buffer in writer:
+                raise UnsupportedError(
+                    f"blocks {writer[buffer]} and {stage.name} both write {buffer}"
+                )
+            writer[buffer] = stage.name
 
 
 def _buffer_names(func: tirx.PrimFunc) -> dict[Any, str]:
@@ -115,6 +129,8 @@ def _read_stage(realize: Any, loops: list[Any], names: dict[Any, str]) -> Stage:
     own = {write.buffer for write in writes}
     reads = tuple(r for r in dict.fromkeys(reader.reads) if r.buffer not in own)
     _check_reads_itself(reader.reads, writes, name)
+    if block.init is None:
+        _check_in_place(reader.reads, own, name)
     init = "" if block.init is None else reader.init_text(_stores(block.init, name))
     body = "; ".join(reader.store_text(store) for store in stores)
     reducer = _reducer(stores) if block.init is not None else None
@@ -152,18 +168,45 @@ def _check_nest(realize: Any, loops: list[Any], name: str) -> None:
         )
     for loop in loops:
         _static(loop.extent, f"block {name}, loop {loop.loop_var}")
+        _check_loop(loop, name)
+    if not _is(realize.predicate, 1):
+        raise UnsupportedError(f"block {name}: runs only where {realize.predicate}")
+
+
+def _check_loop(loop: Any, block: str) -> None:
+    if int(loop.kind) != tirx.ForKind.SERIAL:
+        kind = tirx.ForKind(int(loop.kind)).name.lower()
+        raise UnsupportedError(
+            f"block {block}: its loop over {loop.loop_var} is {kind} (already scheduled?)"
+        )
+    if not _is(loop.min, 0):
+        raise UnsupportedError(
+            f"block {block}: its loop over {loop.loop_var} starts at {loop.min}, not at zero"
+        )
+
+
+def _is(expr: Any, value: int) -> bool:
+    return isinstance(expr, tirx.IntImm) and int(expr.value) == value
 
 
 def _stores(stmt: Any, block: str) -> Iterator[Any]:
+    """The stores of a block's body, with the values of bound variables put in."""
+    bound: dict[Any, Any] = {}
+    for leaf in _leaves(stmt):
+        if isinstance(leaf, tirx.Bind):
+            bound[leaf.var] = tirx.stmt_functor.substitute(leaf.value, bound)
+        elif isinstance(leaf, tirx.BufferStore):
+            yield tirx.stmt_functor.substitute(leaf, bound) if bound else leaf
+        else:
+            raise UnsupportedError(f"block {block}: its body holds a {type(leaf).__name__}")
+
+
+def _leaves(stmt: Any) -> Iterator[Any]:
     if isinstance(stmt, tirx.SeqStmt):
         for child in stmt.seq:
-            yield from _stores(child, block)
-    elif isinstance(stmt, tirx.BufferStore):
-        yield stmt
-    elif isinstance(stmt, tirx.Bind):
-        return
+            yield from _leaves(child)
     else:
-        raise UnsupportedError(f"block {block}: its body holds a {type(stmt).__name__}")
+        yield stmt
 
 
 def _check_reads_itself(reads: list[Access], writes: tuple[Access, ...], name: str) -> None:
@@ -173,6 +216,12 @@ def _check_reads_itself(reads: list[Access], writes: tuple[Access, ...], name: s
                 raise UnsupportedError(
                     f"block {name}: reads {read.buffer} at another place than it writes (a scan)"
                 )
+
+
+def _check_in_place(reads: list[Access], own: set[str], name: str) -> None:
+    for read in reads:
+        if read.buffer in own:
+            raise UnsupportedError(f"block {name}: updates {read.buffer} in place")
 
 
 def _static(value: Any, where: str) -> int:

@@ -1,4 +1,4 @@
-"""Index expressions of buffer accesses in a normal form: sum of coefficient times atom, plus constant.
+"""Index expressions of buffer accesses in a normal form: coefficients times atoms, plus constant.
 
 An atom is an axis of the stage (its position, an int) or a floor-quotient or remainder of such an
 expression by a positive constant. That covers what TE and the operator library write.
@@ -31,7 +31,8 @@ Atom = int | Quotient | Remainder
 
 @dataclass(frozen=True)
 class Index:
-    """``sum(coefficient * atom) + const``; `terms` holds every atom once, no zero coefficients."""
+    """``sum(coefficient * atom) + const``; `terms` is sorted and holds every atom once, no zero
+    coefficients."""
 
     terms: tuple[tuple[Atom, int], ...] = ()
     const: int = 0
@@ -65,8 +66,8 @@ def add(left: Index, right: Index) -> Index:
     merged: dict[Atom, int] = dict(left.terms)
     for atom, coef in right.terms:
         merged[atom] = merged.get(atom, 0) + coef
-    terms = tuple((atom, coef) for atom, coef in merged.items() if coef)
-    return Index(terms, left.const + right.const)
+    terms = sorted(((atom, coef) for atom, coef in merged.items() if coef), key=_rank)
+    return Index(tuple(terms), left.const + right.const)
 
 
 def scale(index: Index, factor: int) -> Index:
@@ -139,6 +140,14 @@ def _substitute_atom(atom: Atom, values: Sequence[Index | None]) -> Index | None
         return None
     make = quotient if isinstance(atom, Quotient) else remainder
     return make(inner, atom.divisor)
+
+
+def _rank(term: tuple[Atom, int]) -> tuple[bool, int, str]:
+    """Order of terms: axes by number, then the others by their text."""
+    atom = term[0]
+    if isinstance(atom, int):
+        return False, atom, ""
+    return True, 0, _term_text(atom, 1)
 
 
 def _term_text(atom: Atom, coef: int) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 
 from ansor.program import steps as step_types
 from ansor.program.program import Program
+from ansor.program.steps import Step
 
-_TYPES = {
+_TYPES: dict[str, Callable[..., Step]] = {
     cls.__name__: cls
     for cls in vars(step_types).values()
     if isinstance(cls, type) and dataclasses.is_dataclass(cls)

@@ -52,7 +52,7 @@ def schedule(func: tirx.PrimFunc, program: Program) -> Replay:
     for step in program.steps:
         try:
             replay.apply(step)
-        except (tvm.error.TVMError, s_tir.ScheduleError, RuntimeError, ValueError) as error:
+        except (RuntimeError, ValueError, LookupError, TypeError) as error:  # TVM's are the first
             reason = str(error).strip().splitlines()[-1:]
             raise LoweringError(f"{step}: {' '.join(reason)}") from error
     return replay
@@ -176,14 +176,30 @@ class Replay:
         if position > 0:
             loop = self.loops[step.host][position - 1]
             self.sch.compute_at(self.blocks[step.stage], loop, preserve_unit_loops=True)
-        self._adopt(step.stage)
-        if position == 0:
-            self._parallel_root(step.stage)
+            self._adopt(step.stage)
+            return
+        self._split_for_vectors(step.stage, self.sch.get_loops(self.blocks[step.stage]))
+        self._parallel_root(step.stage)
 
     def _adopt(self, name: str) -> None:
         """Takes over the loops that attaching has made for a stage."""
-        count = len(self.dag.stages[name].axes)
-        self._split_for_vectors(name, self.sch.get_loops(self.blocks[name])[-count:])
+        stage = self.dag.stages[name]
+        loops = self.sch.get_loops(self.blocks[name])[-len(stage.axes) :]
+        self._split_for_vectors(name, self._by_axis(name, loops))
+
+    def _by_axis(self, name: str, loops: list[Any]) -> list[Any]:
+        """Loops in the order of a block's variables, put in the order of the stage's axes.
+
+        They differ for what is left of a factored reduction: TVM has the factored axis first.
+        """
+        axes = self.dag.stages[name].axes
+        kinds = [int(v.iter_type) == tirx.IterVar.CommReduce for v in self._variables(name)]
+        if kinds == [axis.reduce for axis in axes]:
+            return loops
+        return [*loops[1:], loops[0]]
+
+    def _variables(self, name: str) -> list[Any]:
+        return list(self.sch.get(self.blocks[name]).iter_vars)
 
     def _split_for_vectors(self, name: str, own: list[Any]) -> None:
         """Orders a stage's own loops: spatial ones, reductions, the vector part last."""

@@ -1,0 +1,119 @@
+"""The draft: an analytic model of a CPU that ranks programs before any measurement.
+
+Per stage, cycles are the most of what the arithmetic units, the load and store ports and each
+level of the memory hierarchy need; a part of the rest is added, since overlap is never perfect.
+After the roofline of each resource (Williams et al. 2009) and the draft-then-verify scheme of
+Pruner (ASPLOS'25); the register tile follows Goto and van de Geijn (2008).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ansor.cost_model.register_tile import RegisterTile, register_tile
+from ansor.features.profile import Floats, StageProfile
+from ansor.hardware.cpu import Hardware
+
+# Cycles per vector operation that is not a plain addition, multiplication or comparison.
+_DIV_CYCLES = 8.0  # throughput of a 512-bit division on current cores
+_SPECIAL_CYCLES = 16.0  # per element: exp and its like are scalar library calls after LLVM
+_NO_OVERLAP = 0.05  # share of the other resources' time that adds to the slowest; fitted once
+_CACHE_SHARE = 0.8  # of a cache's capacity that data may fill before it evicts itself
+
+
+@dataclass(frozen=True, eq=False)
+class Breakdown:
+    """Where one stage's time goes; every field `[P] float32`, cycles of one core unless said."""
+
+    arithmetic: Floats
+    memory_ports: Floats
+    issue: Floats
+    l2_traffic: Floats
+    l3_traffic: Floats
+    dram_traffic: Floats
+    parallel_speedup: Floats  # ratio
+    accumulators: Floats  # vector registers
+    seconds: Floats
+
+
+def draft(profiles: dict[str, StageProfile], hardware: Hardware) -> dict[str, Breakdown]:
+    """Estimates every stage of a population."""
+    return {name: stage_breakdown(p, hardware) for name, p in profiles.items()}
+
+
+def seconds(breakdowns: dict[str, Breakdown]) -> Floats:
+    """`[P]`: estimated time of each program."""
+    total: Floats = np.add.reduce([b.seconds for b in breakdowns.values()])
+    return total
+
+
+def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
+    """The draft of one stage."""
+    tile = register_tile(profile, hardware)
+    arithmetic = tile.steps * _arithmetic_cycles(profile, tile, hardware)
+    ports = tile.steps * np.maximum(
+        tile.loads / hardware.loads_per_cycle, tile.stores / hardware.stores_per_cycle
+    )
+    issue = tile.steps * (tile.operations + tile.loads + tile.stores + 2) / hardware.issue_width
+    traffic = [_traffic(profile, capacity, hardware) for capacity in hardware.cache_bytes]
+    bandwidth = (*hardware.cache_bandwidth[:2], _memory_bytes_per_cycle(hardware))
+    transfer = [bytes_ / b for bytes_, b in zip(traffic, bandwidth, strict=True)]
+    parts = np.stack([arithmetic, ports, issue, *transfer])
+    slowest = parts.max(axis=0)
+    cycles = slowest + np.float32(_NO_OVERLAP) * (parts.sum(axis=0) - slowest)
+    cycles = cycles + tile.steps * tile.drain
+    speedup = parallel_speedup(profile.parallel, hardware.cores)
+    start = np.where(profile.parallel > 1, np.float32(hardware.parallel_overhead_s), 0)
+    time = cycles / np.float32(hardware.frequency_hz) / speedup
+    if profile.nest.num_host:  # an attached stage starts threads only where it is at the root
+        start = np.where(profile.nest.position == 0, start, 0)
+    return Breakdown(
+        arithmetic, ports, issue, *transfer, speedup, tile.accumulators, time + start
+    )
+
+
+def parallel_speedup(iterations: Floats, cores: int) -> Floats:
+    """`[P]`: speed-up of a parallel loop whose iterations are dealt out in equal blocks."""
+    blocks = np.ceil(iterations / np.float32(cores))
+    return (iterations / blocks).astype(np.float32)
+
+
+def _arithmetic_cycles(
+    profile: StageProfile, tile: RegisterTile, hardware: Hardware
+) -> Floats:
+    """`[P]`: cycles of one step of the register tile in the arithmetic units."""
+    ops = profile.nest.stage.ops
+    fused = min(ops.float_add, ops.float_mul)
+    plain = ops.float_add + ops.float_mul - fused + ops.float_cmp + ops.select
+    plain += ops.int_add + ops.int_mul + ops.int_cmp + ops.int_div * int(_DIV_CYCLES)
+    vectors = tile.accumulators
+    cycles = vectors * np.float32(max(plain, 1) / hardware.fma_per_cycle)
+    cycles = cycles + vectors * np.float32(ops.float_div * _DIV_CYCLES)
+    cycles = cycles + tile.elements * np.float32(ops.float_special * _SPECIAL_CYCLES)
+    if profile.nest.stage.reduce:
+        cycles = np.maximum(cycles, np.float32(hardware.fma_latency))
+    return cycles.astype(np.float32)
+
+
+def _memory_bytes_per_cycle(hardware: Hardware) -> float:
+    """Main memory's bandwidth as one core's share."""
+    return hardware.memory_bandwidth / hardware.frequency_hz / hardware.cores
+
+
+def _traffic(profile: StageProfile, capacity: int, hardware: Hardware) -> Floats:
+    """`[P]` bytes that cross into a cache of `capacity` bytes.
+
+    At the outermost depth where everything fits, each loop further out brings in what its whole
+    range touches. What fits altogether comes in once; from memory not at all, as runs are warm.
+    """
+    line = np.float32(hardware.line_bytes)
+    lines = [access.lines(hardware.line_bytes) for access in profile.accesses]
+    total = np.add.reduce(lines) * line
+    fits = (total > np.float32(capacity * _CACHE_SHARE)).sum(axis=0)
+    depth = np.maximum(fits - 1, 0)[None]
+    here = np.take_along_axis(total * profile.outer, depth, axis=0)[0]
+    if capacity == hardware.cache_bytes[-1]:
+        return np.where(fits > 0, here, 0).astype(np.float32)
+    return here.astype(np.float32)

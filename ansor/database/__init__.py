@@ -1,0 +1,12 @@
+"""Records: in go measurements, out come the best programs known for a task on a target.
+
+One SQLite file; every `add` is a transaction, so a kill at any moment loses nothing that was
+recorded, and several processes may share the file. Read `record` for what is kept, `schema` for the
+tables, `database` for the queries, `jsonl` for text in and out.
+"""
+
+from ansor.database.database import Database
+from ansor.database.jsonl import ImportCount, export_jsonl, import_jsonl
+from ansor.database.record import Origin, Record
+
+__all__ = ["Database", "ImportCount", "Origin", "Record", "export_jsonl", "import_jsonl"]

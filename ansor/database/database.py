@@ -1,0 +1,150 @@
+"""`Database`: every measurement ever made, by task and target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from ansor.database.record import Record, here_and_now
+from ansor.database.rows import COLUMNS, PLACEHOLDERS, from_row, to_row
+from ansor.database.schema import connect, transaction
+from ansor.measure.result import ErrorKind, Measurement
+from ansor.program.program import Program
+
+if TYPE_CHECKING:  # a task brings TVM along
+    from ansor.task import Task
+
+_INSERT = f"INSERT INTO records ({COLUMNS}) VALUES ({PLACEHOLDERS})"
+_WRONG = ErrorKind.WRONG.value
+
+
+@dataclass(frozen=True)
+class TaskEntry:
+    """A task that has records: its key, its name, the canonical text of its definition."""
+
+    key: str
+    name: str
+    definition: str
+
+
+class Database:
+    """Records in one SQLite file; several processes may use it at once, one thread per object.
+
+    Args:
+        path: a file, made when it does not exist; None for a database in memory.
+
+    Attributes:
+        unreadable: rows met so far that another version wrote and this one cannot read; they are
+            left out of every answer.
+
+    Raises:
+        DatabaseError: the file cannot be opened, is not ours, or is of a newer format.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.unreadable = 0
+        self._connection = connect(path)
+
+    def add(
+        self, task: Task, program: Program, measurement: Measurement, seed: int | None = None
+    ) -> None:
+        """Records one measurement, durably."""
+        self.add_many(task, [(program, measurement)], seed)
+
+    def add_many(
+        self, task: Task, pairs: Iterable[tuple[Program, Measurement]], seed: int | None = None
+    ) -> None:
+        """Records measurements of one task: all of them or, on an error, none."""
+        entry = TaskEntry(task.key, task.name, task.dag.text)
+        records = [Record(task.key, task.target, p, m, here_and_now(seed)) for p, m in pairs]
+        self.add_records([entry], records)
+
+    def add_records(self, tasks: Sequence[TaskEntry], records: Sequence[Record]) -> None:
+        """Records measurements made elsewhere, in one transaction."""
+        with transaction(self._connection):
+            for entry in tasks:
+                values = (entry.key, entry.name, entry.definition)
+                self._connection.execute("INSERT OR IGNORE INTO tasks VALUES (?, ?, ?)", values)
+            self._connection.executemany(_INSERT, [to_row(record) for record in records])
+
+    def best(self, key: str, target: str, n: int = 1) -> list[Record]:
+        """The fastest record of each of the `n` fastest distinct programs, fastest first.
+
+        A program that was ever found wrong is left out.
+        """
+        rows = self._select(
+            "target = ? AND task_key = ? AND latency_s IS NOT NULL AND program NOT IN (SELECT "
+            "program FROM records WHERE target = ? AND task_key = ? AND error = ?) "
+            "GROUP BY program HAVING MIN(latency_s) ORDER BY latency_s, id",
+            (target, key, target, key, _WRONG),
+        )
+        return [record for record, _ in zip(rows, range(n), strict=False)]
+
+    def records(self, key: str, target: str) -> list[Record]:
+        """All records of a task on a target, oldest first."""
+        return list(self._select("target = ? AND task_key = ? ORDER BY id", (target, key)))
+
+    def all_records(self, target: str) -> list[Record]:
+        """All records on a target, oldest first."""
+        return list(self._select("target = ? ORDER BY id", (target,)))
+
+    def has(self, record: Record) -> bool:
+        """Whether the same measurement (task, target, program, time) is recorded already."""
+        _, _, _, program, *_, time_s = to_row(record)
+        found = self._connection.execute(
+            "SELECT 1 FROM records WHERE target = ? AND task_key = ? AND time_s = ? "
+            "AND program = ?",
+            (record.target, record.task_key, time_s, program),
+        )
+        return found.fetchone() is not None
+
+    def count(self, key: str | None = None, target: str | None = None) -> int:
+        """Number of records, of one task or target where given."""
+        found = self._connection.execute(
+            "SELECT COUNT(*) FROM records "
+            "WHERE (?1 IS NULL OR task_key = ?1) AND (?2 IS NULL OR target = ?2)",
+            (key, target),
+        )
+        return int(found.fetchone()[0])
+
+    def targets(self, key: str | None = None) -> list[str]:
+        """Targets that have records, of one task where given: "none for yours, but for these"."""
+        found = self._connection.execute(
+            "SELECT DISTINCT target FROM records WHERE ?1 IS NULL OR task_key = ?1 ORDER BY target",
+            (key,),
+        )
+        return [target for (target,) in found]
+
+    def tasks(self) -> list[TaskEntry]:
+        """All tasks, by name."""
+        found = self._connection.execute(
+            "SELECT key, name, definition FROM tasks ORDER BY name, key"
+        )
+        return [TaskEntry(*row) for row in found]
+
+    def _select(self, where: str, values: tuple[object, ...]) -> Iterator[Record]:
+        for row in self._connection.execute(
+            f"SELECT {COLUMNS} FROM records WHERE {where}", values
+        ).fetchall():
+            try:
+                yield from_row(row)
+            except ValueError:
+                self.unreadable += 1
+
+    def close(self) -> None:
+        """Closes the file; may be called twice."""
+        self._connection.close()
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

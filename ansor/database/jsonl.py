@@ -1,0 +1,87 @@
+"""Records as lines of JSON: to look at, to merge, to send. Each line stands on its own."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ansor.database.database import Database, TaskEntry
+from ansor.database.record import Record
+from ansor.database.rows import COLUMNS, from_row, to_row
+from ansor.errors import DatabaseError
+
+_NAMES = COLUMNS.split(", ")
+_NESTED = ("program", "latencies_s", "versions")  # JSON text in the table, JSON proper in a line
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class ImportCount:
+    """Lines of an imported file: `added`, `known` already, and `bad` (torn, foreign, too new)."""
+
+    added: int
+    known: int
+    bad: int
+
+
+def export_jsonl(
+    database: Database, path: str | os.PathLike[str], target: str | None = None
+) -> int:
+    """Writes all records, of one target where given; returns their number.
+
+    Raises:
+        DatabaseError: the file cannot be written.
+    """
+    tasks = {entry.key: entry for entry in database.tasks()}
+    targets = database.targets() if target is None else [target]
+    records = [record for each in targets for record in database.all_records(each)]
+    try:
+        with Path(path).open("w", encoding="utf-8") as stream:
+            stream.writelines(_to_line(tasks[r.task_key], r) + "\n" for r in records)
+    except OSError as error:
+        raise DatabaseError(f"path={str(path)!r}: {error}; give a file that can be made") from error
+    return len(records)
+
+
+def import_jsonl(database: Database, path: str | os.PathLike[str]) -> ImportCount:
+    """Adds the records of a file in one transaction; what is known already is not added again.
+
+    Raises:
+        DatabaseError: the file cannot be read.
+    """
+    try:
+        lines = Path(path).read_bytes().splitlines()
+    except OSError as error:
+        raise DatabaseError(f"path={str(path)!r}: {error}; give a file that exists") from error
+    lines = [line for line in lines if line.strip()]
+    read = {line: _from_line(line) for line in lines}
+    bad = sum(read[line] is None for line in lines)
+    new = [pair for pair in read.values() if pair is not None and not database.has(pair[1])]
+    database.add_records([entry for entry, _ in new], [record for _, record in new])
+    return ImportCount(added=len(new), known=len(lines) - bad - len(new), bad=bad)
+
+
+def _to_line(entry: TaskEntry, record: Record) -> str:
+    fields: dict[str, Any] = dict(zip(_NAMES, to_row(record), strict=True))
+    for name in _NESTED:
+        fields[name] = json.loads(fields[name])
+    return json.dumps({"format": _FORMAT, "task": asdict(entry), "record": fields})
+
+
+def _from_line(line: bytes) -> tuple[TaskEntry, Record] | None:
+    """None for a line that holds no record of ours."""
+    try:
+        document = json.loads(line)
+        if document["format"] > _FORMAT:
+            return None
+        fields = document["record"]
+        for name in _NESTED:
+            fields[name] = json.dumps(fields[name])
+        record = from_row(tuple(fields[name] for name in _NAMES))
+        entry = TaskEntry(**document["task"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return (entry, record) if entry.key == record.task_key else None

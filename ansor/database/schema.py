@@ -1,0 +1,141 @@
+"""The tables, and opening a file without harming one that is not ours."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+from ansor.errors import DatabaseError
+
+FORMAT_VERSION = 1
+_MAGIC = b"SQLite format 3\0"
+_BUSY_TIMEOUT_S = 30.0  # another process may be writing
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS tasks (
+    key TEXT PRIMARY KEY, name TEXT NOT NULL, definition TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS records (
+    id INTEGER PRIMARY KEY,
+    task_key TEXT NOT NULL REFERENCES tasks (key),
+    target TEXT NOT NULL,
+    sketch TEXT NOT NULL,     -- name, for people
+    program TEXT NOT NULL,    -- ansor.program.codec
+    latency_s REAL,           -- median, NULL when it failed
+    latencies_s TEXT NOT NULL,  -- JSON list
+    build_s REAL NOT NULL,
+    run_s REAL NOT NULL,
+    error TEXT,               -- ErrorKind
+    message TEXT NOT NULL,
+    host TEXT NOT NULL,
+    versions TEXT NOT NULL,   -- JSON object
+    seed INTEGER,
+    time_s REAL NOT NULL      -- since 1970
+);
+CREATE INDEX IF NOT EXISTS by_latency ON records (target, task_key, latency_s);
+CREATE INDEX IF NOT EXISTS by_time ON records (target, task_key, time_s);
+"""
+
+
+def connect(path: str | os.PathLike[str] | None) -> sqlite3.Connection:
+    """Opens our database, or makes one where there is no file or an empty one.
+
+    Args:
+        path: a file; None for a database in memory.
+
+    Raises:
+        DatabaseError: the file cannot be written, is not SQLite, is not ours, or is of a newer
+            format; it is left as it was.
+    """
+    if path is None:
+        return _prepare(_open(":memory:"))
+    file = Path(path)
+    try:
+        if file.exists() and file.stat().st_size:
+            _check(file)
+        return _prepare(_open(str(file)))
+    except (OSError, sqlite3.Error) as error:
+        raise DatabaseError(
+            f"database={str(file)!r}: {error}; give a file in a folder that can be written to"
+        ) from error
+
+
+def _open(name: str, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(name, timeout=_BUSY_TIMEOUT_S, isolation_level=None, uri=uri)
+
+
+def _prepare(connection: sqlite3.Connection) -> sqlite3.Connection:
+    try:
+        _make_tables(connection)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")  # with WAL, safe when the process is killed
+    connection.execute("PRAGMA foreign_keys = ON")
+    with transaction(connection):
+        for statement in _TABLES.split(";"):
+            connection.execute(statement)
+        rows = [("package", "ansor"), ("format_version", str(FORMAT_VERSION))]
+        connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", rows)
+
+
+class transaction:
+    """A context manager: all that is written inside counts or, after an exception, nothing."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._connection.execute("COMMIT" if kind is None else "ROLLBACK")
+
+
+def _check(file: Path) -> None:
+    """Raises DatabaseError for a file that is not ours. Opens it for reading only."""
+    with file.open("rb") as stream:
+        if stream.read(len(_MAGIC)) != _MAGIC:
+            raise DatabaseError(
+                f"database={str(file)!r}: not an SQLite file, left as it is; give another path"
+            )
+    if not os.access(file, os.W_OK):
+        raise DatabaseError(f"database={str(file)!r}: cannot be written; give a file that can be")
+    # A log beside the file must be read too; without one, SQLite would make one and leave it there.
+    pending = any(Path(f"{file}{suffix}").exists() for suffix in ("-wal", "-journal"))
+    mode = "mode=ro" if pending else "mode=ro&immutable=1"
+    connection = _open(f"{file.absolute().as_uri()}?{mode}", uri=True)
+    try:
+        _check_meta(file, connection)
+    finally:
+        connection.close()
+
+
+def _check_meta(file: Path, connection: sqlite3.Connection) -> None:
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(meta)")]
+    if not tables:
+        return  # another process is making it, or a kill came before its first transaction
+    meta = (
+        dict(connection.execute("SELECT name, value FROM meta"))
+        if columns == ["name", "value"]
+        else {}
+    )
+    if meta.get("package") != "ansor":
+        raise DatabaseError(
+            f"database={str(file)!r}: an SQLite file of another program; give another path, it is "
+            "left as it is"
+        )
+    version = str(meta.get("format_version"))
+    if not version.isdigit() or int(version) > FORMAT_VERSION:
+        raise DatabaseError(
+            f"database={str(file)!r}: format {version} is newer than this package's "
+            f"{FORMAT_VERSION}; update the package or give another path"
+        )

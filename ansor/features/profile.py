@@ -1,0 +1,248 @@
+"""What each access of each stage touches at each loop depth, for a population at once.
+
+Depth ``d`` means: inside the outermost ``d`` loops. At depth 0 stands the whole run of the stage,
+at depth L one execution of its statement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ansor.dag.index import Index, Quotient
+from ansor.dag.stage import Access, Buffer, HoleExtent
+from ansor.program.nest import LoopNest, StageNest
+from ansor.program.sketch import Population
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class AccessProfile:
+    """One read or write.
+
+    Attributes:
+        buffer: what is accessed.
+        is_write: whether it is written (a reduction also reads it).
+        strides: `strides[loop]` is `[P]`: elements in memory that one step of the loop advances
+            the access; loops that do not move it are left out.
+        footprint: `[L + 1, P]`: distinct elements touched at each depth.
+        run: `[L + 1, P]`: length of the contiguous runs that the footprint consists of, estimated.
+    """
+
+    buffer: Buffer
+    is_write: bool
+    strides: dict[int, Floats]
+    footprint: Floats
+    run: Floats
+
+    @cached_property
+    def bytes(self) -> Floats:
+        """`[L + 1, P]` bytes touched."""
+        return self.footprint * np.float32(self.buffer.item_bytes)
+
+    def lines(self, line_bytes: int) -> Floats:
+        """`[L + 1, P]` cache lines touched: each run fills lines of its own."""
+        run_bytes = self.run * np.float32(self.buffer.item_bytes)
+        return self.bytes / np.minimum(run_bytes, np.float32(line_bytes))
+
+
+@dataclass(frozen=True, eq=False)
+class StageProfile:
+    """One stage: its loops, its accesses (reads first, then writes) and what they add up to.
+
+    Loops that have one iteration in every program of the population are left out; `active` lists
+    the others, and L is their number.
+    """
+
+    nest: StageNest
+    active: tuple[int, ...]
+    extents: Floats  # [L, P]
+    accesses: tuple[AccessProfile, ...]
+
+    @cached_property
+    def outer(self) -> Floats:
+        """`[L + 1, P]`: iterations of all loops outside each depth."""
+        out = np.ones((len(self.extents) + 1, self.extents.shape[1]), dtype=np.float32)
+        for loop, extent in enumerate(self.extents):
+            np.multiply(out[loop], extent, out=out[loop + 1])
+        return out
+
+    @property
+    def iterations(self) -> Floats:
+        """`[P]`: executions of the statement."""
+        last: Floats = self.outer[-1]
+        return last
+
+    @cached_property
+    def bytes(self) -> Floats:
+        """`[L + 1, P]`: bytes touched by all accesses."""
+        total: Floats = np.add.reduce([access.bytes for access in self.accesses])
+        return total
+
+    @cached_property
+    def parallel(self) -> Floats:
+        """`[P]`: iterations of the fused parallel loop, 1 without one."""
+        mask = self.nest.parallel[list(self.active)]
+        out: Floats = np.where(mask, self.extents, 1).prod(axis=0, dtype=np.float32)
+        return out
+
+    @cached_property
+    def vector(self) -> int | None:
+        """Number, among the active loops, of the vectorised one."""
+        vector = self.nest.vector
+        return self.active.index(vector) if vector in self.active else None
+
+
+def profile(nest: LoopNest) -> dict[str, StageProfile]:
+    """Profiles every stage, in the order of the DAG."""
+    depths = _allocation_depths(nest)
+    dag = nest.population.sketch.dag
+    return {name: _profile_stage(nest, nest.stages[name], depths) for name in dag.order}
+
+
+def _profile_stage(
+    nest: LoopNest, stage: StageNest, depths: dict[str, npt.NDArray[np.int32]]
+) -> StageProfile:
+    active = tuple(np.flatnonzero((stage.extents > 1).any(axis=1)).tolist())
+    extents = stage.extents[list(active)].astype(np.float32)
+    view = _View(nest, stage, {loop: i for i, loop in enumerate(active)}, extents)
+    accesses = [(read, False) for read in stage.stage.reads]
+    accesses += [(write, True) for write in stage.stage.writes]
+    made = [_profile_access(view, a, w, depths.get(a.buffer)) for a, w in accesses]
+    return StageProfile(stage, active, extents, tuple(made))
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """A stage nest with its one-iteration loops left out: `number[loop]` among the others."""
+
+    nest: LoopNest
+    stage: StageNest
+    number: dict[int, int]
+    extents: Floats
+
+
+def _allocation_depths(nest: LoopNest) -> dict[str, npt.NDArray[np.int32]]:
+    """For each intermediate buffer, `[P]`: how many host loops are outside its allocation.
+
+    A buffer lives at the innermost loop that holds its producer and all its consumers; the same
+    few elements serve every iteration of the loops further out.
+    """
+    dag, roles = nest.population.sketch.dag, nest.population.sketch.roles
+    depths = {}
+    for name in dag.order:
+        if dag.is_output(name):
+            continue
+        home = roles.host.get(name, name)
+        users = [name, *dag.consumers(name)]
+        depths[dag.stages[name].output] = np.minimum.reduce(
+            [_depth_in(nest, home, user) for user in users]
+        )
+    return depths
+
+
+def _depth_in(nest: LoopNest, home: str, user: str) -> npt.NDArray[np.int32]:
+    """`[P]`: how many loops of `home` enclose `user`."""
+    stage = nest.stages[user]
+    if user == home:
+        return np.full(nest.size, len(stage.loops), dtype=np.int32)
+    if nest.population.sketch.roles.host.get(user) == home:
+        return stage.position
+    return np.zeros(nest.size, dtype=np.int32)
+
+
+def _profile_access(
+    view: _View, access: Access, is_write: bool, depth: npt.NDArray[np.int32] | None
+) -> AccessProfile:
+    population = view.nest.population
+    buffer = population.sketch.dag.buffers[access.buffer]
+    shape: tuple[int, ...] = (len(view.extents) + 1, view.extents.shape[1])
+    footprint, run = np.ones(shape, dtype=np.float32), np.ones(shape, dtype=np.float32)
+    strides: dict[int, Floats] = {}
+    stride: Floats | float = 1.0
+    dense: npt.NDArray[np.bool_] | bool = True
+    for index, extent in zip(reversed(access.indices), reversed(buffer.shape), strict=True):
+        size = _size(population, extent)
+        if isinstance(size, float) and size == 1:
+            continue
+        span = _span(view, index, size, depth, strides, stride)
+        footprint *= span
+        if dense is not False:
+            run *= span if dense is True else np.where(dense, span, 1)
+            dense = _still_dense(dense, span >= size)
+        stride = stride * size
+    return AccessProfile(buffer, is_write, strides, footprint, run)
+
+
+def _still_dense(
+    before: npt.NDArray[np.bool_] | bool, full: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_] | bool:
+    """Whether runs go on into the next dimension; plainly False where they nowhere do."""
+    dense = full if before is True else full & before
+    return dense if dense.any() else False
+
+
+def _span(
+    view: _View,
+    index: Index | None,
+    size: Floats | float,
+    depth: npt.NDArray[np.int32] | None,
+    strides: dict[int, Floats],
+    stride: Floats | float,
+) -> Floats:
+    """`[L + 1, P]`: extent of one index at each depth; adds its part to `strides` in place."""
+    spans = np.empty((len(view.extents) + 1, view.extents.shape[1]), dtype=np.float32)
+    if index is None:
+        spans[:] = size
+        return spans
+    slopes = _slopes(view, index)
+    reach = _reach(view, slopes, depth)
+    spans[-1] = 1
+    for loop in reversed(range(len(view.extents))):
+        if loop in reach:
+            np.add(spans[loop + 1], reach[loop], out=spans[loop])
+        else:
+            spans[loop] = spans[loop + 1]
+    for loop, slope in slopes.items():
+        moved = slope * stride
+        strides[loop] = strides[loop] + moved if loop in strides else moved
+    return np.minimum(spans, size, out=spans)
+
+
+def _reach(
+    view: _View, slopes: dict[int, Floats], depth: npt.NDArray[np.int32] | None
+) -> dict[int, Floats]:
+    """By how much each loop widens an index; loops outside a buffer's allocation do not."""
+    reach = {loop: np.abs(slope) * (view.extents[loop] - 1) for loop, slope in slopes.items()}
+    if depth is not None:
+        for loop, number in view.number.items():
+            if number in reach and loop < int(depth.max()):
+                reach[number] = np.where(loop < depth, 0, reach[number])
+    return reach
+
+
+def _slopes(view: _View, index: Index) -> dict[int, Floats]:
+    """Mean change of an index per active loop; exact where it is affine."""
+    slopes: dict[int, Floats] = {}
+    for atom, factor in index.terms:
+        if isinstance(atom, int):
+            steps = view.stage.steps.get(atom, {})
+            parts = {view.number[k]: v for k, v in steps.items() if k in view.number}
+            scale = np.float32(factor)
+        else:
+            parts = _slopes(view, atom.index)  # type: ignore[assignment]
+            scale = np.float32(factor / atom.divisor if isinstance(atom, Quotient) else factor)
+        for loop, value in parts.items():
+            scaled = value * scale
+            slopes[loop] = slopes[loop] + scaled if loop in slopes else scaled
+    return slopes
+
+
+def _size(population: Population, extent: int | HoleExtent) -> Floats | float:
+    if isinstance(extent, HoleExtent):
+        return population.values(extent.hole)[:, extent.column].astype(np.float32)
+    return float(extent)

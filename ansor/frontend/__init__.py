@@ -1,0 +1,33 @@
+"""Models in, tasks out; the best programs in, a callable network out (design: "Frontend").
+
+`importer` makes one Relax function of any model, `graph` turns it into few fused PrimFuncs,
+`extract` lists them with weights, `apply` puts scheduled ones in their place and compiles,
+`runtime` calls the result, `storage` keeps it. Read in this order.
+"""
+
+from ansor.frontend.apply import apply_programs, compile_module
+from ansor.frontend.extract import ExtractedFunction, extract_functions
+from ansor.frontend.graph import optimize
+from ansor.frontend.importer import ImportedModel, from_te, import_model
+from ansor.frontend.runtime import CompiledModel, compile_model, random_inputs
+from ansor.frontend.signature import InputSpec
+from ansor.frontend.storage import StorageError, StoredModel, load_model, save_model
+
+__all__ = [
+    "CompiledModel",
+    "ExtractedFunction",
+    "ImportedModel",
+    "InputSpec",
+    "StorageError",
+    "StoredModel",
+    "apply_programs",
+    "compile_model",
+    "compile_module",
+    "extract_functions",
+    "from_te",
+    "import_model",
+    "load_model",
+    "optimize",
+    "random_inputs",
+    "save_model",
+]

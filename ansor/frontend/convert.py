@@ -1,0 +1,82 @@
+"""Arrays of NumPy and PyTorch to TVM tensors and back, without a copy where that is possible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tvm
+
+from ansor.errors import ArgumentError
+from ansor.frontend.signature import InputSpec
+
+ALIGNMENT_BYTES = 64  # compiled kernels load whole vectors and assume TVM's own alignment
+
+
+def is_torch_tensor(value: object) -> bool:
+    """Whether the value is a torch tensor, found without importing torch."""
+    return any(
+        t.__name__ == "Tensor" and t.__module__.split(".")[0] == "torch"
+        for t in type(value).__mro__
+    )
+
+
+def dtype_name(value: Any) -> str:
+    """NumPy's name of an array's or tensor's dtype."""
+    return str(value.dtype).removeprefix("torch.")
+
+
+def check_array(value: Any, spec: InputSpec) -> None:
+    """Raises ArgumentError unless the value has the input's kind, shape and dtype."""
+    if not (isinstance(value, np.ndarray) or is_torch_tensor(value)):
+        kind = type(value).__name__
+        raise ArgumentError(spec.name, kind, "give a NumPy array or a torch tensor")
+    if tuple(value.shape) != spec.shape:
+        raise ArgumentError(spec.name, tuple(value.shape), f"the shape must be {spec.shape}")
+    if dtype_name(value) != spec.dtype:
+        raise ArgumentError(spec.name, dtype_name(value), f"the dtype must be {spec.dtype}")
+
+
+def to_tvm(value: Any, device: tvm.runtime.Device) -> Any:
+    """The value as a TVM tensor on the device; shares memory if dense, aligned and already there.
+
+    A torch tensor keeps its device only if that is the network's; else it travels through the host.
+    """
+    return _from_torch(value, device) if is_torch_tensor(value) else _from_numpy(value, device)
+
+
+def _from_torch(value: Any, device: tvm.runtime.Device) -> Any:
+    dense = value.detach().contiguous()
+    here = dense.__dlpack_device__() == (device.dlpack_device_type(), device.index)
+    if here and dense.data_ptr() % ALIGNMENT_BYTES == 0:
+        return tvm.runtime.from_dlpack(dense)
+    return tvm.runtime.tensor(dense.cpu().numpy(), device)
+
+
+def _from_numpy(value: Any, device: tvm.runtime.Device) -> Any:
+    dense = np.ascontiguousarray(value)
+    aligned = dense.ctypes.data % ALIGNMENT_BYTES == 0
+    if _is_host(device) and dense.flags.writeable and aligned:
+        return tvm.runtime.from_dlpack(dense)
+    return tvm.runtime.tensor(dense, device)
+
+
+def _is_host(device: tvm.runtime.Device) -> bool:
+    return bool(device.dlpack_device_type() == tvm.cpu().dlpack_device_type())
+
+
+def from_tvm(result: Any, *, to_torch: bool) -> Any:
+    """A result, or a tuple of results, as torch tensors or NumPy arrays."""
+    if not isinstance(result, tvm.runtime.Tensor):
+        return tuple(from_tvm(part, to_torch=to_torch) for part in result)
+    return _as_torch(result) if to_torch else _as_numpy(result)
+
+
+def _as_torch(result: Any) -> Any:
+    from torch.utils.dlpack import from_dlpack  # optional; the caller gave a torch tensor
+
+    return from_dlpack(result)
+
+
+def _as_numpy(result: Any) -> Any:
+    return np.from_dlpack(result) if _is_host(result.device) else result.numpy()

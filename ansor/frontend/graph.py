@@ -1,0 +1,102 @@
+"""From operators to few, fused, distinct functions.
+
+Batch norms are folded into convolutions, activations become channels-last on CPUs, weights are
+transposed once at compile time, element-wise operators join the function that feeds them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.target import Target
+
+from ansor.errors import UnsupportedError
+from ansor.frontend.batch_norm import fold_batch_norms
+from ansor.frontend.fold import fold_constants
+from ansor.frontend.rewrite import op_name
+from ansor.frontend.simplify import simplify
+
+CHANNELS_LAST = {"relax.nn.conv2d": ["NHWC", "HWIO"]}
+LOW_LEVEL = frozenset(("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad"))
+
+
+def optimize(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
+    """One Relax function that only calls PrimFuncs, each distinct one once in the module.
+
+    Raises:
+        UnsupportedError: an operator that TVM cannot turn into a PrimFunc, with its place.
+    """
+    with target:
+        plain = inference_form(mod)
+        return fuse(channels_last(plain) if is_cpu(target) else plain)
+
+
+def is_cpu(target: Target) -> bool:
+    """Whether the target's code runs on the host."""
+    return str(target.kind.name) in ("llvm", "c")
+
+
+def _run(mod: tvm.IRModule, *passes: Any) -> tvm.IRModule:
+    return tvm.transform.Sequential(list(passes))(mod)
+
+
+def inference_form(mod: tvm.IRModule) -> tvm.IRModule:
+    """Simple operators only: batch norms and dropouts gone, constants evaluated.
+
+    Tidied first: importers leave tuples behind, between a convolution and its batch norm too.
+    """
+    tidy = _run(mod, relax.transform.CanonicalizeBindings(), relax.transform.DeadCodeElimination())
+    folded = fold_batch_norms(fold_constants(simplify(tidy)))
+    decomposed = _run(folded, relax.transform.DecomposeOpsForInference())
+    return fold_constants(simplify(decomposed))
+
+
+def channels_last(mod: tvm.IRModule) -> tvm.IRModule:
+    """Convolutions, and all that lies between them, in NHWC; kernels in HWIO."""
+    converted = _run(mod, relax.transform.ConvertLayout(CHANNELS_LAST))
+    return fold_constants(simplify(converted))
+
+
+def fuse(mod: tvm.IRModule) -> tvm.IRModule:
+    """Operators become PrimFuncs and PrimFuncs are fused; equal ones are shared.
+
+    Reshapes that stand alone become views, which cost nothing at run time.
+    """
+    lowered = _run(
+        mod,
+        relax.transform.FoldConstant(),
+        relax.transform.LegalizeOps(),
+        relax.transform.AnnotateTIROpPattern(),
+    )
+    _check_lowered(lowered)
+    return _run(
+        lowered,
+        relax.transform.FuseOps(),
+        relax.transform.FuseTIR(),
+        relax.transform.RewriteDataflowReshape(),
+        relax.transform.DeadCodeElimination(),
+    )
+
+
+def _check_lowered(mod: tvm.IRModule) -> None:
+    for function in mod.functions.values():
+        if isinstance(function, relax.Function):
+            _check_bindings(function)
+
+
+def _check_bindings(function: Any) -> None:
+    for block in function.body.blocks:
+        for binding in block.bindings:
+            if isinstance(binding, relax.VarBinding):
+                _check_value(binding.var.name, binding.value)
+
+
+def _check_value(variable: str, value: Any) -> None:
+    name = op_name(value)
+    if not name or name in LOW_LEVEL:
+        return
+    if name == "relax.call_pure_packed":
+        name = str(value.args[0].global_symbol)
+    raise UnsupportedError(f"operator {name} (bound to {variable!r}) cannot be scheduled")

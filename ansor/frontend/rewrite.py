@@ -1,0 +1,55 @@
+"""Rewriting the calls of a Relax module, one rule at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tvm
+from tvm import relax, tirx
+
+Lookup = Callable[[Any], Any]  # the value that a variable is bound to; other expressions unchanged
+Rule = Callable[[Any, Lookup], Any]  # (call, lookup) -> what stands in its place
+
+
+def op_name(expr: Any) -> str:
+    """Name of the Relax operator that the expression calls, or ""."""
+    is_call = isinstance(expr, relax.Call) and isinstance(expr.op, tvm.ir.Op)
+    return str(expr.op.name) if is_call else ""
+
+
+def static_shape(expr: Any) -> tuple[int, ...] | None:
+    """Shape of a tensor expression; None if it is no tensor or not all extents are known."""
+    ty = expr.ty
+    if not isinstance(ty, relax.TensorType) or ty.shape is None:
+        return None
+    if not all(isinstance(extent, tirx.IntImm) for extent in ty.shape):
+        return None
+    return tuple(int(extent) for extent in ty.shape)
+
+
+@relax.expr_functor.mutator
+class _Rewriter(relax.PyExprMutator):  # type: ignore[misc]
+    """Gives every operator call, operands first, to a rule."""
+
+    def __init__(self, mod: tvm.IRModule, rule: Rule) -> None:
+        super().__init__(mod)
+        self.rule = rule
+
+    def visit_call_(self, call: Any) -> Any:
+        call = self.visit_expr_post_order(call)
+        return self.rule(call, self._bound_value) if op_name(call) else call
+
+    def _bound_value(self, expr: Any) -> Any:
+        value = self.lookup_binding(expr) if isinstance(expr, relax.Var) else expr
+        return expr if value is None else value
+
+
+def rewrite(mod: tvm.IRModule, rule: Rule) -> tvm.IRModule:
+    """Applies the rule to every operator call; the result holds no unused binding."""
+    rewriter = _Rewriter(mod, rule)
+    for variable, function in mod.functions.items():
+        if isinstance(function, relax.Function):
+            rewriter.builder_.update_func(variable, rewriter.visit_expr(function))
+    tidy = [relax.transform.CanonicalizeBindings(), relax.transform.DeadCodeElimination()]
+    return tvm.transform.Sequential(tidy)(rewriter.builder_.get())

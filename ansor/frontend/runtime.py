@@ -1,0 +1,121 @@
+"""A compiled network that is called like a function."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.target import Target
+
+from ansor.errors import ArgumentError
+from ansor.frontend.apply import compile_module
+from ansor.frontend.convert import check_array, from_tvm, is_torch_tensor, to_tvm
+from ansor.frontend.graph import is_cpu
+from ansor.frontend.signature import InputSpec, entry_of, input_specs
+from ansor.hardware.threads import available_cores, use_threads
+
+MAX_RUNS = 100_000  # inside one timed repeat
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledModel:
+    """A network as machine code in memory.
+
+    `mod` is what was compiled; `machine` runs it on `device`.
+    """
+
+    mod: tvm.IRModule
+    target: Target
+    inputs: tuple[InputSpec, ...]
+    entry: str
+    device: tvm.runtime.Device
+    machine: relax.VirtualMachine
+
+    def __call__(self, *arrays: Any) -> Any:
+        """Runs the network on NumPy arrays or torch tensors; gives back the kind that it was given.
+
+        Several outputs come as a tuple.
+
+        Raises:
+            ArgumentError: wrong number, kind, shape or dtype; names the input.
+        """
+        result = self.machine[self.entry](*self._tensors(arrays))
+        return from_tvm(result, to_torch=any(map(is_torch_tensor, arrays)))
+
+    def latency(self, min_time_s: float = 0.5, repeats: int = 5) -> float:
+        """Median time of one run in seconds, on random inputs, after warm-up.
+
+        `repeats` measurements share `min_time_s`, so that each averages over many runs of a fast
+        network and over one run of a slow one. TVM runs once, untimed, before each series.
+
+        Raises:
+            ArgumentError: a number that is not positive.
+        """
+        _check_positive("min_time_s", min_time_s)
+        _check_positive("repeats", repeats)
+        tensors = self._tensors(random_inputs(self.inputs))
+        once = self._mean_times(tensors, number=1, repeat=1)[0]
+        number = min(MAX_RUNS, max(1, round(min_time_s / repeats / once)))
+        return float(np.median(self._mean_times(tensors, number, repeats)))
+
+    def _mean_times(self, tensors: Sequence[Any], number: int, repeat: int) -> Sequence[float]:
+        evaluate = self.machine.time_evaluator(
+            self.entry, self.device, number=number, repeat=repeat
+        )
+        return [float(time_s) for time_s in evaluate(*tensors).results]
+
+    def _tensors(self, arrays: Sequence[Any]) -> list[Any]:
+        if len(arrays) != len(self.inputs):
+            names = ", ".join(spec.name for spec in self.inputs)
+            raise ArgumentError("inputs", len(arrays), f"give {len(self.inputs)} arrays: {names}")
+        for array, spec in zip(arrays, self.inputs, strict=True):
+            check_array(array, spec)
+        return [to_tvm(array, self.device) for array in arrays]
+
+
+def compile_model(mod: tvm.IRModule, target: Target, threads: int | None = None) -> CompiledModel:
+    """Compiles an optimised module for this process.
+
+    `threads` defaults to all available cores, with a warning if TVM's pool cannot grow to them.
+
+    Raises:
+        ArgumentError: more threads than TVM's pool, which is started already, holds.
+    """
+    _start_threads(threads)
+    executable = compile_module(mod, target)
+    device = tvm.cpu() if is_cpu(target) else tvm.device(str(target.kind.name))
+    entry = entry_of(mod)
+    machine = relax.VirtualMachine(executable, device)
+    return CompiledModel(mod, target, input_specs(mod[entry]), entry, device, machine)
+
+
+def _start_threads(threads: int | None) -> None:
+    if threads is not None:
+        use_threads(threads)
+        return
+    try:
+        use_threads(available_cores())
+    except ArgumentError as error:
+        warnings.warn(f"the network will not use all cores; {error}", RuntimeWarning, stacklevel=3)
+
+
+def random_inputs(specs: Sequence[InputSpec], seed: int = 0) -> list[Any]:
+    """Arrays for the inputs: normal numbers, or zeros for integers (safe as indices)."""
+    rng = np.random.default_rng(seed)
+    return [_random_input(spec, rng) for spec in specs]
+
+
+def _random_input(spec: InputSpec, rng: np.random.Generator) -> Any:
+    if spec.dtype.startswith("float"):
+        return rng.standard_normal(spec.shape).astype(spec.dtype)
+    return np.zeros(spec.shape, spec.dtype)
+
+
+def _check_positive(name: str, value: float) -> None:
+    if value <= 0:
+        raise ArgumentError(name, value, "must be positive")

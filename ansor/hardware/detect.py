@@ -1,0 +1,88 @@
+"""Fills in a `Hardware` for this machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import tvm
+
+from ansor.hardware.caches import read_caches
+from ansor.hardware.cpu import Hardware
+from ansor.hardware.measured import Run, measured, processor_name
+from ansor.hardware.probe import Probe, Spec
+from ansor.hardware.target import resolve_target, target_text
+from ansor.hardware.threads import available_cores
+from ansor.hardware.vectors import vector_unit
+
+
+def detect(target: tvm.target.Target, threads: int, *, run: Run | None = None) -> Hardware:
+    """The parameters of this machine for programs on `threads` threads.
+
+    Takes about three seconds the first time, as the machine is measured; after that the result is
+    read from the user's cache. What cannot be found out keeps its default.
+
+    Args:
+        target: a CPU target.
+        threads: threads that programs run on.
+        run: does the measuring; by default a process of its own.
+    """
+    hardware = read_system(target, threads)
+    found = measured(_spec(target, hardware), run=run)
+    return hardware if found is None else with_probe(hardware, found)
+
+
+def read_system(target: tvm.target.Target, threads: int) -> Hardware:
+    """What the target and the system say, without measuring anything."""
+    unit, caches = vector_unit(target), read_caches()
+    hardware = Hardware(
+        name=processor_name(),
+        cores=threads,
+        vector_bytes=unit.bytes,
+        vector_registers=unit.registers,
+    )
+    if caches is None:
+        return hardware
+    return replace(hardware, cache_bytes=caches.sizes, line_bytes=caches.line)
+
+
+def with_probe(hardware: Hardware, probe: Probe) -> Hardware:
+    """`hardware` with what was measured.
+
+    The clock is the one at which `fma_per_cycle` gives the measured peak, so `peak_flops` is the
+    peak that was measured whatever the processor issues per cycle.
+    """
+    per_cycle = 2 * hardware.lanes(4) * hardware.fma_per_cycle * hardware.cores
+    frequency = probe.peak_flops / per_cycle
+    level2, last, memory = (b / frequency / hardware.cores for b in probe.stream_bytes)
+    return replace(
+        hardware,
+        frequency_hz=frequency,
+        cache_bandwidth=(level2, last, memory),
+        memory_bandwidth=probe.stream_bytes[2],
+        parallel_overhead_s=probe.parallel_overhead_s,
+    )
+
+
+def peak_gflops(
+    target: str | tvm.target.Target = "native",
+    threads: int | None = None,
+    *,
+    fresh: bool = False,
+    run: Run | None = None,
+) -> float | None:
+    """Measured fp32 multiply-add peak of `threads` cores in GFLOP/s; None if it cannot be measured.
+
+    Args:
+        target: a CPU target.
+        threads: all available cores by default.
+        fresh: measure now, whatever was measured before.
+        run: does the measuring; by default a process of its own.
+    """
+    resolved, threads = resolve_target(target), threads or available_cores()
+    found = measured(_spec(resolved, read_system(resolved, threads)), run=run, fresh=fresh)
+    return None if found is None else found.peak_flops / 1e9
+
+
+def _spec(target: tvm.target.Target, hardware: Hardware) -> Spec:
+    text = target_text(target, hardware.cores)
+    return Spec(text, hardware.cores, hardware.vector_bytes, hardware.cache_bytes)

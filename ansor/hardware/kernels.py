@@ -1,0 +1,69 @@
+"""The kernels of the micro-benchmark, scheduled by hand.
+
+They come before any search can be trusted, so they are written out, not tuned.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+from tvm import s_tir, te, tirx
+
+ACCUMULATORS = 12  # vector registers; hides a latency of 4 cycles at 2 FMAs each, and fits in 16
+_ROWS = 64  # vectors that feed the FMAs, in L1
+
+
+def fma(parts: int, lanes: int, rounds: int) -> tvm.IRModule:
+    """``C[part, i, lane] = C / 2 + B[k, lane]`` over `rounds` passes of B `[64, lanes]` float32.
+
+    The accumulators stay in registers; each step loads one vector for 12 multiply-adds.
+    """
+    source = te.placeholder((_ROWS, lanes), name="B")
+    r, k = te.reduce_axis((0, rounds), "r"), te.reduce_axis((0, _ROWS), "k")
+    half = tirx.const(0.5, "float32")
+    reduce = te.comm_reducer(lambda x, y: x * half + y, lambda t: tirx.const(0, t), name="fma")
+    shape = (parts, ACCUMULATORS, lanes)
+    out = te.compute(shape, lambda p, i, j: reduce(source[k, j], axis=[r, k]), name="C")
+    return _in_registers(te.create_prim_func([source, out]), parts)
+
+
+def fma_flops(parts: int, lanes: int, rounds: int) -> int:
+    """Floating-point operations of one run of `fma`."""
+    return 2 * parts * ACCUMULATORS * lanes * _ROWS * rounds
+
+
+def stream(parts: int, lanes: int, rows: int, rounds: int) -> tvm.IRModule:
+    """``C[part, i, lane] = sum of A[part, k, i, lane]``: reads `rows` x 12 vectors, `rounds` times.
+
+    One addition per vector that is loaded, so that the loads decide.
+    """
+    source = te.placeholder((parts, rows, ACCUMULATORS, lanes), name="A")
+    r, k = te.reduce_axis((0, rounds), "r"), te.reduce_axis((0, rows), "k")
+    shape = (parts, ACCUMULATORS, lanes)
+    out = te.compute(shape, lambda p, i, j: te.sum(source[p, k, i, j], axis=[r, k]), name="C")
+    return _in_registers(te.create_prim_func([source, out]), parts)
+
+
+def touch(parts: int, parallel: bool) -> tvm.IRModule:
+    """``C[part] = A[part] + 1``: a parallel loop with next to nothing in it."""
+    source = te.placeholder((parts,), name="A")
+    out = te.compute((parts,), lambda p: source[p] + tirx.const(1, "float32"), name="C")
+    sch = s_tir.Schedule(tvm.IRModule({"main": te.create_prim_func([source, out])}))
+    if parallel:
+        sch.parallel(sch.get_loops(sch.get_sblock("C"))[0])
+    return sch.mod
+
+
+def _in_registers(func: tirx.PrimFunc, parts: int) -> tvm.IRModule:
+    """Parallel over parts, reductions outside, the accumulators unrolled and vectorised."""
+    sch: Any = s_tir.Schedule(tvm.IRModule({"main": func}))
+    block = sch.get_sblock("C")
+    part, i, lane, r, k = sch.get_loops(block)
+    sch.reorder(part, r, k, i, lane)
+    sch.vectorize(lane)
+    sch.unroll(i)
+    if parts > 1:
+        sch.parallel(part)
+    sch.decompose_reduction(block, r)
+    return sch.mod

@@ -1,0 +1,128 @@
+"""Measures this machine; run as ``python -m ansor.hardware.probe SPEC``, in a process of its own.
+
+TVM sizes its pool of threads on first use and from the environment, so the number of threads can
+be chosen only before a process runs its first kernel. The result goes to standard output as JSON.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tvm
+
+from ansor.hardware import kernels
+
+_REPEATS = 7  # the best counts: whatever else runs can only make a kernel slower
+_FMA_ROUNDS = 4096  # about 0.4 ms at 250 GFLOP/s
+_STREAM_BYTES = 64 << 20  # read in one run from a cache; from memory, one pass over the array
+_MEMORY_FACTOR = 4  # an array this many times the last level comes from memory
+_MOST_MEMORY = 512 << 20  # bytes of that array
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What to measure: target text, threads, bytes of a vector, bytes of the three cache levels."""
+
+    target: str
+    threads: int
+    vector_bytes: int
+    cache_bytes: tuple[int, int, int]
+
+    @property
+    def lanes(self) -> int:
+        """fp32 elements of a vector."""
+        return self.vector_bytes // 4
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What was measured, all fp32.
+
+    Attributes:
+        peak_flops: multiply-adds of all cores, two operations each, per second.
+        core_flops: the same of one core alone.
+        stream_bytes: bytes per second that all cores together read from L2, last level, memory.
+        parallel_overhead_s: seconds that starting and joining a parallel loop adds.
+    """
+
+    peak_flops: float
+    core_flops: float
+    stream_bytes: tuple[float, float, float]
+    parallel_overhead_s: float
+
+
+def probe(spec: Spec) -> Probe:
+    """Runs the micro-benchmark; the pool of threads must have its size already."""
+    return Probe(
+        peak_flops=_flops(spec, spec.threads),
+        core_flops=_flops(spec, 1),
+        stream_bytes=_streams(spec),
+        parallel_overhead_s=_overhead(spec),
+    )
+
+
+def _flops(spec: Spec, parts: int) -> float:
+    module = kernels.fma(parts, spec.lanes, _FMA_ROUNDS)
+    seconds = _best_s(module, spec.target, number=3)
+    return kernels.fma_flops(parts, spec.lanes, _FMA_ROUNDS) / seconds
+
+
+def _streams(spec: Spec) -> tuple[float, float, float]:
+    """Bytes per second from each level: the arrays lie well inside it and well outside the one
+    before."""
+    level1, level2, last = spec.cache_bytes
+    from_last = max(last // 2 // spec.threads, min(2 * level2, last // spec.threads))
+    from_memory = min(_MEMORY_FACTOR * last, _MOST_MEMORY) // spec.threads
+    return (
+        _stream(spec, max(level2 // 2, 2 * level1)),
+        _stream(spec, from_last),
+        _stream(spec, from_memory),
+    )
+
+
+def _stream(spec: Spec, part_bytes: int) -> float:
+    """Bytes per second that all cores read, each from its own array of `part_bytes`."""
+    rows = max(1, part_bytes // (kernels.ACCUMULATORS * spec.vector_bytes))
+    read = spec.threads * rows * kernels.ACCUMULATORS * spec.vector_bytes
+    rounds = max(1, _STREAM_BYTES // read)
+    module = kernels.stream(spec.threads, spec.lanes, rows, rounds)
+    return read * rounds / _best_s(module, spec.target)
+
+
+def _overhead(spec: Spec) -> float:
+    times = [
+        _best_s(kernels.touch(spec.threads, parallel), spec.target, number=200)
+        for parallel in (True, False)
+    ]
+    return max(times[0] - times[1], 0.0)
+
+
+def _best_s(module: tvm.IRModule, target: str, number: int = 1) -> float:
+    """Seconds of the fastest run; all arguments are float32 arrays of zeros."""
+    arrays = [_zeros(buffer) for buffer in module["main"].params]
+    built: Any = tvm.compile(module, tvm.target.Target(target)).mod
+    evaluator = built.time_evaluator("main", tvm.cpu(), number=number, repeat=_REPEATS)
+    return float(min(evaluator(*arrays).results))
+
+
+def _zeros(buffer: Any) -> Any:
+    """Written once, or the pages that the system hands out would all be one page of zeros."""
+    array = np.empty([int(size) for size in buffer.shape], dtype="float32")
+    array.fill(0)
+    return tvm.runtime.tensor(array)
+
+
+def main(argv: list[str]) -> None:
+    """Measures what the JSON text `argv[0]` asks for and prints the result as JSON."""
+    fields = json.loads(argv[0])
+    spec = Spec(**{**fields, "cache_bytes": tuple(fields["cache_bytes"])})
+    print(json.dumps(dataclasses.asdict(probe(spec))))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,109 @@
+"""Targets: what users may write, checked, and a canonical text for keys."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+import tvm
+from tvm.target import codegen
+
+from ansor.errors import ArgumentError, UnsupportedError
+from ansor.hardware.threads import available_cores
+
+NATIVE = "native"
+_EXAMPLES = 'say "native", "llvm -mcpu=NAME" or {"kind": "llvm", "mcpu": NAME}'
+
+
+def resolve_target(target: str | tvm.target.Target) -> tvm.target.Target:
+    """Returns the TVM target that `target` names.
+
+    Args:
+        target: "native" (this machine), "llvm -mcpu=...", TVM's JSON text, or a TVM target.
+
+    Raises:
+        ArgumentError: unknown kind, option or processor.
+        UnsupportedError: a target that exists, but for which there are no rules yet.
+    """
+    made = target if isinstance(target, tvm.target.Target) else _parse(target)
+    kind = str(made.kind.name)
+    if kind != "llvm":
+        raise UnsupportedError(f"target {kind!r}: only CPUs (llvm) can be tuned for now")
+    _check_processor(made, target)
+    return made
+
+
+def target_text(target: tvm.target.Target, threads: int) -> str:
+    """Canonical JSON text, the same in every process; `tvm.target.Target` reads it.
+
+    It holds what decides how fast a program is: processor, features, and as "num-cores" the number
+    of threads. The triple is left out where it is this system's own.
+    """
+    kept = {key: _plain(value) for key, value in target.attrs.items() if key in _KEPT and value}
+    if kept.get("mtriple") == str(codegen.llvm_get_system_triple()):
+        del kept["mtriple"]
+    document = {**kept, "kind": str(target.kind.name), "num-cores": threads}
+    return json.dumps(document, sort_keys=True, separators=(",", ":"))
+
+
+_KEPT = ("mcpu", "mattr", "mtriple")
+
+
+def _plain(value: Any) -> Any:
+    """`value` as JSON has it; features in alphabetical order."""
+    return str(value) if isinstance(value, str) else sorted(str(item) for item in value)
+
+
+def native_options() -> dict[str, Any]:
+    """TVM's options for this machine."""
+    processor = str(codegen.llvm_get_system_cpu())
+    return {"kind": "llvm", "mcpu": processor, "num-cores": available_cores()}
+
+
+def _parse(text: str) -> tvm.target.Target:
+    if not isinstance(text, str) or not text.strip():
+        raise ArgumentError("target", text, _EXAMPLES)
+    try:
+        return tvm.target.Target(_options(text.strip()))
+    except ValueError as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ArgumentError("target", text, f"{reason}; {_EXAMPLES}") from error
+
+
+def _options(text: str) -> str | dict[str, Any]:
+    """What `tvm.target.Target` takes: TVM dropped the form "kind -option=value", so it is read
+    here."""
+    if text == NATIVE:
+        return native_options()
+    if text.startswith("{") or " -" not in text:
+        return text
+    kind, *flags = shlex.split(text)
+    return {"kind": kind, **dict(_flag(flag) for flag in flags)}
+
+
+def _flag(flag: str) -> tuple[str, Any]:
+    """One "-option=value" as a pair.
+
+    Raises:
+        ValueError: not of that form.
+    """
+    key, equals, value = flag.lstrip("-").partition("=")
+    if not (flag.startswith("-") and key and equals and value):
+        raise ValueError(f"{flag!r} is not of the form -option=value")
+    if key in ("mattr", "keys"):
+        return key, value.split(",")
+    if key == "num-cores":
+        return key, int(value)
+    if key == "mcpu" and value == NATIVE:
+        return key, str(codegen.llvm_get_system_cpu())
+    return key, value
+
+
+def _check_processor(target: tvm.target.Target, given: object) -> None:
+    triple = str(target.attrs.get("mtriple", "")) or str(codegen.llvm_get_system_triple())
+    processor = str(target.attrs.get("mcpu", ""))
+    if processor and not codegen.llvm_is_valid_cpu(processor, triple):
+        own = str(codegen.llvm_get_system_cpu())
+        remedy = f"LLVM knows no processor {processor!r} for {triple}; this machine's is {own!r}"
+        raise ArgumentError("target", str(given), remedy)

@@ -1,0 +1,48 @@
+"""What the search asks of a device. `LocalDevice` and `FakeDevice` are devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
+
+from ansor.measure.result import Measurement, Verification
+from ansor.program.program import Program
+
+if TYPE_CHECKING:  # a task brings TVM along, which a device need not
+    from ansor.task import Task
+
+
+class Device(Protocol):
+    """Builds, times and checks programs. Nothing that a program does makes a method raise."""
+
+    def measure(
+        self, task: Task, programs: Sequence[Program], best_s: float | None
+    ) -> list[Measurement]:
+        """Builds and times programs.
+
+        Args:
+            best_s: the task's best latency so far, in seconds; a program whose first run is much
+                slower is not repeated.
+
+        Returns:
+            one measurement per program, in the same order.
+        """
+
+    def verify(self, task: Task, program: Program) -> Verification:
+        """Compares the program's result with that of the compute definition, on random inputs."""
+
+    def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
+        """Times programs in turns, `rounds` times each; median seconds, None where it failed."""
+
+    def close(self) -> None:
+        """Frees what the device holds; may be called twice."""
+
+    def __enter__(self) -> Device: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...

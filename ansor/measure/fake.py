@@ -1,0 +1,101 @@
+"""A device that answers from a formula: for tests, of this package and of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from ansor.measure.result import ErrorKind, Measurement, Verification, measured
+from ansor.program.program import Program
+
+if TYPE_CHECKING:
+    from ansor.task import Task
+
+
+def never(task: Task, program: Program) -> ErrorKind | None:
+    """The fault function of a device on which nothing fails."""
+    return None
+
+
+class FakeDevice:
+    """A deterministic `Device` that compiles nothing.
+
+    Args:
+        latency_of: seconds of one run of a program.
+        fail: how a program fails, or None; WRONG fails `verify` only.
+        interrupt_at: raise KeyboardInterrupt in place of this measurement, counted from 1.
+
+    Attributes:
+        trace: task key and program of every measurement, in order.
+        verified: the same of every verification.
+    """
+
+    def __init__(
+        self,
+        latency_of: Callable[[Task, Program], float],
+        fail: Callable[[Task, Program], ErrorKind | None] = never,
+        interrupt_at: int | None = None,
+    ) -> None:
+        self.trace: list[tuple[str, Program]] = []
+        self.verified: list[tuple[str, Program]] = []
+        self.closed = False
+        self._latency_of = latency_of
+        self._fail = fail
+        self._interrupt_at = interrupt_at
+
+    @property
+    def count(self) -> int:
+        """Number of measurements so far."""
+        return len(self.trace)
+
+    def measure(
+        self, task: Task, programs: Sequence[Program], best_s: float | None
+    ) -> list[Measurement]:
+        """See `Device.measure`.
+
+        Raises:
+            KeyboardInterrupt: at the measurement that the constructor named.
+        """
+        return [self._measure_one(task, program) for program in programs]
+
+    def _measure_one(self, task: Task, program: Program) -> Measurement:
+        if self.count + 1 == self._interrupt_at:
+            self._interrupt_at = None
+            raise KeyboardInterrupt
+        self.trace.append((task.key, program))
+        kind = self._fail(task, program)
+        if kind in (None, ErrorKind.WRONG):
+            return measured((self._latency_of(task, program),), 0.0, 0.0)
+        return Measurement(error=kind, message="injected fault")
+
+    def verify(self, task: Task, program: Program) -> Verification:
+        """See `Device.verify`."""
+        self.verified.append((task.key, program))
+        kind = self._fail(task, program)
+        if kind is None:
+            return Verification(0.0)
+        difference = 1.0 if kind is ErrorKind.WRONG else None
+        return Verification(difference, kind, "injected fault")
+
+    def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
+        """See `Device.compare`; not counted as measurements."""
+        return [
+            self._latency_of(task, p) if self._fail(task, p) in (None, ErrorKind.WRONG) else None
+            for p in programs
+        ]
+
+    def close(self) -> None:
+        """See `Device.close`."""
+        self.closed = True
+
+    def __enter__(self) -> FakeDevice:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

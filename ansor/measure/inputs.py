@@ -1,0 +1,57 @@
+"""Random arguments for a function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import tirx
+
+from ansor.config import MeasureConfig
+
+
+def random_arrays(func: tirx.PrimFunc, config: MeasureConfig, low: float) -> list[Any]:
+    """One array per parameter, the same for the same seed.
+
+    Outputs get values too: a program that forgets to write an element is then seen.
+
+    Args:
+        low: floats lie in [low, 1); integers in [0, config.max_int_input]; booleans are either.
+    """
+    rng = np.random.default_rng(config.seed)
+    return [_random(rng, param, config, low) for param in func.params]
+
+
+def on_device(arrays: list[Any], device: Any) -> list[Any]:
+    """Copies of the arrays as TVM tensors."""
+    return [tvm.runtime.tensor(array, device) for array in arrays]
+
+
+def _random(rng: np.random.Generator, param: Any, config: MeasureConfig, low: float) -> Any:
+    shape = tuple(int(size) for size in param.shape)
+    dtype = np.dtype(str(param.dtype))
+    if dtype == np.bool_:
+        return rng.integers(0, 2, shape).astype(dtype)
+    if np.issubdtype(dtype, np.integer):
+        return rng.integers(0, config.max_int_input, shape, endpoint=True).astype(dtype)
+    return rng.uniform(low, 1.0, shape).astype(dtype)
+
+
+def relative_difference(actual: list[Any], expected: list[Any]) -> float:
+    """Largest absolute difference over the largest absolute value, of the worst pair of arrays."""
+    pairs = zip(actual, expected, strict=True)
+    return max((_difference(a, e) for a, e in pairs), default=0.0)
+
+
+def _difference(actual: Any, expected: Any) -> float:
+    a, e = (np.asarray(x, dtype=np.float64) for x in (actual, expected))
+    same = (a == e) | (np.isnan(a) & np.isnan(e))
+    if same.all():
+        return 0.0
+    with np.errstate(invalid="ignore"):
+        worst = float(np.max(np.where(same, 0.0, np.abs(a - e))))
+    largest = float(np.max(np.abs(e[np.isfinite(e)]), initial=0.0))
+    if not np.isfinite(worst) or largest == 0.0:
+        return float("inf")
+    return worst / largest

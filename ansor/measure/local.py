@@ -1,0 +1,146 @@
+"""`LocalDevice`: measures on this machine, in worker processes."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import cast
+
+import tvm
+
+from ansor.config import MeasureConfig
+from ansor.errors import ArgumentError, MeasureError
+from ansor.measure.batch import measure_batch
+from ansor.measure.pool import Outcome, Pool
+from ansor.measure.process import WorkerFailure
+from ansor.measure.protocol import Compare, Define, Request, Verify
+from ansor.measure.result import ErrorKind, Measurement, Verification
+from ansor.program.program import Program
+from ansor.task import Task
+
+LOWERING = "ansor.program.lower:lower"
+
+
+class LocalDevice:
+    """A `Device` that builds on all cores and times one program at a time, in place.
+
+    Args:
+        target: text of the TVM target that every task must have.
+        threads: of a kernel while it is timed.
+        lowering: "module:name" of the function that makes a program a schedule (for tests).
+
+    Attributes:
+        replaced: how many workers were replaced after a crash, a time-out, an interrupt, or
+            `recycle_after` builds.
+
+    Raises:
+        ArgumentError: `threads` is not positive.
+        MeasureError: from any method: a worker cannot be started.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        threads: int,
+        config: MeasureConfig | None = None,
+        lowering: str = LOWERING,
+    ) -> None:
+        if threads < 1:
+            raise ArgumentError("threads", threads, "must be at least 1")
+        self.target = target
+        self._config = config or MeasureConfig()
+        self._definitions: dict[str, Define] = {}
+        self._pool = Pool(threads, self._config, lowering)
+
+    @property
+    def replaced(self) -> int:
+        return self._pool.replaced
+
+    def measure(
+        self, task: Task, programs: Sequence[Program], best_s: float | None
+    ) -> list[Measurement]:
+        """See `Device.measure`."""
+        with self._clean_up():
+            return measure_batch(self._pool, self._define(task), programs, best_s)
+
+    def verify(self, task: Task, program: Program) -> Verification:
+        """See `Device.verify`."""
+        request = Verify(task.key, program)
+        with self._clean_up():
+            reply = self._ask(task, request, self._config.verify_timeout_s)
+        if isinstance(reply, WorkerFailure):
+            return Verification(error=reply.kind, message=reply.message)
+        if reply.error is not None:
+            return Verification(error=reply.error, message=reply.message)
+        return self._judge(cast(float, reply.value))
+
+    def _judge(self, difference: float) -> Verification:
+        if difference <= self._config.verify_rtol:
+            return Verification(difference)
+        text = f"differs from the reference by {difference:.3g} of the largest value"
+        return Verification(difference, ErrorKind.WRONG, text)
+
+    def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
+        """See `Device.compare`; when timing fails, every entry is None."""
+        with self._clean_up():
+            slots = [self._build(task, program) for program in programs]
+            built = tuple(slot for slot in slots if slot is not None)
+            timeout_s = self._config.run_timeout_s * max(1, len(built))
+            reply = self._ask(task, Compare(built, rounds), timeout_s)
+        if isinstance(reply, WorkerFailure) or reply.error is not None:
+            return [None] * len(programs)
+        times = dict(zip(built, cast("list[tuple[float, ...]]", reply.value), strict=True))
+        return [None if slot is None else statistics.median(times[slot]) for slot in slots]
+
+    def _build(self, task: Task, program: Program) -> int | None:
+        """Builds on the first worker; None when that fails."""
+        worker = self._pool.workers[0]
+        slot = self._pool.send_build(worker, self._define(task), program)
+        ((_, outcome),) = self._pool.wait([worker])
+        failed = isinstance(outcome, WorkerFailure) or outcome.error is not None
+        return None if failed else slot
+
+    def _ask(self, task: Task, request: Request, timeout_s: float) -> Outcome:
+        """The first worker's answer."""
+        worker = self._pool.workers[0]
+        self._pool.define(worker, self._define(task))
+        worker.send(request, timeout_s)
+        ((_, outcome),) = self._pool.wait([worker])
+        return outcome
+
+    def _define(self, task: Task) -> Define:
+        if task.target != self.target:
+            remedy = f"the device measures for {self.target!r} only"
+            raise ArgumentError("task.target", task.target, remedy)
+        if task.key not in self._definitions:
+            text = str(tvm.ir.save_json(task.func))
+            self._definitions[task.key] = Define(task.key, text, task.target)
+        return self._definitions[task.key]
+
+    @contextmanager
+    def _clean_up(self) -> Iterator[None]:
+        """After an exception, an interrupt above all, no worker has a request under way."""
+        if not self._pool.close.alive:
+            raise MeasureError("the device is closed; open a new one")
+        try:
+            yield
+        except BaseException:
+            self._pool.kill_busy()
+            raise
+
+    def close(self) -> None:
+        """See `Device.close`."""
+        self._pool.close()
+
+    def __enter__(self) -> LocalDevice:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

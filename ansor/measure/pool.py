@@ -1,0 +1,127 @@
+"""The worker processes of one device."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import weakref
+from collections.abc import Mapping, Sequence
+
+from ansor.config import MeasureConfig
+from ansor.errors import MeasureError
+from ansor.measure.process import WorkerFailure, WorkerProcess, wait_for_any
+from ansor.measure.protocol import Build, Define, Reply, Setup
+from ansor.program.program import Program
+
+Outcome = Reply | WorkerFailure
+
+
+class Pool:
+    """A fixed number of places, each held by a worker that is replaced when it fails.
+
+    Args:
+        threads: of a kernel while it is timed.
+        lowering: see `ansor.measure.protocol.Setup`.
+
+    Attributes:
+        config: of the device.
+        workers: the present holders of the places.
+        replaced: how many workers were killed and replaced, for whatever reason.
+        close: kills all workers; may be called twice, and runs when the interpreter ends.
+    """
+
+    def __init__(self, threads: int, config: MeasureConfig, lowering: str) -> None:
+        self.config = config
+        self.replaced = 0
+        self._setup = Setup(config, lowering)
+        self._environment = worker_environment(threads, config)
+        self._slots = itertools.count()
+        count = max(1, min(config.workers, len(os.sched_getaffinity(0))))
+        self.workers = [self._new() for _ in range(count)]
+        self.close = weakref.finalize(self, _kill_all, self.workers)
+        for worker in self.workers:
+            worker.start()
+
+    def _new(self) -> WorkerProcess:
+        return WorkerProcess(self._setup, self._environment)
+
+    def replace(self, worker: WorkerProcess) -> None:
+        """Kills a worker and puts a new one in its place, started at once."""
+        worker.kill()
+        self.replaced += 1
+        place = self.workers.index(worker)
+        self.workers[place] = self._new()
+        self.workers[place].start()
+
+    def recycle(self) -> None:
+        """Replaces the workers that have built enough; to be called when none is busy."""
+        for worker in list(self.workers):
+            if worker.builds >= self.config.recycle_after:
+                self.replace(worker)
+
+    def kill_busy(self) -> None:
+        """Gets rid of every request under way, after an interrupt."""
+        for worker in list(self.workers):
+            if worker.busy:
+                self.replace(worker)
+
+    def define(self, worker: WorkerProcess, task: Define) -> None:
+        """Makes a task known to a worker, once.
+
+        Raises:
+            MeasureError: the worker cannot take it.
+        """
+        if task.key in worker.tasks:
+            return
+        try:
+            reply = worker.ask(task, self.config.build_timeout_s)
+        except WorkerFailure as failure:
+            raise MeasureError(f"a worker failed at task {task.key}: {failure.message}") from None
+        if reply.error is not None:
+            raise MeasureError(f"a worker could not read task {task.key}: {reply.message}")
+        worker.tasks.add(task.key)
+
+    def send_build(self, worker: WorkerProcess, task: Define, program: Program) -> int:
+        """Asks a worker to build a program; returns the slot that will hold it."""
+        self.define(worker, task)
+        slot = next(self._slots)
+        worker.builds += 1
+        worker.send(Build(task.key, slot, program), self.config.build_timeout_s)
+        return slot
+
+    def wait(self, workers: Sequence[WorkerProcess]) -> list[tuple[WorkerProcess, Outcome]]:
+        """Waits until at least one busy worker has answered or failed; a failed one is replaced."""
+        while not (done := [(w, o) for w in workers if (o := self._outcome(w)) is not None]):
+            wait_for_any(workers)
+        return done
+
+    def _outcome(self, worker: WorkerProcess) -> Outcome | None:
+        try:
+            return worker.poll()
+        except WorkerFailure as failure:
+            self.replace(worker)
+            return failure
+
+
+def worker_environment(threads: int, config: MeasureConfig) -> Mapping[str, str]:
+    """The environment of a worker: the parent's modules, and how TVM's threads behave.
+
+    A thread of TVM's pool spins for 0.2 s after its kernel has ended, so the worker whose turn it
+    was disturbs the one whose turn it is (half of the speed); and a pool thread bound to a core may
+    find the worker's main thread on it. Short spinning and unbound threads cure both.
+    """
+    paths = [os.path.abspath(path) for path in sys.path]
+    return os.environ | {
+        "TVM_NUM_THREADS": str(threads),
+        "TVM_BIND_THREADS": "0",
+        "TVM_THREAD_POOL_SPIN_COUNT": str(config.spin_count),
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONSAFEPATH": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _kill_all(workers: list[WorkerProcess]) -> None:
+    for worker in workers:
+        worker.kill()

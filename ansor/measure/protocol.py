@@ -1,0 +1,72 @@
+"""What the parent and a worker say to each other: one request, one reply, in turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansor.config import MeasureConfig
+from ansor.measure.result import ErrorKind
+from ansor.program.program import Program
+
+
+@dataclass(frozen=True)
+class Setup:
+    """First message. `lowering` names the function `(func, program) -> func`, as "module:name"."""
+
+    config: MeasureConfig
+    lowering: str
+
+
+@dataclass(frozen=True)
+class Define:
+    """A task, once per worker: its function as TVM's JSON, its target's text."""
+
+    key: str
+    func_json: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Build:
+    """Lower and compile a program of a task and keep it as `slot`."""
+
+    key: str
+    slot: int
+    program: Program
+
+
+@dataclass(frozen=True)
+class Time:
+    """Time `slot` and drop it. `limit_s`: a slower first run is not repeated. Value: seconds."""
+
+    slot: int
+    limit_s: float | None
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Time slots in turns and drop them. Value: for each slot, seconds of each round."""
+
+    slots: tuple[int, ...]
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Verify:
+    """Build a program and compare it with the reference. Value: relative difference."""
+
+    key: str
+    program: Program
+
+
+Request = Setup | Define | Build | Time | Compare | Verify
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A worker's answer: `value` depends on the request; `error` says what went wrong instead."""
+
+    value: object = None
+    error: ErrorKind | None = None
+    message: str = ""
+    seconds: float = 0.0

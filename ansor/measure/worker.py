@@ -1,0 +1,103 @@
+"""The worker process: answers requests until the parent is gone.
+
+Started as ``python -m ansor.measure.worker READ_FD WRITE_FD``. Timing happens here, in place: what
+was compiled is never linked, saved or copied.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from ansor.measure.channel import Channel
+from ansor.measure.protocol import Build, Compare, Define, Reply, Request, Setup, Time, Verify
+from ansor.measure.result import ErrorKind
+from ansor.measure.runner import Lowering, Runner, StageError
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_MAX_TEXT = 800  # characters of an error's text that are sent
+
+
+def main(read_fd: int, write_fd: int) -> None:
+    """Serves one parent; returns when it closes the pipe."""
+    die_with_parent()
+    channel = Channel(read_fd, write_fd)
+    setup = channel.receive()
+    assert isinstance(setup, Setup)
+    runner = Runner(setup.config, find_lowering(setup.lowering))
+    channel.send(Reply())
+    serve(channel, runner)
+
+
+def die_with_parent() -> None:
+    """Asks the kernel to kill this process when its parent dies, and to prefer it when memory ends.
+
+    Where the system knows neither, the end of the pipe ends the worker.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def find_lowering(name: str) -> Lowering:
+    """The function that "module:name" names."""
+    module, _, attribute = name.partition(":")
+    lowering: Lowering = getattr(importlib.import_module(module), attribute)
+    return lowering
+
+
+def serve(channel: Channel, runner: Runner) -> None:
+    """Answers requests, in order, until the pipe ends."""
+    while True:
+        try:
+            request = channel.receive()
+        except EOFError:
+            return
+        channel.send(answer(runner, request))  # type: ignore[arg-type]
+
+
+def answer(runner: Runner, request: Request) -> Reply:
+    """Runs one request; every exception becomes a reply."""
+    start = time.perf_counter()
+    try:
+        value, kind, text = dispatch(runner, request), None, ""
+    except StageError as error:
+        value, kind, text = None, error.kind, first_lines(str(error))
+    except Exception as error:
+        value, kind, text = None, ErrorKind.RUN, first_lines(repr(error))
+    return Reply(value, kind, text, time.perf_counter() - start)
+
+
+def dispatch(runner: Runner, request: Request) -> object:
+    """Calls the method of the runner that the request asks for."""
+    match request:
+        case Define(key, func_json, target):
+            runner.define(key, func_json, target)
+        case Build(key, slot, program):
+            runner.build(key, slot, program)
+        case Time(slot, limit_s):
+            return runner.time(slot, limit_s)
+        case Compare(slots, rounds):
+            return runner.compare(slots, rounds)
+        case Verify(key, program):
+            return runner.verify(key, program)
+        case _:
+            raise TypeError(f"unknown request {request!r}")
+    return None
+
+
+def first_lines(text: str) -> str:
+    """The beginning of a text, without blank lines; TVM's errors run to pages."""
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return "\n".join(lines[:8])[:_MAX_TEXT]
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
+    sys.stderr.flush()
+    os._exit(0)  # TVM's threads and LLVM's destructors have nothing left to do

@@ -1,0 +1,18 @@
+"""Built-in models, made with `tvm.relax.frontend.nn`; PyTorch is not needed.
+
+In: a name, a batch size, a seed. Out: a Relax module and its random parameters. `resnet.py` is the
+architecture, `registry.py` the door; `torch_twin.py` (needs PyTorch, import it explicitly) holds
+the same networks in PyTorch, as peers and references.
+"""
+
+from ansor.models.registry import BuiltModel, build_model, build_resnet, model_config, model_names
+from ansor.models.resnet import ResNetConfig
+
+__all__ = [
+    "BuiltModel",
+    "ResNetConfig",
+    "build_model",
+    "build_resnet",
+    "model_config",
+    "model_names",
+]

@@ -1,0 +1,45 @@
+"""Random parameters at a scale that keeps a deep network's outputs finite and of order one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float32]
+
+
+def _kernel(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """He et al., 2015: normal with variance 2 / fan-in; `shape` is [outputs, inputs, ...]."""
+    fan_in = math.prod(shape[1:])
+    return (rng.standard_normal(shape) * math.sqrt(2.0 / fan_in)).astype(np.float32)
+
+
+def _near(centre: float, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Uniform within 0.1 of the centre: batch normalisation near identity, yet not the identity."""
+    return rng.uniform(centre - 0.1, centre + 0.1, shape).astype(np.float32)
+
+
+def _centre(name: str) -> float:
+    """Centre of a vector's values: statistics near identity, scales below one.
+
+    A scale of 0.7 makes what a residual branch adds balance what projecting shortcuts take away.
+    """
+    if name.endswith("running_var"):
+        return 1.0
+    return 0.7 if name.endswith("weight") else 0.0
+
+
+def draw(shapes: Mapping[str, tuple[int, ...]], seed: int) -> dict[str, Array]:
+    """Parameters by name, float32, drawn in the order of `shapes`.
+
+    Matrices and kernels are He-initialised; vectors are scales ("weight"), variances, biases or
+    means by their names.
+    """
+    rng = np.random.default_rng(seed)
+    return {
+        name: _kernel(shape, rng) if len(shape) > 1 else _near(_centre(name), shape, rng)
+        for name, shape in shapes.items()
+    }

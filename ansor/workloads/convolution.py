@@ -1,0 +1,127 @@
+"""Convolutions, channels last, with padding as a stage of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import te, topi
+
+from ansor.errors import ArgumentError
+from ansor.workloads.windows import output_size, windows
+from ansor.workloads.workload import Array, Workload
+
+
+def conv1d(
+    batch: int = 1,
+    length: int = 64,
+    channels: int = 32,
+    filters: int = 32,
+    kernel: int = 3,
+    stride: int = 1,
+    padding: int = 1,
+) -> Workload:
+    """Data `[batch, length, channels]`, weight `[kernel, channels, filters]`."""
+    data = te.placeholder((batch, length, channels), name="data")
+    weight = te.placeholder((kernel, channels, filters), name="weight")
+    out = _output_size(length, kernel, stride, padding)
+    padded = _pad(data, padding)
+    rx, rc = te.reduce_axis((0, kernel), "rx"), te.reduce_axis((0, channels), "rc")
+    conv = te.compute(
+        (batch, out, filters),
+        lambda n, x, f: te.sum(padded[n, x * stride + rx, rc] * weight[rx, rc, f], axis=[rx, rc]),
+        name="conv",
+    )
+
+    def reference(data: Array, weight: Array) -> Array:
+        seen = windows(data, kernel, stride, padding)
+        out: Array = np.einsum("nxck,kcf->nxf", seen, weight)
+        return out
+
+    return Workload("conv1d", (data, weight, conv), reference)
+
+
+def conv2d(
+    batch: int = 1,
+    height: int = 56,
+    width: int = 56,
+    channels: int = 64,
+    filters: int = 64,
+    kernel: int = 3,
+    stride: int = 1,
+    padding: int = 1,
+) -> Workload:
+    """Convolution, bias and ReLU: data `[batch, height, width, channels]`, weight
+    `[kernel, kernel, channels, filters]`, bias `[filters]`."""
+    data = te.placeholder((batch, height, width, channels), name="data")
+    weight = te.placeholder((kernel, kernel, channels, filters), name="weight")
+    bias = te.placeholder((filters,), name="bias")
+    out = [_output_size(size, kernel, stride, padding) for size in (height, width)]
+    padded = _pad(data, padding)
+    ry, rx = te.reduce_axis((0, kernel), "ry"), te.reduce_axis((0, kernel), "rx")
+    rc = te.reduce_axis((0, channels), "rc")
+    conv = te.compute(
+        (batch, *out, filters),
+        lambda n, y, x, f: te.sum(
+            padded[n, y * stride + ry, x * stride + rx, rc] * weight[ry, rx, rc, f],
+            axis=[ry, rx, rc],
+        ),
+        name="conv",
+    )
+    biased = te.compute(conv.shape, lambda n, y, x, f: conv[n, y, x, f] + bias[f], name="add")
+
+    def reference(data: Array, weight: Array, bias: Array) -> Array:
+        seen = windows(data, kernel, stride, padding)
+        conv: Array = np.einsum("nyxckl,klcf->nyxf", seen, weight, optimize=True)
+        out: Array = np.maximum(conv + bias, 0)
+        return out
+
+    return Workload("conv2d", (data, weight, bias, topi.nn.relu(biased)), reference)
+
+
+def depthwise_conv2d(
+    batch: int = 1,
+    height: int = 56,
+    width: int = 56,
+    channels: int = 64,
+    kernel: int = 3,
+    stride: int = 1,
+    padding: int = 1,
+) -> Workload:
+    """One filter per channel: data `[batch, height, width, channels]`, weight
+    `[kernel, kernel, channels]`."""
+    data = te.placeholder((batch, height, width, channels), name="data")
+    weight = te.placeholder((kernel, kernel, channels), name="weight")
+    out = [_output_size(size, kernel, stride, padding) for size in (height, width)]
+    padded = _pad(data, padding)
+    ry, rx = te.reduce_axis((0, kernel), "ry"), te.reduce_axis((0, kernel), "rx")
+    conv = te.compute(
+        (batch, *out, channels),
+        lambda n, y, x, c: te.sum(
+            padded[n, y * stride + ry, x * stride + rx, c] * weight[ry, rx, c], axis=[ry, rx]
+        ),
+        name="conv",
+    )
+
+    def reference(data: Array, weight: Array) -> Array:
+        seen = windows(data, kernel, stride, padding)
+        out: Array = np.einsum("nyxckl,klc->nyxc", seen, weight)
+        return out
+
+    return Workload("depthwise_conv2d", (data, weight, conv), reference)
+
+
+def _pad(data: Any, padding: int) -> Any:
+    """`data` with zeros around its spatial dimensions."""
+    if padding == 0:
+        return data
+    margins = [0, *[padding] * (len(data.shape) - 2), 0]
+    return topi.nn.pad(data, margins, name="padded")
+
+
+def _output_size(size: int, kernel: int, stride: int, padding: int) -> int:
+    out = output_size(size, kernel, stride, padding)
+    if out < 1:
+        remedy = f"must be at most {size + 2 * padding}, padding included"
+        raise ArgumentError("kernel", kernel, remedy)
+    return out

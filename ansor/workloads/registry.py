@@ -1,0 +1,61 @@
+"""The table of names."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from ansor.errors import ArgumentError
+from ansor.workloads.convolution import conv1d, conv2d, depthwise_conv2d
+from ansor.workloads.matmul import batch_matmul, matmul
+from ansor.workloads.normalise import softmax
+from ansor.workloads.pooling import global_average_pool2d, max_pool2d
+from ansor.workloads.reduction import norm, row_sum, total_sum
+from ansor.workloads.workload import Workload
+
+BUILDERS: Mapping[str, Callable[..., Workload]] = MappingProxyType(
+    {
+        "batch_matmul": batch_matmul,
+        "conv1d": conv1d,
+        "conv2d": conv2d,
+        "depthwise_conv2d": depthwise_conv2d,
+        "global_average_pool2d": global_average_pool2d,
+        "matmul": matmul,
+        "max_pool2d": max_pool2d,
+        "norm": norm,
+        "row_sum": row_sum,
+        "softmax": softmax,
+        "total_sum": total_sum,
+    }
+)
+
+
+def names() -> tuple[str, ...]:
+    """Names that `build` knows."""
+    return tuple(BUILDERS)
+
+
+def build(name: str, **shape: int) -> Workload:
+    """Returns the workload `name`; sizes that `shape` leaves out have defaults.
+
+    Raises:
+        ArgumentError: unknown name, unknown size, or a size that is no integer or too small.
+    """
+    if name not in BUILDERS:
+        raise ArgumentError("name", name, f"workloads are {', '.join(BUILDERS)}")
+    parameters = inspect.signature(BUILDERS[name]).parameters
+    for size, value in shape.items():
+        _check_size(name, size, value, tuple(parameters))
+    return BUILDERS[name](**shape)
+
+
+_MAY_BE_ZERO = ("padding", "relu")
+
+
+def _check_size(name: str, size: str, value: object, known: tuple[str, ...]) -> None:
+    if size not in known:
+        raise ArgumentError("shape", size, f"sizes of {name} are {', '.join(known)}")
+    least = 0 if size in _MAY_BE_ZERO else 1
+    if not isinstance(value, int) or value < least:
+        raise ArgumentError(size, value, f"must be an integer of at least {least}")

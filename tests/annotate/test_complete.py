@@ -1,0 +1,165 @@
+"""Completing a structure: the order of replay, holes and decisions, compute locations."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from definitions import HARDWARE, NAMES, dag, sketches
+
+from ansor.annotate.complete import complete
+from ansor.annotate.location import Locations
+from ansor.config import SketchConfig
+from ansor.program.loops import own_loops
+from ansor.program.sketch import Sketch
+from ansor.program.steps import (
+    CacheWrite,
+    ComputeAt,
+    FuseConsumer,
+    Initialise,
+    Inline,
+    MultiLevelTile,
+    Parallel,
+    RFactor,
+    StripMine,
+    Unroll,
+    Vectorize,
+)
+from ansor.sketch.state import State
+
+PHASES = (
+    (Inline, CacheWrite, RFactor),
+    (MultiLevelTile, StripMine),
+    (Parallel,),
+    (FuseConsumer,),
+    (ComputeAt,),
+    (Vectorize,),
+    (Unroll,),
+    (Initialise,),
+)
+
+
+def holes(sketch: Sketch) -> list[str]:
+    """Holes that the steps name, in order."""
+    found: list[str] = []
+    for step in sketch.steps:
+        fields = dataclasses.asdict(step)
+        found += [fields["hole"]] if fields.get("hole") is not None else []
+        found += fields.get("holes", ())
+    return found
+
+
+def steps_of(sketch: Sketch, kind: type) -> list:
+    return [step for step in sketch.steps if isinstance(step, kind)]
+
+
+@pytest.fixture(params=NAMES)
+def all_sketches(request: pytest.FixtureRequest) -> tuple[Sketch, ...]:
+    return sketches(request.param)
+
+
+def test_steps_come_in_the_order_of_their_replay(all_sketches: tuple[Sketch, ...]) -> None:
+    for sketch in all_sketches:
+        phases = [next(i for i, p in enumerate(PHASES) if isinstance(s, p)) for s in sketch.steps]
+        assert phases == sorted(phases)
+
+
+def test_every_hole_has_a_decision_and_every_decision_a_hole(
+    all_sketches: tuple[Sketch, ...],
+) -> None:
+    for sketch in all_sketches:
+        names = [decision.name for decision in sketch.decisions]
+        assert len(set(names)) == len(names)
+        assert set(holes(sketch)) == set(names)
+        assert len(holes(sketch)) == len(names)
+
+
+def test_every_decision_is_owned_by_a_stage(all_sketches: tuple[Sketch, ...]) -> None:
+    for sketch in all_sketches:
+        assert {decision.stage for decision in sketch.decisions} <= set(sketch.dag.stages)
+
+
+def test_every_stage_is_a_root_or_has_a_host(all_sketches: tuple[Sketch, ...]) -> None:
+    for sketch in all_sketches:
+        roots = {step.stage for step in steps_of(sketch, Unroll)}
+        attached = {step.stage for step in steps_of(sketch, ComputeAt)}
+        attached |= {step.consumer for step in steps_of(sketch, FuseConsumer)}
+        assert roots | attached == set(sketch.dag.stages)
+        assert not roots & attached
+        assert {step.host for step in steps_of(sketch, ComputeAt)} <= roots
+
+
+def test_reductions_are_initialised_and_spatial_stages_vectorised(
+    all_sketches: tuple[Sketch, ...],
+) -> None:
+    for sketch in all_sketches:
+        stages = sketch.dag.stages.values()
+        initialised = [step.stage for step in steps_of(sketch, Initialise)]
+        assert sorted(initialised) == sorted(s.name for s in stages if s.reduce)
+        vectorised = [step.stage for step in steps_of(sketch, Vectorize)]
+        assert sorted(vectorised) == sorted(s.name for s in stages if s.spatial)
+
+
+def test_consumers_are_located_before_their_producers(all_sketches: tuple[Sketch, ...]) -> None:
+    for sketch in all_sketches:
+        located = [step.stage for step in steps_of(sketch, ComputeAt)]
+        order = [sketch.dag.order.index(stage) for stage in located]
+        assert order == sorted(order, reverse=True)
+
+
+def test_padding_may_be_computed_down_to_the_outer_reduction_of_a_tiled_convolution() -> None:
+    for sketch in sketches("conv2d"):
+        (step,) = steps_of(sketch, ComputeAt)
+        assert (step.stage, step.host) == ("padded", "conv")
+        column = sketch.column[step.hole]
+        # two spatial levels of four axes, then three reductions; zero is the root
+        assert sketch.decisions[column].table[:, 0].tolist() == list(range(2 * 4 + 3 + 1))
+
+
+def test_parallel_chooses_among_all_prefixes_of_the_spatial_loops() -> None:
+    sketch = sketches("matmul")[0]
+    (step,) = steps_of(sketch, Parallel)
+    assert sketch.decisions[sketch.column[step.hole]].table[:, 0].tolist() == [0, 1, 2]
+
+
+def test_unroll_steps_are_those_of_the_config() -> None:
+    config = SketchConfig(unroll_steps=(0, 8))
+    for sketch in sketches("conv2d", config):
+        for step in steps_of(sketch, Unroll):
+            assert sketch.decisions[sketch.column[step.hole]].table[:, 0].tolist() == [0, 8]
+
+
+def test_vectors_are_as_long_as_the_config_says() -> None:
+    config = SketchConfig(max_vector_bytes=32)
+    for sketch in sketches("softmax", config):
+        assert {step.lanes for step in steps_of(sketch, Vectorize)} == {8}
+        for step in steps_of(sketch, StripMine):
+            if step.hole is not None:
+                table = sketch.decisions[sketch.column[step.hole]].table
+                assert table[:, 1].max() <= 8
+                assert len(np.unique(table.prod(axis=1))) == 1
+
+
+def test_a_structure_without_steps_is_completed_too() -> None:
+    sketch = complete(State(dag("conv2d"), ()), HARDWARE, SketchConfig())
+    assert steps_of(sketch, MultiLevelTile) == []
+    assert {step.stage for step in steps_of(sketch, ComputeAt)} == {"padded", "conv", "add"}
+    assert {step.host for step in steps_of(sketch, ComputeAt)} == {"compute"}
+
+
+def test_a_stage_with_two_consumers_is_located_only_if_one_host_serves_both() -> None:
+    plain = complete(State(dag("softmax"), ()), HARDWARE, SketchConfig())
+    locations = Locations(plain.dag, plain.roles)
+    assert locations.host["T_softmax_expsum"] == "T_softmax_norm"
+    assert locations.host["T_softmax_exp"] == "T_softmax_norm"
+    assert locations.host["T_softmax_maxelem"] == "T_softmax_norm"
+    assert "T_softmax_norm" not in locations.host
+
+
+def test_an_untiled_host_takes_stages_in_its_outer_spatial_loops() -> None:
+    plain = complete(State(dag("max_pool2d"), ()), HARDWARE, SketchConfig())
+    locations = Locations(plain.dag, plain.roles)
+    loops = own_loops(plain.dag.stages["pool_max"], locations.shape("pool_max"))
+    assert locations.deepest("pool_max", loops) == 4
+    assert not any(loop.reduce for loop in loops[:4])

@@ -1,0 +1,73 @@
+"""Records as JSON lines: out and in again, torn lines included."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_database import FAILED, make_task, program, took
+
+from ansor.database import Database, ImportCount, export_jsonl, import_jsonl
+from ansor.errors import DatabaseError
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    with Database() as database:
+        database.add_many(make_task(), [(program(1), took(1.5)), (program(2), FAILED)], seed=3)
+        database.add(make_task("k2", "gpu"), program(3), took(0.5))
+        yield database
+
+
+def test_round_trip(database: Database, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    assert export_jsonl(database, path) == 3
+    with Database() as other:
+        assert import_jsonl(other, path) == ImportCount(added=3, known=0, bad=0)
+        assert other.records("k1", "cpu") == database.records("k1", "cpu")
+        assert other.all_records("gpu") == database.all_records("gpu")
+        assert other.tasks() == database.tasks()
+
+
+def test_what_is_known_is_not_added_again(database: Database, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    export_jsonl(database, path)
+    path.write_text(path.read_text() * 2)
+    assert import_jsonl(database, path) == ImportCount(added=0, known=6, bad=0)
+    with Database() as other:
+        assert import_jsonl(other, path) == ImportCount(added=3, known=3, bad=0)
+
+
+def test_one_target_only(database: Database, tmp_path: Path) -> None:
+    assert export_jsonl(database, tmp_path / "r.jsonl", target="gpu") == 1
+
+
+def test_each_line_stands_on_its_own(database: Database, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    export_jsonl(database, path)
+    document = json.loads(path.read_text().splitlines()[0])
+    assert document["task"]["definition"] == "text of k1"
+    assert document["record"]["latencies_s"] == [1.5]
+    assert document["record"]["program"]["sketch"] == "tiled"
+
+
+def test_bad_lines_are_counted_and_skipped(database: Database, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    export_jsonl(database, path)
+    good, failed, torn = path.read_bytes().splitlines()
+    newer = good.replace(b'"format": 1', b'"format": 2')
+    swapped = good.replace(b'"task_key": "k1"', b'"task_key": "k9"')
+    bad = [b"", newer, b"[]", b"null", b"\xff\xfe", swapped, b'{"format": "x"}', b"{}"]
+    path.write_bytes(b"\n".join([*bad, good, failed, torn[: len(torn) // 2]]))
+    with Database() as other:
+        assert import_jsonl(other, path) == ImportCount(added=2, known=0, bad=8)
+        assert other.records("k1", "cpu") == database.records("k1", "cpu")
+
+
+def test_files_that_cannot_be_used(database: Database, tmp_path: Path) -> None:
+    with pytest.raises(DatabaseError, match="give a file"):
+        import_jsonl(database, tmp_path / "missing.jsonl")
+    with pytest.raises(DatabaseError, match="give a file"):
+        export_jsonl(database, tmp_path / "no" / "folder.jsonl")

@@ -1,0 +1,60 @@
+"""Small compute definitions that the tests share: every kind of stage, checked in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from ansor.annotate.complete import complete
+from ansor.config import SketchConfig
+from ansor.dag.from_tir import read_dag
+from ansor.dag.graph import ComputeDAG
+from ansor.hardware.cpu import Hardware
+from ansor.program.sketch import Sketch
+from ansor.sketch.generate import generate
+from ansor.workloads import Workload, build
+
+HARDWARE = Hardware(cores=2)
+
+SIZES: Mapping[str, tuple[str, dict[str, int]]] = MappingProxyType(
+    {
+        "matmul": ("matmul", {"rows": 32, "columns": 48, "depth": 24}),
+        "matmul_relu": ("matmul", {"rows": 32, "columns": 40, "depth": 36, "relu": 1}),
+        "batch_matmul": ("batch_matmul", {"batch": 3, "rows": 8, "columns": 16, "depth": 12}),
+        "conv1d": ("conv1d", {"length": 14, "channels": 8, "filters": 16}),
+        "conv2d": ("conv2d", {"height": 8, "width": 8, "channels": 8, "filters": 16}),
+        "conv2d_stride2": (
+            "conv2d",
+            {"height": 15, "width": 13, "channels": 6, "filters": 16, "stride": 2},
+        ),
+        "depthwise_conv2d": ("depthwise_conv2d", {"height": 14, "width": 14, "channels": 16}),
+        "softmax": ("softmax", {"rows": 16, "columns": 60}),
+        "row_sum": ("row_sum", {"rows": 4, "columns": 4096}),
+        "total_sum": ("total_sum", {"size": 4096}),
+        "norm": ("norm", {"rows": 32, "columns": 32}),
+        "max_pool2d": ("max_pool2d", {"height": 14, "width": 14, "channels": 16}),
+        "global_average_pool2d": ("global_average_pool2d", {"channels": 64}),
+    }
+)
+NAMES = tuple(SIZES)
+
+
+@cache
+def workload(name: str) -> Workload:
+    """The small workload `name`."""
+    base, sizes = SIZES[name]
+    return build(base, **sizes)
+
+
+@cache
+def dag(name: str) -> ComputeDAG:
+    """Its graph."""
+    return read_dag(workload(name).func)
+
+
+@cache
+def sketches(name: str, config: SketchConfig = SketchConfig()) -> tuple[Sketch, ...]:  # noqa: B008
+    """All its sketches."""
+    states = generate(dag(name), HARDWARE, config)
+    return tuple(complete(state, HARDWARE, config) for state in states)

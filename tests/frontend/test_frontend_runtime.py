@@ -1,0 +1,133 @@
+"""Calling a compiled network."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.target import Target
+
+from ansor.errors import ArgumentError
+from ansor.frontend import CompiledModel, InputSpec, compile_model, optimize, random_inputs
+from ansor.frontend.convert import to_tvm
+from ansor.hardware.threads import available_cores, use_threads
+
+SHAPE = (1, 3, 32, 32)
+
+
+def test_arrays_in_arrays_out(compiled: CompiledModel) -> None:
+    result = compiled(*random_inputs(compiled.inputs))
+    assert isinstance(result, np.ndarray)
+    assert (result.shape, result.dtype) == ((1, 10), np.float32)
+
+
+def test_torch_in_torch_out(compiled: CompiledModel) -> None:
+    torch = pytest.importorskip("torch")
+    (x,) = random_inputs(compiled.inputs)
+    result = compiled(torch.from_numpy(x))
+    assert isinstance(result, torch.Tensor)
+    np.testing.assert_array_equal(result.numpy(), compiled(x))
+
+
+def test_any_memory_layout_is_accepted(compiled: CompiledModel) -> None:
+    (x,) = random_inputs(compiled.inputs)
+    expected = compiled(x)
+    strided = np.asfortranarray(x)
+    shifted = np.zeros(x.size + 1, np.float32)[1:].reshape(SHAPE)  # not aligned
+    shifted[:] = x
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    for same in (strided, shifted, frozen):
+        np.testing.assert_array_equal(compiled(same), expected)
+
+
+def test_torch_gradients_and_strides_do_not_matter(compiled: CompiledModel) -> None:
+    torch = pytest.importorskip("torch")
+    (x,) = random_inputs(compiled.inputs)
+    tensor = torch.from_numpy(x).to(memory_format=torch.channels_last).requires_grad_()
+    np.testing.assert_array_equal(compiled(tensor).numpy(), compiled(x))
+
+
+def test_aligned_array_is_not_copied() -> None:
+    memory = np.zeros(64 + 16, np.float32)
+    start = (-memory.ctypes.data % 64) // 4
+    aligned = memory[start : start + 16]
+    shared = to_tvm(aligned, tvm.cpu())
+    aligned[:] = 3
+    assert (shared.numpy() == 3).all()
+
+
+def test_results_outlive_later_calls(compiled: CompiledModel) -> None:
+    first, second = (random_inputs(compiled.inputs, seed=seed) for seed in (0, 1))
+    kept = compiled(*first)
+    copy = kept.copy()
+    compiled(*second)
+    np.testing.assert_array_equal(kept, copy)
+
+
+def test_several_outputs_are_a_tuple(target: Target) -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((4, 4), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            outputs = builder.emit_output(relax.Tuple([relax.op.exp(x), relax.op.negative(x)]))
+        builder.emit_func_output(outputs)
+    model = compile_model(optimize(builder.get(), target), target)
+    (data,) = random_inputs(model.inputs)
+    exponential, negative = model(data)
+    np.testing.assert_allclose(exponential, np.exp(data), rtol=1e-5)
+    np.testing.assert_array_equal(negative, -data)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ((), "inputs=0: give 1 arrays: x"),
+        ((np.zeros((1, 3, 32, 31), np.float32),), r"x=\(1, 3, 32, 31\): the shape must be"),
+        ((np.zeros(SHAPE, np.float64),), "x='float64': the dtype must be float32"),
+        (([1.0],), "x='list': give a NumPy array or a torch tensor"),
+    ],
+)
+def test_wrong_input_is_named(
+    compiled: CompiledModel, arrays: tuple[object, ...], message: str
+) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        compiled(*arrays)
+
+
+def test_latency_is_plausible(compiled: CompiledModel) -> None:
+    assert 1e-6 < compiled.latency(min_time_s=0.05, repeats=3) < 1.0
+
+
+@pytest.mark.parametrize(("min_time_s", "repeats"), [(0, 3), (0.1, 0)])
+def test_latency_needs_positive_numbers(
+    compiled: CompiledModel, min_time_s: float, repeats: int
+) -> None:
+    with pytest.raises(ArgumentError, match="must be positive"):
+        compiled.latency(min_time_s, repeats)
+
+
+def test_random_inputs_follow_the_seed() -> None:
+    specs = (InputSpec("x", (3,), "float32"), InputSpec("index", (2,), "int64"))
+    first, again = random_inputs(specs, seed=4), random_inputs(specs, seed=4)
+    np.testing.assert_array_equal(first[0], again[0])
+    assert first[1].dtype == np.int64
+    assert not np.array_equal(first[0], random_inputs(specs, seed=5)[0])
+
+
+def test_all_cores_run(compiled: CompiledModel) -> None:
+    assert compiled is not None  # compiling has started TVM's threads
+    assert tvm.get_global_func("runtime.NumThreads")() == available_cores()
+
+
+def test_threads_must_be_positive() -> None:
+    with pytest.raises(ArgumentError, match="threads=0"):
+        use_threads(0)
+
+
+def test_threads_cannot_outgrow_a_running_pool(compiled: CompiledModel) -> None:
+    assert compiled is not None
+    with pytest.raises(ArgumentError, match="TVM already runs with"):
+        use_threads(available_cores() + 1)
+    use_threads(available_cores())

@@ -1,0 +1,156 @@
+"""The micro-benchmark and the file that keeps its results."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tvm
+
+from ansor.hardware import kernels, measured
+from ansor.hardware.detect import read_system
+from ansor.hardware.measured import ProbeError, key_of, run_probe
+from ansor.hardware.probe import Probe, Spec
+from ansor.hardware.target import resolve_target, target_text
+
+PROBE = Probe(500e9, 250e9, (400e9, 200e9, 40e9), 2e-6)
+OTHER = replace(PROBE, peak_flops=1e9)
+
+
+def make_spec(threads: int = 2) -> Spec:
+    target = resolve_target("native")
+    hardware = read_system(target, threads)
+    text = target_text(target, threads)
+    return Spec(text, threads, hardware.vector_bytes, hardware.cache_bytes)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "hardware.json"
+
+
+def _never(spec: Spec) -> Probe:
+    raise AssertionError("measured again")
+
+
+def _fails(spec: Spec) -> Probe:
+    raise ProbeError("broken")
+
+
+def test_a_result_is_kept(file: Path) -> None:
+    assert measured.measured(make_spec(), run=lambda spec: PROBE, file=file) == PROBE
+    assert measured.measured(make_spec(), run=_never, file=file) == PROBE
+
+
+def test_a_fresh_result_replaces_the_kept_one(file: Path) -> None:
+    measured.measured(make_spec(), run=lambda spec: PROBE, file=file)
+    found = measured.measured(make_spec(), run=lambda spec: OTHER, file=file, fresh=True)
+    assert found == OTHER
+    assert measured.measured(make_spec(), run=_never, file=file) == OTHER
+
+
+def test_results_of_other_numbers_of_threads_are_kept_beside(file: Path) -> None:
+    measured.measured(make_spec(1), run=lambda spec: OTHER, file=file)
+    measured.measured(make_spec(2), run=lambda spec: PROBE, file=file)
+    assert measured.measured(make_spec(1), run=_never, file=file) == OTHER
+    assert len(json.loads(file.read_text())) == 2
+
+
+def test_the_key_tells_machines_and_versions_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = key_of(make_spec())
+    monkeypatch.setattr(measured, "version", lambda package: "0.0")
+    assert key_of(make_spec()) != own
+    monkeypatch.undo()
+    monkeypatch.setattr(measured, "processor_name", lambda: "abacus")
+    assert key_of(make_spec()) != own
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"%s": 3}'])
+def test_a_broken_file_is_written_anew(file: Path, text: str) -> None:
+    file.parent.mkdir()
+    file.write_text(text)
+    assert measured.measured(make_spec(), run=lambda spec: PROBE, file=file) == PROBE
+    assert measured.measured(make_spec(), run=_never, file=file) == PROBE
+
+
+def test_a_kept_result_of_another_form_is_measured_again(file: Path) -> None:
+    file.parent.mkdir()
+    file.write_text(json.dumps({key_of(make_spec()): {"peak_flops": 1.0}}))
+    assert measured.measured(make_spec(), run=lambda spec: PROBE, file=file) == PROBE
+
+
+def test_a_failure_warns_and_is_not_kept(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert measured.measured(make_spec(), run=_fails, file=file) is None
+    assert caplog.records[0].levelno == logging.WARNING
+    assert "default figures are used: broken" in caplog.text
+    assert not file.exists()
+
+
+def test_a_place_that_cannot_be_written_only_warns(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    place = tmp_path / "file" / "hardware.json"
+    assert measured.measured(make_spec(), run=lambda spec: PROBE, file=place) == PROBE
+    assert "cannot keep" in caplog.text
+
+
+def test_a_process_that_fails_is_a_probe_error() -> None:
+    with pytest.raises(ProbeError, match="exit status 1"):
+        run_probe(replace(make_spec(), target="no such target"))
+
+
+def test_a_process_that_hangs_is_a_probe_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measured, "_TIMEOUT_S", 0.01)
+    with pytest.raises(ProbeError, match="timed out"):
+        run_probe(make_spec())
+
+
+def test_the_cache_is_the_users() -> None:
+    assert measured.cache_file().name == "hardware.json"
+    assert "ansor" in measured.cache_file().parts
+
+
+def test_this_machine_measures_plausibly() -> None:
+    """Bounds that any CPU of the last fifteen years keeps, however busy it is."""
+    found = run_probe(make_spec(threads=2))
+    assert 1e9 < found.core_flops < 1e12
+    assert 0.5 * found.core_flops < found.peak_flops < 4 * found.core_flops
+    level2, last, memory = found.stream_bytes
+    assert 1e9 < memory < 1e12
+    assert memory < 2 * last
+    assert last < 2 * level2 < 2e13
+    assert 0 <= found.parallel_overhead_s < 1e-2
+
+
+def _run(module: tvm.IRModule, *arrays: np.ndarray) -> np.ndarray:
+    tensors = [tvm.runtime.tensor(array) for array in arrays]
+    tvm.compile(module, "llvm")["main"](*tensors)
+    return tensors[-1].numpy()
+
+
+def test_the_fma_kernel_computes_what_it_says() -> None:
+    source = np.random.default_rng(0).standard_normal((64, 4), dtype=np.float32)
+    expected = np.zeros(4, dtype=np.float32)
+    for row in np.tile(source, (2, 1)):
+        expected = expected / 2 + row
+    out = _run(kernels.fma(2, 4, rounds=2), source, np.empty((2, 12, 4), dtype=np.float32))
+    np.testing.assert_allclose(out, np.broadcast_to(expected, out.shape), rtol=1e-5)
+    assert kernels.fma_flops(2, 4, 2) == 2 * 2 * 12 * 4 * 64 * 2
+
+
+def test_the_stream_kernel_computes_what_it_says() -> None:
+    source = np.random.default_rng(0).standard_normal((2, 5, 12, 4), dtype=np.float32)
+    out = _run(kernels.stream(2, 4, 5, 3), source, np.empty((2, 12, 4), dtype=np.float32))
+    np.testing.assert_allclose(out, 3 * source.sum(axis=1), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_the_touch_kernel_computes_what_it_says(parallel: bool) -> None:
+    source = np.arange(4, dtype=np.float32)
+    out = _run(kernels.touch(4, parallel), source, np.empty(4, dtype=np.float32))
+    assert (out == source + 1).all()

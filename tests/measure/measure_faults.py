@@ -1,0 +1,58 @@
+"""A lowering that does what the name of a program's sketch says; loaded by the workers."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import tvm
+from tvm import te, tirx
+
+from ansor.program.program import Program
+
+SIZE = 32
+
+
+def matmul(factor: float = 1.0, terms: int = SIZE, offset: int = 0) -> tirx.PrimFunc:
+    """C = factor * A @ B, of `SIZE`; more `terms` take longer, an `offset` reads out of bounds."""
+    a = te.placeholder((SIZE, SIZE), name="A")
+    b = te.placeholder((SIZE, SIZE), name="B")
+    k = te.reduce_axis((0, terms), name="k")
+    inner = k % SIZE if terms > SIZE else k
+
+    def product(i: Any, j: Any) -> Any:
+        return te.sum(a[i + offset, inner] * b[inner, j] * factor, axis=k)
+
+    return te.create_prim_func([a, b, te.compute((SIZE, SIZE), product, name="C")])
+
+
+def lowering(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
+    """Misbehaves while lowering, or returns a function that does so later."""
+    match program.sketch:
+        case "sleep":
+            time.sleep(1000)
+        case "exit":
+            os._exit(3)
+        case "abort":
+            os.write(2, b"last words\n")
+            os.abort()
+        case "raise":
+            raise ValueError("no such loop\n\nsecond line")
+        case "noise":
+            os.write(1, b"\0" * 100_000)
+            print("noise", flush=True)
+        case "pid":
+            threads = tvm.get_global_func("runtime.NumThreads")
+            raise ValueError(f"pid={os.getpid()} threads={threads()}")
+        case "wrong":
+            return matmul(factor=1.01)
+        case "slow":
+            return matmul(terms=SIZE * 1000)
+        case "endless":
+            return matmul(terms=2**30)
+        case "segfault":
+            return matmul(offset=10**7)
+        case "unbuildable":
+            return func.with_attr("target", "nonsense")
+    return func

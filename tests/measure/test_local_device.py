@@ -1,0 +1,228 @@
+"""The real device: what works, what fails, and that failures stay where they are."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import measure_faults
+import psutil
+import pytest
+
+from ansor.config import MeasureConfig
+from ansor.dag.from_tir import read_dag
+from ansor.errors import ArgumentError, MeasureError
+from ansor.measure.local import LocalDevice
+from ansor.measure.result import ErrorKind
+from ansor.program.program import Program
+from ansor.task import Task
+
+THREADS = 2
+CONFIG = MeasureConfig(build_timeout_s=1.5, run_timeout_s=1.5, min_time_s=0.002, recycle_after=1000)
+ONE = dataclasses.replace(CONFIG, workers=1)  # a worker takes 2 s to import TVM
+GOOD = Program()
+SCRIPT = """
+import sys
+sys.path.insert(0, {tests!r})
+import test_local_device as t
+device = t.open_device(t.ONE)
+print([m.latency_s is not None for m in device.measure(t.make_task(), [t.GOOD], None)])
+print(*[p.pid for p in t.children()], flush=True)
+{then}
+"""
+
+
+def make_task() -> Task:
+    func = measure_faults.matmul()
+    return Task("matmul", func, read_dag(func), "llvm")
+
+
+def open_device(config: MeasureConfig = CONFIG) -> LocalDevice:
+    return LocalDevice("llvm", THREADS, config, lowering="measure_faults:lowering")
+
+
+def children() -> list[psutil.Process]:
+    return psutil.Process().children(recursive=True)
+
+
+def sketches(*names: str) -> list[Program]:
+    return [Program(name) for name in names]
+
+
+def gone(pids: list[int], within_s: float = 5.0) -> bool:
+    """Whether all of the processes have ended (a zombie has)."""
+    end = time.monotonic() + within_s
+    while time.monotonic() < end:
+        if not any(map(_alive, pids)):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@pytest.fixture(scope="module")
+def device() -> Iterator[LocalDevice]:
+    with open_device() as device:
+        yield device
+
+
+@pytest.fixture(scope="module")
+def task() -> Task:
+    return make_task()
+
+
+def test_times_a_program(device: LocalDevice, task: Task) -> None:
+    (found,) = device.measure(task, [GOOD], None)
+    assert found.error is None
+    assert len(found.latencies_s) == CONFIG.repeats
+    assert found.latency_s is not None
+    assert 1e-7 < found.latency_s < 1e-2
+    assert found.build_s > 0
+    assert found.run_s > 0
+
+
+def test_the_default_lowering_times_a_program_without_steps(task: Task) -> None:
+    with LocalDevice("llvm", 1, ONE) as device:
+        (found,) = device.measure(task, [GOOD], None)
+    assert found.error is None
+
+
+def test_no_programs_no_measurements(device: LocalDevice, task: Task) -> None:
+    assert device.measure(task, [], None) == []
+
+
+def test_failures_keep_their_place_and_kind(device: LocalDevice, task: Task) -> None:
+    names = ["fine", "raise", "abort", "fine", "unbuildable", "exit", "segfault", "fine"]
+    found = device.measure(task, sketches(*names), None)
+    assert [m.error for m in found] == [
+        None,
+        ErrorKind.LOWER,
+        ErrorKind.CRASH,
+        None,
+        ErrorKind.BUILD,
+        ErrorKind.CRASH,
+        ErrorKind.CRASH,
+        None,
+    ]
+    assert found[1].message == "ValueError: no such loop\nsecond line"
+    assert "SIGABRT" in found[2].message
+    assert "last words" in found[2].message
+    assert "exit code 3" in found[5].message
+    assert all(m.latency_s is None for m in found if m.error)
+
+
+def test_a_hang_is_killed_and_the_rest_goes_on(device: LocalDevice, task: Task) -> None:
+    before = device.replaced
+    found = device.measure(task, sketches("sleep", "endless", "fine", "fine"), None)
+    assert [m.error for m in found] == [ErrorKind.TIMEOUT, ErrorKind.TIMEOUT, None, None]
+    assert device.replaced == before + 2
+
+
+def test_a_slow_program_is_timed_once(device: LocalDevice, task: Task) -> None:
+    (slow,) = device.measure(task, sketches("slow"), 1e-6)
+    assert len(slow.latencies_s) == 1
+    (alone,) = device.measure(task, sketches("slow"), None)
+    assert len(alone.latencies_s) == CONFIG.repeats
+
+
+def test_noise_on_stdout_does_not_corrupt_the_channel(device: LocalDevice, task: Task) -> None:
+    found = device.measure(task, sketches("noise", "noise", "fine"), None)
+    assert [m.error for m in found] == [None] * 3
+
+
+def test_threads_reach_the_worker(device: LocalDevice, task: Task) -> None:
+    (found,) = device.measure(task, sketches("pid"), None)
+    assert found.message.endswith(f"threads={THREADS}")
+
+
+def test_verifies_against_the_definition(device: LocalDevice, task: Task) -> None:
+    right, wrong = (device.verify(task, p) for p in sketches("fine", "wrong"))
+    assert right.error is None
+    assert right.difference == 0.0
+    assert wrong.error is ErrorKind.WRONG
+    assert wrong.difference == pytest.approx(0.01, rel=1e-3)
+    assert device.verify(task, Program("raise")).error is ErrorKind.LOWER
+    assert device.verify(task, Program("exit")).error is ErrorKind.CRASH
+
+
+def test_compares_in_turns(device: LocalDevice, task: Task) -> None:
+    slow, fine, failed = device.compare(task, sketches("slow", "fine", "raise"), 3)
+    assert slow is not None
+    assert fine is not None
+    assert slow > 10 * fine
+    assert failed is None
+
+
+def test_workers_are_recycled(task: Task) -> None:
+    with open_device(dataclasses.replace(ONE, recycle_after=2)) as device:
+        pids = [device.measure(task, sketches("pid", "pid"), None)[0].message for _ in range(2)]
+        assert device.replaced == 1
+    assert pids[0] != pids[1]
+
+
+def test_nothing_is_left_running_after_close(task: Task) -> None:
+    before = {p.pid for p in children()}
+    device = open_device(ONE)
+    device.measure(task, [GOOD], None)
+    mine = [p.pid for p in children() if p.pid not in before]
+    assert mine
+    device.close()
+    device.close()
+    assert gone(mine)
+    with pytest.raises(MeasureError, match="closed"):
+        device.measure(task, [GOOD], None)
+
+
+def test_an_interrupt_cleans_up_and_the_device_goes_on(device: LocalDevice, task: Task) -> None:
+    device.measure(task, [GOOD], None)
+    before = {p.pid for p in children()}
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        device.measure(task, sketches("sleep"), None)
+    killed = before - {p.pid for p in children()}
+    assert len(killed) == 1
+    assert gone(list(killed))
+    assert device.measure(task, [GOOD], None)[0].error is None
+
+
+@pytest.mark.parametrize("then", ["os.kill(os.getpid(), 9)", "pass"])
+def test_workers_die_with_a_parent_that_does_not_close(then: str) -> None:
+    tests = str(Path(__file__).parent)
+    script = SCRIPT.format(tests=tests, then=f"import os; {then}")
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    works, pids = done.stdout.splitlines()
+    assert works == "[True]"
+    assert pids
+    assert gone([int(pid) for pid in pids.split()])
+
+
+def test_wrong_arguments_are_refused(device: LocalDevice, task: Task) -> None:
+    with pytest.raises(ArgumentError, match="threads=0"):
+        LocalDevice("llvm", 0)
+    other = Task(task.name, task.func, task.dag, "llvm -of -elsewhere")
+    with pytest.raises(ArgumentError, match="elsewhere"):
+        device.measure(other, [GOOD], None)
+
+
+def test_a_worker_that_cannot_start_is_an_error(task: Task) -> None:
+    with (
+        LocalDevice("llvm", 1, ONE, lowering="no_such_module:lower") as device,
+        pytest.raises(MeasureError, match="no_such_module"),
+    ):
+        device.measure(task, [GOOD], None)

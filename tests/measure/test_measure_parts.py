@@ -1,0 +1,101 @@
+"""Small parts of the measurement that need no worker."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansor.config import MeasureConfig
+from ansor.measure.channel import Channel
+from ansor.measure.inputs import random_arrays, relative_difference
+from ansor.measure.result import ErrorKind, Measurement, measured
+from ansor.measure.timing import runs_per_repeat
+from ansor.measure.worker import first_lines
+
+
+def test_latency_is_the_median() -> None:
+    assert measured((3.0, 1.0, 2.0), 0.0, 0.0).latency_s == 2.0
+
+
+def test_unmeasured_is_none() -> None:
+    assert Measurement(error=ErrorKind.BUILD).latency_s is None
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
+def test_what_is_no_time_is_a_failure(bad: float) -> None:
+    found = measured((1.0, bad), 0.0, 0.0)
+    assert found.error is ErrorKind.RUN
+    assert found.latency_s is None
+
+
+def test_no_times_are_a_failure() -> None:
+    assert measured((), 0.0, 0.0).error is ErrorKind.RUN
+
+
+@pytest.mark.parametrize(
+    ("first_s", "runs"), [(1e-3, 10), (1.0, 1), (0.0, 1000), (1e-8, 1000), (4e-4, 25)]
+)
+def test_runs_per_repeat(first_s: float, runs: int) -> None:
+    config = MeasureConfig(min_time_s=0.03, repeats=3, max_number=1000)
+    assert runs_per_repeat(first_s, config) == runs
+
+
+@given(st.lists(st.one_of(st.integers(), st.binary(max_size=2000), st.text()), max_size=5))
+def test_messages_cross_a_channel(messages: list[object]) -> None:
+    read_fd, write_fd = os.pipe()
+    channel = Channel(read_fd, write_fd)
+    for message in messages:
+        channel.send([message])
+    assert [channel.receive() for _ in messages] == [[m] for m in messages]
+    channel.close()
+    channel.close()
+
+
+def test_a_channel_knows_its_end() -> None:
+    read_fd, write_fd = os.pipe()
+    os.close(write_fd)
+    with pytest.raises(EOFError):
+        Channel(read_fd, os.dup(read_fd)).receive()
+
+
+def test_difference_is_relative_to_the_largest_value() -> None:
+    assert relative_difference([np.array([1.0, 10.5])], [np.array([1.0, 10.0])]) == 0.05
+
+
+def test_nan_equals_nan_only() -> None:
+    nan, one = np.array([np.nan, 2.0]), np.array([1.0, 2.0])
+    assert relative_difference([nan], [nan]) == 0.0
+    assert relative_difference([nan], [one]) == math.inf
+    assert relative_difference([one], [nan]) == math.inf
+
+
+class _Parameter:
+    def __init__(self, dtype: str) -> None:
+        self.shape, self.dtype = (4, 50), dtype
+
+
+class _Function:
+    params = tuple(map(_Parameter, ["float32", "float16", "int8", "uint8", "int64", "bool"]))
+
+
+def test_inputs_are_small_and_the_same_for_the_same_seed() -> None:
+    first, again = (random_arrays(_Function(), MeasureConfig(), -1.0) for _ in range(2))
+    other = random_arrays(_Function(), MeasureConfig(seed=1), -1.0)
+    for a, b, c, parameter in zip(first, again, other, _Function.params, strict=True):
+        assert str(a.dtype) == parameter.dtype
+        assert np.array_equal(a, b)
+        assert not np.array_equal(a, c)
+        assert a.min() >= (-1 if a.dtype.kind == "f" else 0)
+        assert a.max() <= 1
+    assert first[0].min() < -0.5
+
+
+def test_error_texts_are_cut() -> None:
+    assert first_lines("a\n\n  b \n") == "a\n  b"
+    assert len(first_lines("x" * 10_000)) < 1000
+    assert first_lines("\n".join(map(str, range(100)))).count("\n") < 10

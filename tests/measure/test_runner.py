@@ -1,0 +1,69 @@
+"""The worker's half, run in this process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tvm import te, tirx
+
+from ansor.config import MeasureConfig
+from ansor.measure.protocol import Build, Compare, Define, Setup, Time, Verify
+from ansor.measure.result import ErrorKind
+from ansor.measure.runner import Runner, WorkerTask
+from ansor.measure.worker import answer, find_lowering
+from ansor.program.program import Program
+
+CONFIG = MeasureConfig(min_time_s=0.001)
+
+
+def root(scale: float = 1.0) -> tirx.PrimFunc:
+    """The square root, which random inputs in [-1, 1) do not have everywhere."""
+    a = te.placeholder((16,), name="A")
+    b = te.compute((16,), lambda i: te.sqrt(a[i]) * scale, name="B")
+    return te.create_prim_func([a, b])
+
+
+def lowering(func: Any, program: Program) -> Any:
+    return root(2.0) if program.sketch == "double" else func
+
+
+@pytest.fixture
+def runner() -> Runner:
+    return Runner(CONFIG, lowering, {"root": WorkerTask(root(), "llvm", CONFIG)})
+
+
+def test_the_reference_avoids_nan(runner: Runner) -> None:
+    arrays, results = runner.tasks["root"].reference
+    assert not np.isnan(results[1]).any()
+    assert np.allclose(results[1], np.sqrt(arrays[0]))
+
+
+def test_verifies(runner: Runner) -> None:
+    assert answer(runner, Verify("root", Program())).value == 0.0
+    assert answer(runner, Verify("root", Program("double"))).value == pytest.approx(1.0)
+
+
+def test_a_slot_is_timed_once_and_dropped(runner: Runner) -> None:
+    assert answer(runner, Build("root", 5, Program())).error is None
+    assert answer(runner, Time(5, None)).error is None
+    assert runner.slots == {}
+    assert answer(runner, Time(5, None)).error is ErrorKind.RUN
+
+
+def test_compared_slots_are_dropped(runner: Runner) -> None:
+    for slot in (1, 2):
+        answer(runner, Build("root", slot, Program()))
+    times = answer(runner, Compare((1, 2), 4)).value
+    assert [len(rounds) for rounds in times] == [4, 4]  # type: ignore[attr-defined]
+    assert runner.slots == {}
+
+
+def test_what_cannot_be_read_is_an_error(runner: Runner) -> None:
+    assert answer(runner, Define("bad", "no json", "llvm")).error is ErrorKind.RUN
+    assert answer(runner, Setup(CONFIG, "")).error is ErrorKind.RUN
+
+
+def test_finds_the_default_lowering() -> None:
+    assert find_lowering("ansor.program.lower:lower").__name__ == "lower"

@@ -1,0 +1,154 @@
+"""Built-in models against PyTorch twins and against NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm.target import Target
+
+from ansor.errors import ArgumentError
+from ansor.frontend import compile_model, import_model, optimize
+from ansor.frontend.importer import from_relax
+from ansor.models import BuiltModel, ResNetConfig, build_model, build_resnet, model_names
+from ansor.models.layers import EPSILON
+from ansor.models.parameters import Array
+from ansor.models.resnet import BlockShape, block_shapes
+
+BASIC = ResNetConfig(blocks=(1, 2), width=8, classes=5, image=32)
+BOTTLENECK = ResNetConfig(blocks=(2, 1), expansion=4, width=4, classes=5, image=32)
+
+
+def native_target() -> Target:
+    cpu = tvm.get_global_func("target.llvm_get_system_cpu")()
+    return Target({"kind": "llvm", "mcpu": str(cpu)})
+
+
+def image(batch: int, size: int) -> Array:
+    shape = (batch, 3, size, size)
+    return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+
+
+class NumpyResNet:
+    """The architecture once more, in float64 and without any library but NumPy."""
+
+    def __init__(self, config: ResNetConfig, params: Mapping[str, Array]) -> None:
+        self.config = config
+        self.params = {name: value.astype(np.float64) for name, value in params.items()}
+
+    def windows(self, x: Any, size: int, stride: int, fill: float) -> Any:
+        pad = size // 2
+        x = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)), constant_values=fill)
+        views = np.lib.stride_tricks.sliding_window_view(x, (size, size), (2, 3))
+        return views[:, :, ::stride, ::stride]
+
+    def conv(self, x: Any, name: str, stride: int = 1) -> Any:
+        weight = self.params[f"{name}.weight"]
+        views = self.windows(x, weight.shape[-1], stride, 0.0)
+        return np.einsum("nchwij,ocij->nohw", views, weight, optimize=True)
+
+    def norm(self, x: Any, name: str) -> Any:
+        vector = {
+            key: self.params[f"{name}.{key}"][:, None, None]
+            for key in ("weight", "bias", "running_mean", "running_var")
+        }
+        centred = (x - vector["running_mean"]) / np.sqrt(vector["running_var"] + EPSILON)
+        return centred * vector["weight"] + vector["bias"]
+
+    def branch(self, x: Any, name: str, shape: BlockShape) -> Any:
+        if not self.config.bottleneck:
+            x = np.maximum(self.norm(self.conv(x, f"{name}.conv1", shape.stride), f"{name}.bn1"), 0)
+            return self.norm(self.conv(x, f"{name}.conv2"), f"{name}.bn2")
+        x = np.maximum(self.norm(self.conv(x, f"{name}.conv1"), f"{name}.bn1"), 0)
+        x = np.maximum(self.norm(self.conv(x, f"{name}.conv2", shape.stride), f"{name}.bn2"), 0)
+        return self.norm(self.conv(x, f"{name}.conv3"), f"{name}.bn3")
+
+    def shortcut(self, x: Any, name: str, shape: BlockShape) -> Any:
+        if not shape.projects:
+            return x
+        x = self.conv(x, f"{name}.downsample.0", shape.stride)
+        return self.norm(x, f"{name}.downsample.1")
+
+    def __call__(self, x: Any) -> Any:
+        x = np.maximum(self.norm(self.conv(x, "conv1", 2), "bn1"), 0)
+        x = self.windows(x, 3, 2, -np.inf).max((-2, -1))
+        for stage, shapes in enumerate(block_shapes(self.config), start=1):
+            for index, shape in enumerate(shapes):
+                name = f"layer{stage}.{index}"
+                x = np.maximum(self.branch(x, name, shape) + self.shortcut(x, name, shape), 0)
+        return x.mean((2, 3)) @ self.params["fc.weight"].T + self.params["fc.bias"]
+
+
+def run(built: BuiltModel, *arrays: Any) -> Any:
+    target = native_target()
+    bound = tvm.relax.transform.BindParams("forward", dict(built.params))(built.mod)
+    return compile_model(optimize(from_relax(bound).mod, target), target)(*arrays)
+
+
+@pytest.mark.parametrize("config", [BASIC, BOTTLENECK], ids=["basic", "bottleneck"])
+def test_small_networks_agree_with_numpy(config: ResNetConfig) -> None:
+    built = build_resnet(config, "small", batch=2, seed=3)
+    x = image(2, config.image)
+    expected = NumpyResNet(config, built.params)(x)
+    np.testing.assert_allclose(run(built, x), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_resnet18_agrees_with_its_torch_twin() -> None:
+    torch = pytest.importorskip("torch")
+    from ansor.models.torch_twin import torch_twin
+
+    target, x = native_target(), image(1, 224)
+    with torch.no_grad():
+        twin = torch_twin("resnet18", build_model("resnet18").params)
+        expected = twin(torch.from_numpy(x)).numpy()
+    result = compile_model(optimize(import_model("resnet18").mod, target), target)(x)
+    assert np.abs(result - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("config", [BASIC, BOTTLENECK], ids=["basic", "bottleneck"])
+def test_torch_twin_agrees_with_numpy(config: ResNetConfig) -> None:
+    torch = pytest.importorskip("torch")
+    from ansor.models.torch_twin import TorchResNet, load_parameters
+
+    built = build_resnet(config, "small")
+    x = image(1, config.image)
+    with torch.no_grad():
+        result = load_parameters(TorchResNet(config), built.params)(torch.from_numpy(x)).numpy()
+    expected = NumpyResNet(config, built.params)(x)
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "count"), [("resnet18", 11_689_512), ("resnet50", 25_557_032)])
+def test_parameter_counts_are_those_of_the_literature(name: str, count: int) -> None:
+    params = build_model(name).params
+    learned = [v.size for key, v in params.items() if "running" not in key]
+    assert sum(learned) == count
+
+
+@pytest.mark.parametrize("name", model_names())
+def test_outputs_are_of_order_one(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    from ansor.models.torch_twin import torch_twin
+
+    with torch.no_grad():
+        result = torch_twin(name, build_model(name).params)(torch.from_numpy(image(1, 224)))
+    assert 0.1 < float(result.std()) < 10
+
+
+def test_seed_decides_the_parameters() -> None:
+    first, again, other = (build_resnet(BASIC, "small", seed=seed) for seed in (0, 0, 1))
+    assert all(np.array_equal(first.params[key], again.params[key]) for key in first.params)
+    assert not np.array_equal(first.params["conv1.weight"], other.params["conv1.weight"])
+
+
+def test_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(ArgumentError, match=r"model='vgg'.*resnet18, resnet50"):
+        build_model("vgg")
+
+
+def test_batch_must_be_positive() -> None:
+    with pytest.raises(ArgumentError, match="batch=0"):
+        build_model("resnet18", batch=0)

@@ -1,0 +1,68 @@
+"""The enumeration of all structures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from definitions import HARDWARE, NAMES, dag
+
+from ansor.config import SketchConfig
+from ansor.program.steps import FuseConsumer, Inline, MultiLevelTile
+from ansor.sketch.generate import generate
+from ansor.sketch.rules import Context, Derived
+from ansor.sketch.state import State
+
+
+def steps(states: list[State]) -> list[tuple]:
+    return [state.steps for state in states]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_generation_is_deterministic_and_complete(name: str) -> None:
+    first, second = generate(dag(name), HARDWARE), generate(dag(name), HARDWARE)
+    assert steps(first) == steps(second)
+    assert len(set(steps(first))) == len(first)
+    assert all(not state.remaining for state in first)
+
+
+def test_a_matmul_with_relu_is_tiled_and_fused() -> None:
+    found = generate(dag("matmul_relu"), HARDWARE)
+    fusions = [step for state in found for step in state.steps if isinstance(step, FuseConsumer)]
+    assert {step.level for step in fusions} == {1, 2}
+    assert all(any(isinstance(s, MultiLevelTile) for s in state.steps) for state in found)
+
+
+def test_user_rules_come_first_and_may_exclude_all_others() -> None:
+    seen: list[str] = []
+
+    def leave_alone(state: State, context: Context) -> Derived:
+        seen.append(state.current)
+        return Derived((state.advance(),), exclusive=True)
+
+    (only,) = generate(dag("conv2d"), HARDWARE, user_rules=[leave_alone])
+    assert only.steps == ()
+    assert seen == ["compute", "add", "conv", "padded"]
+
+
+def test_user_rules_add_to_the_others() -> None:
+    def keep_bias(state: State, context: Context) -> Derived:
+        return Derived((state.advance(),)) if state.current == "add" else Derived()
+
+    found = generate(dag("conv2d"), HARDWARE, user_rules=[keep_bias])
+    inlined = [Inline("add") in state.steps for state in found]
+    assert True in inlined
+    assert False in inlined
+
+
+def test_a_user_rule_that_does_not_apply_changes_nothing() -> None:
+    def never(state: State, context: Context) -> Derived:
+        return Derived()
+
+    plain = generate(dag("conv2d"), HARDWARE)
+    assert steps(generate(dag("conv2d"), HARDWARE, user_rules=[never])) == steps(plain)
+
+
+def test_the_number_of_sketches_is_bounded() -> None:
+    config = replace(SketchConfig(), max_sketches=2)
+    assert len(generate(dag("softmax"), HARDWARE, config)) == 2

@@ -1,0 +1,33 @@
+"""All sketches of the small definitions, compared as sets with files that people have read.
+
+``pytest --update-golden tests/sketch`` writes the files anew.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from definitions import NAMES, sketches
+from sketch_text import sketch_text
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sketches_are_those_of_the_golden_file(name: str, update_golden: bool) -> None:
+    texts = [sketch_text(sketch) for sketch in sketches(name)]
+    file = GOLDEN / f"{name}.txt"
+    if update_golden:
+        file.write_text("\n\n".join(texts) + "\n")
+    expected = file.read_text().rstrip("\n").split("\n\n")
+    assert set(texts) == set(expected)
+
+
+def test_every_golden_file_is_of_a_definition() -> None:
+    assert {file.stem for file in GOLDEN.glob("*.txt")} == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_typical_subgraph_has_fewer_than_ten_sketches(name: str) -> None:
+    assert 1 <= len(sketches(name)) < 10

@@ -1,0 +1,146 @@
+"""The derivation rules one by one, on states made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from definitions import HARDWARE, dag
+
+from ansor.config import SketchConfig
+from ansor.program.steps import CacheWrite, FuseConsumer, Inline, MultiLevelTile, RFactor
+from ansor.sketch import rules
+from ansor.sketch.rules import Context, Derived
+from ansor.sketch.state import State, start
+
+CONTEXT = Context(HARDWARE, SketchConfig())
+
+
+def at(name: str, stage: str) -> State:
+    """A state of definition `name` in which it is the turn of `stage`."""
+    graph = dag(name)
+    order = tuple(reversed(graph.order))
+    return State(graph, order[order.index(stage) :])
+
+
+def test_the_first_stage_is_the_output() -> None:
+    assert start(dag("conv2d")).current == "compute"
+
+
+def test_always_inline_removes_the_stage_and_nothing_else_is_tried() -> None:
+    (state,) = rules.always_inline(at("conv2d", "add"), CONTEXT).states
+    assert state.steps == (Inline("add"),)
+    assert "add" not in state.dag.stages
+    assert state.current == "conv"
+    assert rules.always_inline(at("conv2d", "add"), CONTEXT).exclusive
+
+
+@pytest.mark.parametrize(
+    ("name", "stage"), [("conv2d", "compute"), ("conv2d", "conv"), ("conv2d", "padded")]
+)
+def test_always_inline_spares(name: str, stage: str) -> None:
+    assert rules.always_inline(at(name, stage), CONTEXT) == Derived()
+
+
+def test_padding_may_be_inlined_before_pooling() -> None:
+    result = rules.inline_padding(at("max_pool2d", "pad_temp"), CONTEXT)
+    assert [state.steps for state in result.states] == [(Inline("pad_temp"),)]
+    assert not result.exclusive
+
+
+def test_padding_is_not_inlined_into_a_tiled_stage() -> None:
+    (tiled,) = rules.tile(at("conv2d", "conv"), CONTEXT).states
+    assert tiled.current == "padded"
+    assert rules.inline_padding(tiled, CONTEXT) == Derived()
+
+
+def test_rfactor_makes_an_outer_and_an_inner_variant() -> None:
+    result = rules.rfactor(at("row_sum", "S"), CONTEXT)
+    steps = [state.steps[0] for state in result.states]
+    assert all(isinstance(step, RFactor) and step.axis == 1 for step in steps)
+    assert [step.inner for step in steps] == [False, True]
+    assert not result.exclusive  # leaving the reduction whole stays possible
+    for state, inner in zip(result.states, (False, True), strict=True):
+        (decision,) = state.decisions
+        assert (decision.table.prod(axis=1) == 4096).all()
+        assert (decision.table[:, 1 if inner else 0] > 1).all()
+        assert decision.stage == "S.rf"
+
+
+def test_rfactor_never_makes_more_parts_than_the_machine_can_use() -> None:
+    outer, inner = rules.rfactor(at("row_sum", "S"), CONTEXT).states
+    assert outer.decisions[0].table[:, 0].max() <= 2 * CONTEXT.config.rfactor_max_per_core
+    assert inner.decisions[0].table[:, 1].max() <= 4 * HARDWARE.lanes(4)
+
+
+@pytest.mark.parametrize(("name", "stage"), [("matmul", "C"), ("max_pool2d", "pool_max")])
+def test_rfactor_leaves_wide_reductions_alone(name: str, stage: str) -> None:
+    assert rules.rfactor(at(name, stage), CONTEXT) == Derived()
+
+
+def test_cache_write_visits_the_same_stage_again() -> None:
+    (state,) = rules.cache_write(at("matmul", "C"), CONTEXT).states
+    assert state.steps == (CacheWrite("C", "C.cache"),)
+    assert state.current == "C"
+    assert state.dag.is_output("C.cache")
+    assert rules.cache_write(state, CONTEXT) == Derived()
+
+
+@pytest.mark.parametrize(("name", "stage"), [("conv2d", "conv"), ("conv2d", "compute")])
+def test_cache_write_is_for_outputs_with_reuse(name: str, stage: str) -> None:
+    assert rules.cache_write(at(name, stage), CONTEXT) == Derived()
+
+
+def test_tile_fills_every_axis() -> None:
+    result = rules.tile(at("matmul", "C"), CONTEXT)
+    (state,) = result.states
+    assert state.steps == (MultiLevelTile("C", "SSRSRS", ("C.i", "C.j", "C.k")),)
+    assert [d.table.shape[1] for d in state.decisions] == [4, 4, 2]
+    assert [set(d.table.prod(axis=1)) for d in state.decisions] == [{32}, {48}, {24}]
+    assert state.tiled == {"C"}
+    assert result.exclusive
+
+
+def test_tile_bounds_the_innermost_factor() -> None:
+    context = Context(HARDWARE, replace(CONTEXT.config, max_innermost_factor=8))
+    (state,) = rules.tile(at("matmul", "C"), context).states
+    assert [d.table[:, -1].max() for d in state.decisions] == [8, 8, 24]
+
+
+@pytest.mark.parametrize(("name", "stage"), [("softmax", "T_softmax_norm"), ("row_sum", "S")])
+def test_tile_needs_reuse(name: str, stage: str) -> None:
+    assert rules.tile(at(name, stage), CONTEXT) == Derived()
+
+
+def test_fusion_tries_each_level() -> None:
+    result = rules.tile_with_fusion(at("matmul_relu", "C"), CONTEXT)
+    fusions = [state.steps[-1] for state in result.states]
+    assert fusions == [FuseConsumer("C", "compute", level) for level in (1, 2)]
+    assert all(state.fused == {"compute"} for state in result.states)
+    assert not result.exclusive
+
+
+def test_a_cache_is_always_fused() -> None:
+    (cached,) = rules.cache_write(at("matmul", "C"), CONTEXT).states
+    assert rules.tile_with_fusion(cached, CONTEXT).exclusive
+
+
+def test_fusion_needs_a_consumer_and_reuse() -> None:
+    assert rules.tile_with_fusion(at("matmul", "C"), CONTEXT) == Derived()
+    assert rules.tile_with_fusion(at("softmax", "T_softmax_exp"), CONTEXT) == Derived()
+
+
+def test_skip_does_nothing() -> None:
+    before = at("softmax", "T_softmax_exp")
+    (after,) = rules.skip(before, CONTEXT).states
+    assert after.steps == ()
+    assert after.dag is before.dag
+    assert after.remaining == before.remaining[1:]
+
+
+def test_no_rule_alters_its_state() -> None:
+    state = at("matmul_relu", "C")
+    for rule in rules.CPU_RULES:
+        rule(state, CONTEXT)
+    assert state.steps == state.decisions == ()
+    assert state.dag is dag("matmul_relu")

@@ -1,0 +1,139 @@
+"""The layers of the package: imports only go down, and TVM stands behind few doors."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import ansor
+
+ROOT = Path(ansor.__file__).parent
+
+# Lowest first. Members of one layer do not see each other, but for the pairs in NAMED.
+LAYERS = (
+    ("errors", "config"),
+    ("dag", "task", "hardware", "workloads", "models"),
+    ("program",),
+    ("sketch", "annotate", "features"),
+    ("evolve", "cost_model", "measure"),
+    ("database",),
+    ("policy", "frontend"),
+    ("report", "task_scheduler"),
+    ("cli", "tune"),
+)
+NAMED = {("task", "dag"), ("annotate", "sketch"), ("cli", "tune")}
+WIRING = ("__init__", "__main__")  # the package itself: may see everything
+
+WITHOUT_TVM = ("sketch", "annotate", "evolve", "task_scheduler")
+OPTIONAL = ("torch", "onnx", "onnxruntime", "openvino")  # may be imported where they are needed
+SCHEDULES = {"program/lower.py", "hardware/kernels.py"}  # who may touch TVM's schedule API
+
+LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+def relative(file: Path) -> str:
+    return file.relative_to(ROOT).as_posix()
+
+
+def part_of(file: Path) -> str:
+    """The part of the package that a file belongs to: a folder, or a module at the top."""
+    return file.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+@cache
+def tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text())
+
+
+def imported(nodes: Iterator[ast.AST]) -> Iterator[str]:
+    """Full names that import statements among `nodes` bind or look in."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def run_time_imports(file: Path) -> set[str]:
+    """Imports but those for type checkers alone."""
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree(file))
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    return set(imported(n for n in ast.walk(tree(file)) if id(n) not in typing_only))
+
+
+@pytest.mark.parametrize("file", FILES, ids=relative)
+def test_imports_only_go_down(file: Path) -> None:
+    own = part_of(file)
+    if own in WIRING:
+        return
+    assert own in LEVEL, f"{own} is in no layer"
+    for name in imported(ast.walk(tree(file))):
+        parts = name.split(".")
+        if parts[0] != "ansor" or parts[1] == own:
+            continue
+        assert parts[1] in LEVEL, f"{relative(file)} imports the package itself: {name}"
+        down = LEVEL[parts[1]] < LEVEL[own]
+        assert down or (own, parts[1]) in NAMED, f"{relative(file)} must not import {name}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=relative)
+def test_imports_stand_at_the_top(file: Path) -> None:
+    functions = [n for n in ast.walk(tree(file)) if isinstance(n, ast.FunctionDef)]
+    inside = {name for f in functions for name in imported(ast.walk(f))}
+    assert {name for name in inside if not is_optional(name)} == set()
+
+
+def is_optional(name: str) -> bool:
+    """Whether a name is of an optional package, or of a module of ours that needs one."""
+    ours = [other for file in module_files(name) for other in run_time_imports(file)]
+    return any(found.split(".")[0] in OPTIONAL for found in [name, *ours])
+
+
+def module_files(name: str) -> list[Path]:
+    """The files that importing ``ansor.x.y`` runs, the package's own top left out."""
+    top, *parts = name.split(".")
+    if top != "ansor":
+        return []
+    found = [ROOT.joinpath(*parts[: i + 1], "__init__.py") for i in range(len(parts))]
+    found += [ROOT.joinpath(*parts[: i + 1]).with_suffix(".py") for i in range(len(parts))]
+    return [file for file in found if file.is_file()]
+
+
+def everything_imported(file: Path) -> set[str]:
+    """Names that importing a file imports, directly or not."""
+    names: set[str] = set()
+    queue, seen = [file], {file}
+    while queue:
+        for name in run_time_imports(queue.pop()):
+            names.add(name)
+            queue += [f for f in module_files(name) if f not in seen]
+            seen.update(module_files(name))
+    return names
+
+
+@pytest.mark.parametrize(
+    "file", [file for file in FILES if part_of(file) in WITHOUT_TVM], ids=relative
+)
+def test_the_search_never_sees_tvm(file: Path) -> None:
+    found = {name for name in everything_imported(file) if name.split(".")[0] == "tvm"}
+    assert found == set()
+
+
+def test_schedules_are_made_in_few_places() -> None:
+    users = {
+        relative(file)
+        for file in FILES
+        for node in ast.walk(tree(file))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Schedule")
+    }
+    assert users <= SCHEDULES
