@@ -37,6 +37,9 @@ class EvolutionConfig:
     eps_greedy: float = 0.05  # share of a batch drawn at random (TVM's default)
     batch: int = 16  # programs measured per round
     measured_ratio: float = 0.2  # share of the start population taken from the best measured
+    elite: int = 8  # best measured programs that enter every start population
+    patience: int = 2  # rounds without gain before neighbours of the best are tried one by one
+    min_gain: float = 0.005  # relative improvement of the best that counts as a gain
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,9 @@ class MeasureConfig:
     verify_timeout_s: float = 120.0  # building and running a program and the untuned reference
     seed: int = 0  # of the input data
     max_int_input: int = 1  # integers of the input data: an index into anything must be in range
+    leaders: int = 3  # best programs of a task that are timed against each other at the end
+    leader_margin: float = 0.05  # only those within this share of the best
+    compare_rounds: int = 5  # turns of that comparison
     verify_rtol: float = 1e-3  # winner against the reference, relative to the largest value
 
 
@@ -95,6 +101,9 @@ class TuneConfig:
     cost_model: CostModelConfig = field(default_factory=CostModelConfig)
     measure: MeasureConfig = field(default_factory=MeasureConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+    finish_base_s: float = 3.0  # kept back from `minutes`: compiling the network
+    finish_per_task_s: float = 0.8  # kept back from `minutes`: re-timing and checking a winner
+    least_search_s: float = 1.0  # searched even where the rest took all the time
 
 
 FULL = TuneConfig()

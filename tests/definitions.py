@@ -29,6 +29,7 @@ SIZES: Mapping[str, tuple[str, dict[str, int]]] = MappingProxyType(
             {"height": 15, "width": 13, "channels": 6, "filters": 16, "stride": 2},
         ),
         "depthwise_conv2d": ("depthwise_conv2d", {"height": 14, "width": 14, "channels": 16}),
+        "transposed_conv2d": ("transposed_conv2d", {"channels": 8, "filters": 8}),
         "softmax": ("softmax", {"rows": 16, "columns": 60}),
         "row_sum": ("row_sum", {"rows": 4, "columns": 4096}),
         "total_sum": ("total_sum", {"size": 4096}),

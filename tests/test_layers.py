@@ -15,7 +15,7 @@ ROOT = Path(ansor.__file__).parent
 
 # Lowest first. Members of one layer do not see each other, but for the pairs in NAMED.
 LAYERS = (
-    ("errors", "config"),
+    ("errors", "config", "callbacks"),
     ("dag", "task", "hardware", "workloads", "models"),
     ("program",),
     ("sketch", "annotate", "features"),
@@ -23,6 +23,8 @@ LAYERS = (
     ("database",),
     ("policy", "frontend"),
     ("report", "task_scheduler"),
+    ("search_state",),
+    ("tuner", "winners"),
     ("cli", "tune"),
 )
 NAMED = {("task", "dag"), ("annotate", "sketch"), ("cli", "tune")}

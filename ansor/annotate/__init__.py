@@ -1,5 +1,5 @@
 """Random annotation (Ansor §4.2): the holes beside the tiles, and random programs.
 
 In: a structure from `ansor.sketch`. Out: a complete `Sketch` (`complete.py`), and populations drawn
-from it (`sample.py`) whose illegal rows are masked by arithmetic on the nest (`legality.py`).
+from it (`sample.py`).
 """

@@ -59,25 +59,28 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     issue = tile.steps * (tile.operations + tile.loads + tile.stores + 2) / hardware.issue_width
     traffic = [_traffic(profile, capacity, hardware) for capacity in hardware.cache_bytes]
     bandwidth = (*hardware.cache_bandwidth[:2], _memory_bytes_per_cycle(hardware))
-    transfer = [bytes_ / b for bytes_, b in zip(traffic, bandwidth, strict=True)]
+    transfer = [t / np.float32(b) for t, b in zip(traffic, bandwidth, strict=True)]
     parts = np.stack([arithmetic, ports, issue, *transfer])
     slowest = parts.max(axis=0)
     cycles = slowest + np.float32(_NO_OVERLAP) * (parts.sum(axis=0) - slowest)
     cycles = cycles + tile.steps * tile.drain
-    speedup = parallel_speedup(profile.parallel, hardware.cores)
+    speedup: Floats = parallel_speedup(profile.parallel, hardware.cores)
     start = np.where(profile.parallel > 1, np.float32(hardware.parallel_overhead_s), 0)
     time = cycles / np.float32(hardware.frequency_hz) / speedup
     if profile.nest.num_host:  # an attached stage starts threads only where it is at the root
         start = np.where(profile.nest.position == 0, start, 0)
+    l2, l3, dram = transfer
+    total = (time + start).astype(np.float32)
     return Breakdown(
-        arithmetic, ports, issue, *transfer, speedup, tile.accumulators, time + start
+        arithmetic, ports, issue, l2, l3, dram, speedup, tile.accumulators, total
     )
 
 
 def parallel_speedup(iterations: Floats, cores: int) -> Floats:
     """`[P]`: speed-up of a parallel loop whose iterations are dealt out in equal blocks."""
     blocks = np.ceil(iterations / np.float32(cores))
-    return (iterations / blocks).astype(np.float32)
+    ratio: Floats = (iterations / blocks).astype(np.float32)
+    return ratio
 
 
 def _arithmetic_cycles(
@@ -115,5 +118,6 @@ def _traffic(profile: StageProfile, capacity: int, hardware: Hardware) -> Floats
     depth = np.maximum(fits - 1, 0)[None]
     here = np.take_along_axis(total * profile.outer, depth, axis=0)[0]
     if capacity == hardware.cache_bytes[-1]:
-        return np.where(fits > 0, here, 0).astype(np.float32)
-    return here.astype(np.float32)
+        here = np.where(fits > 0, here, 0)
+    bytes_: Floats = here.astype(np.float32)
+    return bytes_

@@ -110,9 +110,9 @@ def _registers(
     moves by more than an element is gathered element by element.
     """
     distinct = np.ones(len(width), dtype=np.float32)
-    for number, stride in access.strides.items():
+    for number, moved in access.strides.items():
         if number != profile.vector:
-            distinct = distinct * np.where(stride != 0, unrolled[number], 1)
+            distinct = distinct * np.where(moved != 0, unrolled[number], 1)
     stride = access.strides.get(profile.vector) if profile.vector is not None else None
     if stride is None:
         return distinct

@@ -53,6 +53,12 @@ class Reader:
         self.reads: list[Access] = []
         self.ops = OpCounts()
         self.has_branch = False
+        self._bound: dict[Any, Any] = {}
+
+    def bind(self, var: Any, value: Any) -> None:
+        """Takes note of a variable of the body; its value counts once, however often it is used."""
+        self._bound[var] = value
+        self.visit(value)
 
     def access(self, buffer: Any, indices: Iterable[Any]) -> Access:
         """Returns the access with its indices in normal form."""
@@ -63,7 +69,7 @@ class Reader:
         if isinstance(expr, tirx.IntImm):
             return Index((), int(expr.value))
         if isinstance(expr, tirx.Var):
-            return self._axis(expr)
+            return self.index(self._bound[expr]) if expr in self._bound else self._axis(expr)
         if isinstance(expr, tirx.Cast):
             return self.index(expr.value)
         if not isinstance(expr, tirx.Add | tirx.Sub | tirx.Mul | tirx.FloorDiv | tirx.FloorMod):
@@ -134,6 +140,8 @@ class Reader:
         if isinstance(expr, ir.TensorLoad):
             return f"{self._buffer(expr.source)}[{self._texts(expr.indices)}]"
         if isinstance(expr, tirx.Var):
+            if expr in self._bound:
+                return self._text(self._bound[expr])
             axis = self._axis(expr)
             return str(axis) if axis is not None else str(expr)
         if isinstance(expr, tirx.IntImm | tirx.FloatImm):

@@ -122,6 +122,9 @@ def _read_stage(realize: Any, loops: list[Any], names: dict[Any, str]) -> Stage:
     axes = tuple(_read_axis(iter_var, name) for iter_var in block.iter_vars)
     _check_nest(realize, loops, name)
     reader = Reader(name, [iter_var.var for iter_var in block.iter_vars], names)
+    for leaf in _leaves(block.body):
+        if isinstance(leaf, tirx.Bind):
+            reader.bind(leaf.var, leaf.value)
     stores = list(_stores(block.body, name))
     writes = tuple(reader.access(store.buffer, store.indices) for store in stores)
     for store in stores:
@@ -190,14 +193,11 @@ def _is(expr: Any, value: int) -> bool:
 
 
 def _stores(stmt: Any, block: str) -> Iterator[Any]:
-    """The stores of a block's body, with the values of bound variables put in."""
-    bound: dict[Any, Any] = {}
+    """The stores of a block's body; beside them only variables may be bound."""
     for leaf in _leaves(stmt):
-        if isinstance(leaf, tirx.Bind):
-            bound[leaf.var] = tirx.stmt_functor.substitute(leaf.value, bound)
-        elif isinstance(leaf, tirx.BufferStore):
-            yield tirx.stmt_functor.substitute(leaf, bound) if bound else leaf
-        else:
+        if isinstance(leaf, tirx.BufferStore):
+            yield leaf
+        elif not isinstance(leaf, tirx.Bind):
             raise UnsupportedError(f"block {block}: its body holds a {type(leaf).__name__}")
 
 

@@ -47,7 +47,8 @@ class AccessProfile:
     def lines(self, line_bytes: int) -> Floats:
         """`[L + 1, P]` cache lines touched: each run fills lines of its own."""
         run_bytes = self.run * np.float32(self.buffer.item_bytes)
-        return self.bytes / np.minimum(run_bytes, np.float32(line_bytes))
+        lines: Floats = self.bytes / np.minimum(run_bytes, np.float32(line_bytes))
+        return lines
 
 
 @dataclass(frozen=True, eq=False)

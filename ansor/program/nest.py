@@ -173,18 +173,33 @@ def _region(
     steps: dict[int, dict[int, Column]] = {}
     num_host = len(enclosing)
     for dim, axis in enumerate(roles.dims_of(name)):
-        widths = [
+        spans = [
             _span(nest.stages[other], access.indices[dim], enclosing)
             for other, access in roles.neighbours(name)
         ]
-        low = np.minimum.reduce([width[0] for width in widths])
-        high = np.maximum.reduce([width[1] for width in widths])
-        needed = np.minimum(high - low + 1, region[axis])
-        region[axis] = np.where(position > 0, needed, region[axis]).astype(np.int32)
+        low = np.minimum.reduce([span[0] for span in spans])
+        high = np.maximum.reduce([span[1] for span in spans])
         other, access = roles.neighbours(name)[0]
         along = nest.stages[other].coefficients(access.indices[dim])
-        steps[axis] = {k: c * enclosing[k] for k, c in along.items() if k < num_host}
+        moves = {k: c * enclosing[k] for k, c in along.items() if k < num_host}
+        whole = _covers(nest.stages[other], moves, low, high, region[axis]) | (position == 0)
+        region[axis] = np.where(whole, region[axis], high - low + 1).astype(np.int32)
+        steps[axis] = {k: move * ~whole for k, move in moves.items()}
     return region, steps
+
+
+def _covers(
+    nest: StageNest, moves: dict[int, Column], low: Column, high: Column, extent: Column
+) -> npt.NDArray[np.bool_]:
+    """`[P]`: whether ``low .. high`` holds a whole axis wherever the enclosing loops move it.
+
+    Elsewhere TVM computes all of ``low .. high``, and skips what lies outside the axis.
+    """
+    reaches = [step * (nest.extents[loop] - 1) for loop, step in moves.items()]
+    last_low = low + sum(np.maximum(reach, 0) for reach in reaches)
+    first_high = high + sum(np.minimum(reach, 0) for reach in reaches)
+    covers: npt.NDArray[np.bool_] = (last_low <= 0) & (first_high >= extent - 1)
+    return covers
 
 
 def _span(

@@ -111,6 +111,37 @@ def depthwise_conv2d(
     return Workload("depthwise_conv2d", (data, weight, conv), reference)
 
 
+def transposed_conv2d(
+    batch: int = 1,
+    height: int = 4,
+    width: int = 4,
+    channels: int = 256,
+    filters: int = 128,
+    kernel: int = 4,
+    stride: int = 2,
+    padding: int = 1,
+) -> Workload:
+    """The convolution's transpose, channels first: data `[batch, channels, height, width]`, weight
+    `[channels, filters, kernel, kernel]`."""
+    data = te.placeholder((batch, channels, height, width), name="data")
+    weight = te.placeholder((channels, filters, kernel, kernel), name="weight")
+    strides, margins = (stride, stride), (padding, padding)
+    out = topi.nn.conv2d_transpose_nchw(data, weight, strides, margins, "float32", (0, 0))
+
+    def reference(data: Array, weight: Array) -> Array:
+        reach = [(size - 1) * stride + kernel for size in (height, width)]
+        whole = np.zeros((batch, filters, *reach), dtype=np.float32)
+        for y, x in np.ndindex(kernel, kernel):
+            rows, columns = (
+                slice(start, start + (size - 1) * stride + 1, stride)
+                for start, size in ((y, height), (x, width))
+            )
+            whole[:, :, rows, columns] += np.einsum("nchw,cf->nfhw", data, weight[:, :, y, x])
+        return whole[:, :, padding : reach[0] - padding, padding : reach[1] - padding]
+
+    return Workload("transposed_conv2d", (data, weight, out), reference)
+
+
 def _pad(data: Any, padding: int) -> Any:
     """`data` with zeros around its spatial dimensions."""
     if padding == 0:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from ansor.errors import ArgumentError
-from ansor.workloads.convolution import conv1d, conv2d, depthwise_conv2d
+from ansor.workloads.convolution import conv1d, conv2d, depthwise_conv2d, transposed_conv2d
 from ansor.workloads.matmul import batch_matmul, matmul
 from ansor.workloads.normalise import softmax
 from ansor.workloads.pooling import global_average_pool2d, max_pool2d
@@ -27,6 +27,7 @@ BUILDERS: Mapping[str, Callable[..., Workload]] = MappingProxyType(
         "row_sum": row_sum,
         "softmax": softmax,
         "total_sum": total_sum,
+        "transposed_conv2d": transposed_conv2d,
     }
 )
 

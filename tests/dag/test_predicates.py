@@ -9,6 +9,7 @@ from tvm import te, topi
 from ansor.dag import edit, predicates
 from ansor.dag.from_tir import read_dag
 from ansor.dag.graph import ComputeDAG
+from ansor.workloads import build
 
 
 def test_inlinable_in_a_convolution() -> None:
@@ -119,3 +120,10 @@ def test_axes_of_an_access_look_inside_quotients() -> None:
     flat = te.compute((48, 3), lambda i, j: a[i // 8, i % 8] + 1.0, name="flat")
     (read,) = read_dag(te.create_prim_func([a, flat])).stages["flat"].reads
     assert predicates.axes_of(read) == {0}
+
+
+def test_a_reduction_shorter_than_the_space_around_it_is_not_split() -> None:
+    graph = read_dag(build("row_sum", rows=20, columns=12).func)
+    assert not predicates.needs_more_parallelism(graph, "S", cores=2, spatial_per_core=16)
+    longer = read_dag(build("row_sum", rows=20, columns=24).func)
+    assert predicates.needs_more_parallelism(longer, "S", cores=2, spatial_per_core=16)

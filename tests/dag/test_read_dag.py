@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from definitions import NAMES, dag, workload
-from tvm import te, tirx
+from tvm import te, tirx, topi
 from tvm.script import tirx as T
 
 from ansor.dag.from_tir import block_names, read_dag
@@ -60,6 +60,8 @@ def test_strided_convolution() -> None:
         ("conv1d", 2 * 14 * 16 * 3 * 8),
         ("conv2d", 8 * 8 * 16 * (2 * 9 * 8 + 2)),
         ("depthwise_conv2d", 2 * 14 * 14 * 16 * 9),
+        # padding and dilation make it a stride-one convolution over zeros
+        ("transposed_conv2d", 2 * 8 * 8 * 8 * 8 * 4 * 4),
         ("softmax", 16 * 60 * (1 + 2 + 1 + 1)),  # max; subtract, exp; sum; divide
         ("row_sum", 4 * 4096),
         ("total_sum", 4096),
@@ -106,6 +108,36 @@ def test_an_indirect_read_is_not_understood_but_kept() -> None:
     out = te.compute((4,), lambda i: a[where[i]], name="out")
     reads = read_dag(te.create_prim_func([a, where, out])).stages["out"].reads
     assert Access("A", (None,)) in reads
+
+
+def _best(operator: str) -> ComputeDAG:
+    a = te.placeholder((8, 32), name="A")
+    return read_dag(te.create_prim_func([a, getattr(topi, operator)(a, axis=1)]))
+
+
+def test_a_reduction_of_tuples_reads_its_input() -> None:
+    stage = _best("argmax").stages["A_red_temp"]
+    assert texts(stage.reads) == ["A[i0, i1]"]
+    assert texts(stage.writes) == ["A_red_temp.v0[i0]", "A_red_temp.v1[i0]"]
+    assert stage.reducer is None
+    assert stage.ops.select == 2
+    assert stage.ops.float_cmp > 0
+
+
+def test_reductions_of_tuples_have_keys_of_their_own() -> None:
+    assert _best("argmax").key != _best("argmin").key
+
+
+def _bits(name: str) -> ComputeDAG:
+    a = te.placeholder((8, 8), "int32", name=name)
+    out = te.compute((8, 8), lambda i, j: (a[i, j] << 2) ^ (a[j, i] & 3), name="bits")
+    return read_dag(te.create_prim_func([a, out]))
+
+
+def test_rare_operators_are_read_and_do_not_depend_on_names() -> None:
+    assert _bits("one").key == _bits("other").key
+    assert texts(_bits("A").stages["bits"].reads) == ["A[i0, i1]", "A[i1, i0]"]
+    assert _bits("A").flops == 3 * 64
 
 
 def test_the_graph_cannot_be_changed() -> None:
@@ -221,6 +253,57 @@ def shared_loop(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
             B[v] = A[v]
 
 
+@T.prim_func(s_tir=True)
+def twice(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.sblock("double"):
+            v = T.axis.spatial(8, i)
+            B[v] = A[v] * 2.0
+    for i in range(8):
+        with T.sblock("again"):
+            v = T.axis.spatial(8, i)
+            B[v] = A[v] * 4.0
+
+
+@T.prim_func(s_tir=True)
+def in_place(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.sblock("double"):
+            v = T.axis.spatial(8, i)
+            A[v] = A[v] * 2.0
+
+
+@T.prim_func(s_tir=True)
+def guarded(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.sblock("half"):
+            v = T.axis.spatial(8, i)
+            T.where(i < 4)
+            B[v] = A[v]
+
+
+@T.prim_func(s_tir=True)
+def parallel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in T.parallel(8):
+        with T.sblock("copy"):
+            v = T.axis.spatial(8, i)
+            B[v] = A[v]
+
+
+@T.prim_func(s_tir=True)
+def tail(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(2, 8):
+        with T.sblock("tail"):
+            v = T.axis.spatial((2, 8), i)
+            B[v] = A[v]
+
+
+def _external() -> tirx.PrimFunc:
+    a = te.placeholder((8,), name="A")
+    call = te.extern((8,), [a], lambda i, o: tirx.call_packed("f", i[0], o[0]), name="foreign")
+    return te.create_prim_func([a, call])
+
+
 @pytest.mark.parametrize(
     ("func", "message"),
     [
@@ -230,8 +313,27 @@ def shared_loop(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
         (scheduled, "block halves.*already scheduled"),
         (scalar, "parameter factor is a scalar"),
         (shared_loop, "several statements"),
+        (twice, "blocks double and again both write B"),
+        (in_place, "block double: updates A in place"),
+        (guarded, "block half: runs only where"),
+        (parallel, "block copy: its loop over i is parallel"),
+        (tail, "block tail: its loop over i starts at 2"),
+        (_external(), "block foreign is opaque"),
     ],
-    ids=["dynamic", "scan", "opaque", "scheduled", "scalar", "shared-loop"],
+    ids=[
+        "dynamic",
+        "scan",
+        "opaque",
+        "scheduled",
+        "scalar",
+        "shared-loop",
+        "twice",
+        "in-place",
+        "guarded",
+        "parallel",
+        "tail",
+        "external",
+    ],
 )
 def test_bad_input_is_refused_by_name(func: tirx.PrimFunc, message: str) -> None:
     with pytest.raises(UnsupportedError, match=message):

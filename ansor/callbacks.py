@@ -1,0 +1,93 @@
+"""What a run tells the outside while it goes on: derive from `Callback` and override what you need.
+
+Progress comes through callbacks only; the package itself prints nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class TaskStatus:
+    """One task as it stands.
+
+    Attributes:
+        name: function of the network.
+        key: hash of the compute definition.
+        weight: calls per run of the network.
+        flops: floating-point operations per call.
+        trials: programs measured, earlier runs' records included.
+        best_s: seconds of the best program; None before the first success.
+        sketch: name of the best program's sketch.
+    """
+
+    name: str
+    key: str
+    weight: int
+    flops: int
+    trials: int
+    best_s: float | None
+    sketch: str | None = None
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round: a batch of one task, measured.
+
+    Attributes:
+        number: counts all rounds of the run, from 1.
+        task: the task's status after the round.
+        measured: programs of the batch.
+        errors: failures by kind, e.g. ``{"build": 2}``.
+        first_error: text of the first failure.
+        trials: programs measured so far in this run, all tasks.
+        elapsed_s: seconds since the run began.
+        network_s: weighted sum of the tasks' best latencies; None until each has one.
+    """
+
+    number: int
+    task: TaskStatus
+    measured: int
+    errors: Mapping[str, int]
+    first_error: str
+    trials: int
+    elapsed_s: float
+    network_s: float | None
+
+
+@dataclass(frozen=True)
+class Start:
+    """The beginning of a run, with its budget (None: unlimited)."""
+
+    tasks: Sequence[TaskStatus]
+    trials: int | None
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class Finish:
+    """The end of a search: `reason` says why it stopped."""
+
+    reason: str
+    tasks: Sequence[TaskStatus]
+    trials: int
+    elapsed_s: float
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+class Callback:
+    """Receives events; does nothing by itself."""
+
+    def on_start(self, start: Start) -> None:
+        """Before the first round."""
+
+    def on_round(self, done: Round) -> None:
+        """After each round."""
+
+    def on_finish(self, finish: Finish) -> None:
+        """After the last round, before the network is compiled."""
+
+    def on_stage(self, text: str) -> None:
+        """When a stage other than the search begins, e.g. "compiling"."""

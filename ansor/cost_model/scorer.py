@@ -1,0 +1,150 @@
+"""`CostModel`: draft plus residual, one model for all tasks of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ansor.features.legality import legal
+from ansor.config import CostModelConfig, SketchConfig
+from ansor.cost_model.draft import Breakdown, draft, seconds
+from ansor.cost_model.gbdt import ResidualModel, TrainingSet
+from ansor.features.extract import extract
+from ansor.features.profile import Floats, profile
+from ansor.hardware.cpu import Hardware
+from ansor.program.nest import build_nest
+from ansor.program.sketch import Population
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """What the models say of a population.
+
+    Attributes:
+        drafted: `[P]`, log of the draft's throughput (1 / seconds).
+        features: `[P, S, F]`, or None where they were not needed.
+        legal: `[P] bool`.
+        signature: `[P, K]`: equal rows are the same program.
+    """
+
+    drafted: Floats
+    features: Floats | None
+    legal: npt.NDArray[np.bool_]
+    signature: npt.NDArray[np.int32]
+
+
+@dataclass(eq=False)
+class _Records:
+    """Measured programs of one task."""
+
+    features: list[Floats] = field(default_factory=list)  # [S, F] each
+    drafted: list[float] = field(default_factory=list)
+    latency_s: list[float] = field(default_factory=list)
+
+
+class CostModel:
+    """Scores programs by their expected log-throughput; learns from measurements of all tasks."""
+
+    def __init__(
+        self,
+        hardware: Hardware,
+        config: CostModelConfig,
+        sketch_config: SketchConfig,
+        seed: int = 0,
+    ) -> None:
+        self.hardware = hardware
+        self._config, self._sketch_config = config, sketch_config
+        self._model = ResidualModel(config, seed, threads=hardware.cores)
+        self._records: dict[str, _Records] = {}
+        self._fitted = 0
+
+    def estimate(self, population: Population, with_features: bool = True) -> Estimate:
+        """Evaluates draft, legality and (where asked for) features."""
+        nest = build_nest(population)
+        profiles = profile(nest)
+        breakdown = draft(profiles, self.hardware)
+        features = None
+        if with_features:
+            features = with_draft(extract(population, profiles), breakdown)
+        ok = legal(nest, self.hardware, self._sketch_config)
+        return Estimate(-np.log(seconds(breakdown)), features, ok, nest.signature)
+
+    def score(self, population: Population) -> Floats:
+        """`[P]`: expected log-throughput, minus infinity where a program may not be built."""
+        return self.score_of(self.estimate(population, self._model.is_trained))
+
+    def score_of(self, estimate: Estimate) -> Floats:
+        """Like `score`, for an estimate already made."""
+        scores = estimate.drafted
+        if self._model.is_trained and estimate.features is not None:
+            scores = scores + self._model.predict(estimate.features)
+        return np.where(estimate.legal, scores, -np.inf).astype(np.float32)
+
+    def add(self, key: str, population: Population, latency_s: list[float]) -> None:
+        """Takes in measured programs of the task `key`; `latency_s` in seconds, one per row."""
+        if not latency_s:
+            return
+        estimate = self.estimate(population)
+        assert estimate.features is not None
+        records = self._records.setdefault(key, _Records())
+        records.features += list(estimate.features)
+        records.drafted += estimate.drafted.tolist()
+        records.latency_s += latency_s
+
+    @property
+    def size(self) -> int:
+        """Number of programs learned from or waiting to be."""
+        return sum(len(records.latency_s) for records in self._records.values())
+
+    def fit(self) -> bool:
+        """Trains if there are enough new records; returns whether it did."""
+        enough = max(self._config.min_records, self._fitted * (1 + self._config.retrain_growth))
+        if self.size < enough:
+            return False
+        self._model.fit(self._training_set())
+        self._fitted = self.size
+        return True
+
+    def _training_set(self) -> TrainingSet:
+        features, program, residual, weight = [], [], [], []
+        count = 0
+        for records in self._records.values():
+            newest = slice(-self._config.max_records, None)
+            throughput = -np.log(np.asarray(records.latency_s[newest], dtype=np.float32))
+            difference = throughput - np.asarray(records.drafted[newest], dtype=np.float32)
+            relative = np.exp(throughput - throughput.max())
+            residual.append(difference - np.average(difference, weights=relative))
+            weight.append(relative)
+            for row in records.features[newest]:
+                features.append(row)
+                program.append(np.full(len(row), count, dtype=np.int64))
+                count += 1
+        return TrainingSet(
+            np.concatenate(features),
+            np.concatenate(program),
+            np.concatenate(residual).astype(np.float32),
+            np.concatenate(weight).astype(np.float32),
+        )
+
+
+def with_draft(features: Floats, breakdowns: dict[str, Breakdown]) -> Floats:
+    """Appends each stage's draft to its features, as shares of the whole program's time."""
+    total = seconds(breakdowns)
+    columns = []
+    for breakdown in breakdowns.values():
+        cycles = np.maximum(breakdown.arithmetic, 1)
+        rows = [
+            np.log2(breakdown.memory_ports / cycles + 1e-3),
+            np.log2(breakdown.issue / cycles + 1e-3),
+            np.log2(breakdown.l2_traffic / cycles + 1e-3),
+            np.log2(breakdown.l3_traffic / cycles + 1e-3),
+            np.log2(breakdown.dram_traffic / cycles + 1e-3),
+            breakdown.parallel_speedup,
+            breakdown.accumulators,
+            breakdown.seconds / total,
+        ]
+        columns.append(np.stack(rows, axis=-1))
+    extra = np.stack(columns, axis=1).astype(np.float32)
+    return np.concatenate([features, extra], axis=2)

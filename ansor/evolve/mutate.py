@@ -1,0 +1,45 @@
+"""Mutation: a few decisions of each program move, mostly to a neighbouring choice.
+
+Neighbours of a tile differ by one prime factor moved between two levels, after OpEvo's small
+steps on the factorisation lattice (AAAI'21); Ansor's mutation (§5.1) draws both factors anew.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ansor.config import EvolutionConfig
+from ansor.program.sketch import Population
+
+
+def mutate(
+    parents: Population, rng: np.random.Generator, config: EvolutionConfig
+) -> Population:
+    """Returns one child per parent; decisions without an alternative stay."""
+    decisions = parents.sketch.decisions
+    choices = parents.choices.copy()
+    chosen = _chosen(parents, rng, config.mutations_per_child)
+    nearby = rng.random(choices.shape) < config.neighbour_rate
+    for column, decision in enumerate(decisions):
+        rows = np.flatnonzero(chosen[:, column])
+        if decision.size < 2 or not len(rows):
+            continue
+        near = decision.neighbours[choices[rows, column]]
+        step = near[np.arange(len(rows)), rng.integers(0, near.shape[1], len(rows))]
+        anywhere = rng.integers(0, decision.size, len(rows))
+        choices[rows, column] = np.where(nearby[rows, column], step, anywhere)
+    return Population(parents.sketch, choices)
+
+
+def _chosen(
+    parents: Population, rng: np.random.Generator, mean: float
+) -> npt.NDArray[np.bool_]:
+    """`[P, D]`: which decisions mutate; at least one that has alternatives."""
+    free = np.asarray([decision.size > 1 for decision in parents.sketch.decisions])
+    count = max(int(free.sum()), 1)
+    chosen: npt.NDArray[np.bool_] = (rng.random(parents.choices.shape) < mean / count) & free
+    forced = rng.random(parents.choices.shape) * free
+    none = ~chosen.any(axis=1)
+    chosen[none, forced[none].argmax(axis=1)] = True
+    return chosen

@@ -1,0 +1,69 @@
+"""A few generations of mutation and crossover under a score (Ansor §5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from ansor.config import EvolutionConfig
+from ansor.evolve.crossover import crossover
+from ansor.evolve.mutate import mutate
+from ansor.program.sketch import Population, concatenate
+
+Score = Callable[[Population], npt.NDArray[np.float32]]
+
+
+def evolve(
+    start: Population, score: Score, rng: np.random.Generator, config: EvolutionConfig
+) -> tuple[Population, npt.NDArray[np.float32]]:
+    """Returns the fittest distinct programs met, best first, and their scores.
+
+    Args:
+        start: the first generation.
+        score: `[P]`, higher is better, minus infinity for what may not be built.
+        rng: source of all randomness.
+        config: sizes and rates.
+    """
+    best, scores = _fittest(start, score(start), config.population)
+    for _ in range(config.generations):
+        children = _children(best, scores, rng, config)
+        pool = concatenate([best, children])
+        all_scores = np.concatenate([scores, score(children)])
+        best, scores = _fittest(pool, all_scores, config.population)
+    return best, scores
+
+
+def _children(
+    parents: Population,
+    scores: npt.NDArray[np.float32],
+    rng: np.random.Generator,
+    config: EvolutionConfig,
+) -> Population:
+    count = config.population
+    chance = _selection(scores)
+    picked = parents.take(rng.choice(len(parents), count, p=chance))
+    others = parents.take(rng.choice(len(parents), count, p=chance))
+    crossed = crossover(picked, others, rng)
+    mutated = mutate(picked, rng, config)
+    cross = rng.random(count) < config.crossover_rate
+    choices = np.where(cross[:, None], crossed.choices, mutated.choices)
+    return Population(parents.sketch, choices)
+
+
+def _selection(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    """Chance of each parent, proportional to its rank: scores are logarithms of any scale."""
+    rank = np.empty(len(scores))
+    rank[np.argsort(scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    rank[~np.isfinite(scores)] = 1e-9
+    chance: npt.NDArray[np.float64] = rank / rank.sum()
+    return chance
+
+
+def _fittest(
+    pool: Population, scores: npt.NDArray[np.float32], count: int
+) -> tuple[Population, npt.NDArray[np.float32]]:
+    _, first = np.unique(pool.choices, axis=0, return_index=True)
+    order = first[np.argsort(-scores[first], kind="stable")][:count]
+    return pool.take(order), scores[order]

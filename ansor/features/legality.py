@@ -1,0 +1,31 @@
+"""Which programs may be built at all, by arithmetic on the nest."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ansor.config import SketchConfig
+from ansor.hardware.cpu import Hardware
+from ansor.program.nest import LoopNest, StageNest
+
+
+def legal(nest: LoopNest, hardware: Hardware, config: SketchConfig) -> npt.NDArray[np.bool_]:
+    """`[P]`: whether no register tile exceeds what a compiler unrolls in reasonable time."""
+    ok = np.ones(nest.size, dtype=np.bool_)
+    dag = nest.population.sketch.dag
+    for stage in nest.stages.values():
+        item_bytes = dag.buffers[stage.stage.output].item_bytes
+        statements = unrolled_statements(stage, hardware.lanes(item_bytes))
+        ok &= statements <= config.max_unrolled_statements
+    return ok
+
+
+def unrolled_statements(stage: StageNest, lanes: int) -> npt.NDArray[np.int64]:
+    """`[P]`: vector statements of the explicitly unrolled block."""
+    copies: npt.NDArray[np.int64]
+    copies = np.where(stage.unrolled, stage.extents, 1).prod(axis=0, dtype=np.int64)
+    if stage.vector is None:
+        return copies
+    vectors: npt.NDArray[np.int64] = copies * -(-stage.extents[stage.vector] // lanes)
+    return vectors

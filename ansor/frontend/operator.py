@@ -1,0 +1,67 @@
+"""A single compute definition as a network of one call, so that operators and networks go one way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tvm
+from tvm import relax, te, tirx
+
+from ansor.dag.from_tir import read_dag
+from ansor.errors import ArgumentError, UnsupportedError
+
+
+def is_operator(model: object) -> bool:
+    """Whether the object is a PrimFunc or a list of TE tensors."""
+    tensors = isinstance(model, list | tuple) and len(model) > 0
+    return isinstance(model, tirx.PrimFunc) or (
+        tensors and all(isinstance(tensor, te.Tensor) for tensor in model)  # type: ignore[union-attr,attr-defined]
+    )
+
+
+def import_operator(model: Any) -> tvm.IRModule:
+    """Wraps a PrimFunc, or TE tensors (inputs, then outputs), in a Relax function `main`.
+
+    Raises:
+        UnsupportedError: the definition cannot be scheduled, or its outputs are not last.
+        ArgumentError: the tensors do not make a function.
+    """
+    func = model if isinstance(model, tirx.PrimFunc) else _prim_func(model)
+    inputs, outputs = _parameters(func)
+    builder = relax.BlockBuilder()
+    variables = [relax.Var(p.name, _type(p)) for p in inputs]
+    with builder.function("main", variables):
+        with builder.dataflow():
+            callee = builder.add_func(func.without_attr("global_symbol"), "operator")
+            types = [_type(p) for p in outputs]
+            out = builder.emit(
+                relax.call_tir(callee, relax.Tuple(variables), types if len(types) > 1 else types[0])
+            )
+            result = builder.emit_output(out)
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+def _prim_func(tensors: Sequence[te.Tensor]) -> tirx.PrimFunc:
+    try:
+        return te.create_prim_func(list(tensors))
+    except (tvm.error.TVMError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[-1]
+        remedy = f"give all inputs and outputs of one computation ({reason})"
+        raise ArgumentError("model", [t.op.name for t in tensors], remedy) from error
+
+
+def _parameters(func: tirx.PrimFunc) -> tuple[list[Any], list[Any]]:
+    """Inputs and outputs of the function, which have to stand in this order."""
+    buffers = list(read_dag(func).buffers.values())
+    kinds = [buffer.kind for buffer in buffers if buffer.kind != "intermediate"]
+    count = kinds.count("input")
+    if kinds != ["input"] * count + ["output"] * (len(kinds) - count):
+        raise UnsupportedError(f"the parameters are {kinds}: outputs must come after all inputs")
+    params = list(func.params)
+    return params[:count], params[count:]
+
+
+def _type(buffer: Any) -> Any:
+    return relax.TensorType([int(size) for size in buffer.shape], str(buffer.dtype))

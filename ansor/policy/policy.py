@@ -1,0 +1,162 @@
+"""`SearchPolicy`: draft-ranked sampling, evolution and a final descent for one task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ansor.annotate.sample import sample
+from ansor.config import EvolutionConfig
+from ansor.cost_model.scorer import CostModel
+from ansor.evolve.descend import neighbourhood
+from ansor.evolve.mutate import mutate
+from ansor.evolve.search import evolve
+from ansor.policy.candidate import Candidate, best_of, distinct
+from ansor.program.program import Program
+from ansor.program.sketch import Population, Sketch
+
+
+class SearchPolicy:
+    """One task's search state.
+
+    Args:
+        key: the task's key, under which the cost model keeps its records.
+        sketches: complete sketches of the task.
+        model: shared by all tasks.
+        config: sizes and rates.
+        rng: source of all randomness of this task.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        sketches: Sequence[Sketch],
+        model: CostModel,
+        config: EvolutionConfig,
+        rng: np.random.Generator,
+    ) -> None:
+        self.key, self.sketches = key, list(sketches)
+        self._model, self._config, self._rng = model, config, rng
+        self._measured: dict[bytes, float | None] = {}
+        self._tried: list[Candidate] = []
+        self._stalled = 0
+        self.best: Candidate | None = None
+        self.exhausted = False
+
+    @property
+    def trials(self) -> int:
+        """Number of programs measured."""
+        return len(self._measured)
+
+    def draft_best(self) -> Candidate | None:
+        """The unmeasured program that the model expects to be the fastest, if there is any."""
+        ranked = self._ranked()
+        return ranked[0] if ranked else None
+
+    def propose(self, count: int) -> list[Candidate]:
+        """Returns up to `count` programs worth measuring, none of them measured before."""
+        ranked = self._descent() if self._stalled >= self._config.patience else []
+        if len(ranked) < count:
+            ranked = distinct([*ranked, *self._ranked()], self._measured)
+        random = int(np.ceil(count * self._config.eps_greedy)) if self.trials else 0
+        batch = self._first_of_each(ranked, count) if not self.trials else ranked[: count - random]
+        batch = distinct([*batch, *self._random(random)], self._measured)
+        self.exhausted = not batch
+        return batch
+
+    def learn(self, candidates: Sequence[Candidate], latency_s: Sequence[float | None]) -> None:
+        """Takes in measurements, in seconds; None marks a failure."""
+        before = None if self.best is None else self.best.latency_s
+        done = [c.measured(t) for c, t in zip(candidates, latency_s, strict=True)]
+        self._measured |= {c.signature: c.latency_s for c in done}
+        good = [c for c in done if c.latency_s is not None]
+        self._tried += good
+        self.best = best_of([*good, *([self.best] if self.best else [])])
+        self._remember(good)
+        now = None if self.best is None else self.best.latency_s
+        gain = before is None or now is None or now < before * (1 - self._config.min_gain)
+        self._stalled = 0 if gain else self._stalled + 1
+
+    def restore(self, programs: Sequence[Program], latency_s: Sequence[float | None]) -> int:
+        """Takes in earlier measurements of this task; returns how many belong to its space."""
+        by_sketch = {sketch.name: sketch for sketch in self.sketches}
+        known, times = [], []
+        for program, latency in zip(programs, latency_s, strict=True):
+            sketch = by_sketch.get(program.sketch)
+            row = sketch.row_of(program) if sketch is not None else None
+            if sketch is not None and row is not None:
+                known += self._candidates(Population(sketch, row[None]))
+                times.append(latency)
+        self.learn(known, times)
+        self._stalled = 0
+        return len(known)
+
+    def _remember(self, done: Sequence[Candidate]) -> None:
+        for sketch in self.sketches:
+            rows = [c for c in done if c.sketch is sketch]
+            if rows:
+                population = Population(sketch, np.stack([c.row for c in rows]))
+                self._model.add(self.key, population, [c.latency_s or 0.0 for c in rows])
+
+    def _ranked(self) -> list[Candidate]:
+        """Evolved candidates of all sketches, best score first."""
+        found: list[Candidate] = []
+        for sketch in self.sketches:
+            start = self._start(sketch)
+            best, scores = evolve(start, self._model.score, self._rng, self._config)
+            keep = np.flatnonzero(np.isfinite(scores))[: 4 * self._config.batch]
+            found += self._candidates(best.take(keep))
+        return distinct(sorted(found, key=lambda c: -c.score), self._measured)
+
+    def _start(self, sketch: Sketch) -> Population:
+        """A first generation: the best of a random sample, and the best measured, mutated."""
+        drawn = sample(sketch, self._config.initial, self._rng)
+        scores = self._model.score(drawn)
+        order = np.argsort(-scores, kind="stable")[: self._config.population]
+        rows = [drawn.choices[order]]
+        good = sorted(
+            (c for c in self._tried if c.sketch is sketch), key=lambda c: c.latency_s or np.inf
+        )
+        count = int(self._config.population * self._config.measured_ratio)
+        if good:
+            elite = np.stack([c.row for c in good[: self._config.elite]])
+            picked = Population(sketch, elite[self._rng.integers(0, len(elite), count)])
+            rows += [elite, mutate(picked, self._rng, self._config).choices]
+        return Population(sketch, np.concatenate(rows))
+
+    def _descent(self) -> list[Candidate]:
+        """Neighbours of the best program, best score first."""
+        if self.best is None:
+            return []
+        near = self._candidates(neighbourhood(self.best.sketch, self.best.row))
+        legal = [c for c in near if np.isfinite(c.score)]
+        return distinct(sorted(legal, key=lambda c: -c.score), self._measured)
+
+    def _random(self, count: int) -> list[Candidate]:
+        """Legal random programs (ε-greedy)."""
+        found: list[Candidate] = []
+        for index in self._rng.integers(0, len(self.sketches), count):
+            drawn = self._candidates(sample(self.sketches[index], 64, self._rng))
+            found += [c for c in drawn if np.isfinite(c.score)][:1]
+        return found
+
+    def _first_of_each(self, ranked: list[Candidate], count: int) -> list[Candidate]:
+        """The head of the ranking, with the best of every sketch among it."""
+        heads = {c.sketch.name: c for c in reversed(ranked)}
+        best = sorted(heads.values(), key=lambda c: -c.score)[: max(1, count // 4)]
+        return distinct([*best, *ranked], self._measured)[:count]
+
+    def _candidates(self, population: Population) -> list[Candidate]:
+        if not len(population):
+            return []
+        estimate = self._model.estimate(population)
+        scores: npt.NDArray[np.float32] = self._model.score_of(estimate)
+        prefix = population.sketch.name.encode()
+        return [
+            Candidate(population.sketch, row, float(score), prefix + signature.tobytes())
+            for row, score, signature in zip(
+                population.choices, scores, estimate.signature, strict=True
+            )
+        ]

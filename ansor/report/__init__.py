@@ -1,0 +1,1 @@
+"""Reports for people: tables of tasks and latencies, progress on a terminal."""

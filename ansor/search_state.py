@@ -1,0 +1,64 @@
+"""One task in a run: its policy, its history of rounds, its status for people and the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ansor.callbacks import TaskStatus
+from ansor.database.database import Database
+from ansor.policy.candidate import Candidate
+from ansor.policy.policy import SearchPolicy
+from ansor.task import Task
+from ansor.task_scheduler.gradient import TaskProgress
+
+
+@dataclass(eq=False)
+class TaskSearch:
+    """A task, the policy that searches it, and the best latency after each round."""
+
+    task: Task
+    policy: SearchPolicy
+    history: list[float | None] = field(default_factory=list)
+
+    @property
+    def best_s(self) -> float | None:
+        """Seconds of the best program."""
+        return None if self.policy.best is None else self.policy.best.latency_s
+
+    def restore(self, database: Database) -> int:
+        """Takes in the database's records of the task; returns how many."""
+        records = database.records(self.task.key, self.task.target)
+        programs = [record.program for record in records]
+        return self.policy.restore(programs, [r.measurement.latency_s for r in records])
+
+    def learn(self, batch: Sequence[Candidate], latency_s: Sequence[float | None]) -> None:
+        """Ends a round."""
+        self.policy.learn(batch, latency_s)
+        self.history.append(self.best_s)
+
+    @property
+    def progress(self) -> TaskProgress:
+        """For the scheduler."""
+        tag = "+".join(sorted({s.name.rstrip("0123456789") for s in self.task.dag.stages.values()}))
+        return TaskProgress(
+            weight=self.task.weight,
+            flops=self.task.dag.flops,
+            tag=tag,
+            best_s=tuple(self.history),
+            exhausted=self.policy.exhausted,
+        )
+
+    @property
+    def status(self) -> TaskStatus:
+        """For callbacks and reports."""
+        task, best = self.task, self.policy.best
+        return TaskStatus(
+            name=task.name,
+            key=task.key,
+            weight=task.weight,
+            flops=task.dag.flops,
+            trials=self.policy.trials,
+            best_s=self.best_s,
+            sketch=None if best is None else best.sketch.name,
+        )

@@ -1,0 +1,60 @@
+"""The expected gain of one more round for a task (Ansor §6.2, equation 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ansor.config import SchedulerConfig
+
+
+@dataclass(frozen=True)
+class TaskProgress:
+    """What a task has achieved.
+
+    Attributes:
+        weight: how often the network runs the task.
+        flops: floating-point operations of one run.
+        tag: tasks with the same tag are similar.
+        best_s: seconds of the best program after each round, None before the first success.
+        exhausted: no program is left to try.
+    """
+
+    weight: float
+    flops: float
+    tag: str
+    best_s: tuple[float | None, ...] = ()
+    exhausted: bool = False
+
+    @property
+    def rounds(self) -> int:
+        """Rounds spent."""
+        return len(self.best_s)
+
+    @property
+    def latency_s(self) -> float | None:
+        """Seconds of the best program, None without one."""
+        return self.best_s[-1] if self.best_s else None
+
+
+def gradient(task: TaskProgress, similar: Sequence[TaskProgress], config: SchedulerConfig) -> float:
+    """Expected change of the network's latency, in seconds, by one more round (negative is good).
+
+    ``w (a (g(t) - g(t - D)) / D + (1 - a) min(-g(t) / t, b C / max V - g(t)))`` with g the best
+    latency, C the task's FLOPs and V the throughputs that similar tasks reached.
+
+    Args:
+        task: has at least one successful round.
+        similar: other tasks of the same kind.
+        config: a (`alpha`), b (`beta`) and D (`backward_window`).
+    """
+    latency = task.latency_s
+    assert latency is not None
+    window = min(config.backward_window, task.rounds - 1)
+    earlier = task.best_s[-1 - window] if window else None
+    slope = 0.0 if earlier is None else (latency - earlier) / window
+    optimistic = -latency / task.rounds
+    speeds = [other.flops / other.latency_s for other in similar if other.latency_s]
+    if speeds and max(speeds) > 0:
+        optimistic = min(optimistic, config.beta * task.flops / max(speeds) - latency)
+    return task.weight * (config.alpha * slope + (1 - config.alpha) * optimistic)

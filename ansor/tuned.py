@@ -1,0 +1,124 @@
+"""`TunedModel`: what `auto_schedule` returns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import tvm
+
+from ansor.callbacks import Finish
+from ansor.frontend.runtime import CompiledModel, compile_model
+from ansor.frontend.storage import StoredModel, load_model, save_model
+from ansor.report.table import render
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """One function of the network as it ended.
+
+    Attributes:
+        name: function of the network.
+        weight: calls per run.
+        flops: floating-point operations per call.
+        latency_s: seconds per call, measured alone; None where it was not.
+        trials: programs measured.
+        sketch: name of the chosen sketch; "untuned" for the definition as it was written.
+        difference: largest error relative to the reference's largest value; None if unchecked.
+        note: what went wrong, "" if nothing did.
+    """
+
+    name: str
+    weight: int
+    flops: int
+    latency_s: float | None
+    trials: int
+    sketch: str
+    difference: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Latency of whole networks, medians in seconds; `untuned_s` is None where it was not asked."""
+
+    latency_s: float
+    untuned_s: float | None
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times faster than untuned."""
+        return None if self.untuned_s is None else self.untuned_s / self.latency_s
+
+
+@dataclass(frozen=True, eq=False)
+class TunedModel:
+    """A tuned network: call it on NumPy arrays or torch tensors.
+
+    Attributes:
+        compiled: the network in machine code.
+        tasks: one entry per function of the network.
+        finish: how the search ended; None for a model that was loaded.
+        seed: of the search.
+        baseline: the network before tuning; None for a model that was loaded.
+    """
+
+    compiled: CompiledModel
+    tasks: tuple[TaskResult, ...]
+    finish: Finish | None
+    seed: int
+    baseline: tvm.IRModule | None = None
+
+    def __call__(self, *arrays: Any) -> Any:
+        """Runs the network; returns the kind of array that it is given."""
+        return self.compiled(*arrays)
+
+    @cached_property
+    def untuned(self) -> CompiledModel:
+        """The same network with naive loops.
+
+        Raises:
+            ValueError: the model was loaded, and its original is not at hand.
+        """
+        if self.baseline is None:
+            raise ValueError("a loaded model does not carry the network it was tuned from")
+        return compile_model(self.baseline, self.compiled.target)
+
+    def benchmark(self, min_time_s: float = 1.0, untuned: bool = False) -> Benchmark:
+        """Times the whole network, the untuned one too if `untuned`."""
+        before = self.untuned.latency(min_time_s=0.1, repeats=1) if untuned else None
+        return Benchmark(self.compiled.latency(min_time_s=min_time_s, repeats=10), before)
+
+    def report(self, benchmark: Benchmark | None = None) -> str:
+        """A table of the tasks for people; with a `benchmark`, the network's latency beside it."""
+        measured = benchmark or self.benchmark()
+        peak = None
+        return render([asdict(task) for task in self.tasks], measured.latency_s, peak)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the network, scheduled functions and weights, to one file; `load` reads it.
+
+        Raises:
+            StorageError: the file cannot be written.
+        """
+        notes = {"tasks": [asdict(task) for task in self.tasks], "seed": self.seed}
+        save_model(StoredModel(self.compiled.mod, self.compiled.target, notes), path)
+
+
+def load(path: str | os.PathLike[str]) -> TunedModel:
+    """Reads a tuned network and compiles it for this process; nothing is tuned.
+
+    Raises:
+        StorageError: the file cannot be read, is not ours, or is damaged.
+    """
+    stored = load_model(path)
+    compiled = compile_model(stored.mod, stored.target)
+    return TunedModel(compiled, _tasks(stored.notes), None, int(stored.notes.get("seed", 0)))
+
+
+def _tasks(notes: Mapping[str, Any]) -> tuple[TaskResult, ...]:
+    rows: Sequence[Mapping[str, Any]] = notes.get("tasks", ())
+    return tuple(TaskResult(**row) for row in rows)

@@ -1,0 +1,175 @@
+"""The loop that spends trials: scheduler, policies, device, records (Ansor, figure 4)."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ansor.annotate.complete import complete
+from ansor.callbacks import Callback, Finish, Round, Start
+from ansor.config import TuneConfig
+from ansor.cost_model.scorer import CostModel
+from ansor.database.database import Database
+from ansor.hardware.cpu import Hardware
+from ansor.measure.device import Device
+from ansor.measure.result import Measurement
+from ansor.policy.policy import SearchPolicy
+from ansor.search_state import TaskSearch
+from ansor.sketch.generate import generate
+from ansor.sketch.rules import Rule
+from ansor.task import Task
+from ansor.task_scheduler.scheduler import TaskScheduler
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When to stop: after so many trials or seconds, whichever comes first; None is no limit."""
+
+    trials: int | None = None
+    seconds: float | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing may be measured."""
+        return self.trials == 0 or (self.trials is None and self.seconds is None)
+
+
+class Tuner:
+    """Tunes a set of tasks on one device.
+
+    Args:
+        tasks: what to tune.
+        hardware: parameters for rules and the draft.
+        device: builds, times and checks programs.
+        database: earlier records, and where new ones go.
+        config: all settings.
+        seed: the same seed gives the same candidates on a device that answers the same.
+        callbacks: told of progress.
+        user_rules: derivation rules tried before the built-in ones.
+        clock: seconds, for the budget.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        hardware: Hardware,
+        device: Device,
+        database: Database,
+        config: TuneConfig,
+        seed: int = 0,
+        callbacks: Sequence[Callback] = (),
+        user_rules: Sequence[Rule] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.config, self.seed = config, seed
+        self._device, self._database = device, database
+        self._callbacks, self._clock = callbacks, clock
+        self._began = clock()
+        self._trials = self._rounds = 0
+        self.model = CostModel(hardware, config.cost_model, config.sketch, seed)
+        streams = np.random.SeedSequence(seed).spawn(len(tasks) + 1)
+        self._scheduler = TaskScheduler(config.scheduler, np.random.default_rng(streams[-1]))
+        self.searches = [
+            TaskSearch(task, self._policy(task, hardware, user_rules, stream))
+            for task, stream in zip(tasks, streams, strict=False)
+        ]
+        self.restored = sum(search.restore(database) for search in self.searches)
+        self.model.fit()
+
+    def _policy(
+        self,
+        task: Task,
+        hardware: Hardware,
+        user_rules: Sequence[Rule],
+        stream: np.random.SeedSequence,
+    ) -> SearchPolicy:
+        config = self.config
+        states = generate(task.dag, hardware, config.sketch, user_rules)
+        sketches = [complete(state, hardware, config.sketch) for state in states]
+        rng = np.random.default_rng(stream)
+        return SearchPolicy(task.key, sketches, self.model, config.evolution, rng)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the tuner was made."""
+        return self._clock() - self._began
+
+    def run(self, budget: Budget) -> Finish:
+        """Searches until the budget is spent, nothing is left to try, or Ctrl-C.
+
+        Everything measured is in the database when this returns, and each task keeps its best.
+        """
+        start = Start([s.status for s in self.searches], budget.trials, budget.seconds)
+        self._tell(lambda callback: callback.on_start(start))
+        try:
+            reason = self._loop(budget)
+        except KeyboardInterrupt:
+            reason = "interrupted"
+        statuses = [search.status for search in self.searches]
+        finish = Finish(reason, statuses, self._trials, self.elapsed_s)
+        self._tell(lambda callback: callback.on_finish(finish))
+        return finish
+
+    def _loop(self, budget: Budget) -> str:
+        while not budget.is_empty:
+            if budget.trials is not None and self._trials >= budget.trials:
+                return "all trials spent"
+            if budget.seconds is not None and self.elapsed_s >= budget.seconds:
+                return "time is up"
+            number = self._scheduler.choose([search.progress for search in self.searches])
+            if number is None:
+                return "nothing left to try"
+            self._round(self.searches[number], self._batch_size(budget))
+        return "no budget"
+
+    def _batch_size(self, budget: Budget) -> int:
+        """A full batch, or less where the trials run out or would not go round once."""
+        batch = self.config.evolution.batch
+        if budget.trials is None:
+            return batch
+        share = max(1, budget.trials // len(self.searches))
+        return min(batch, share, budget.trials - self._trials)
+
+    def _round(self, search: TaskSearch, count: int) -> None:
+        """One batch of one task: propose, measure, record, learn."""
+        batch = search.policy.propose(count)
+        programs = [candidate.program for candidate in batch]
+        results = self._device.measure(search.task, programs, search.best_s) if batch else []
+        self._database.add_many(search.task, zip(programs, results, strict=True), self.seed)
+        search.learn(batch, [result.latency_s for result in results])
+        self.model.fit()
+        self._trials += len(batch)
+        self._rounds += 1
+        self._report(search, results)
+
+    def _report(self, search: TaskSearch, results: Sequence[Measurement]) -> None:
+        errors = [result for result in results if result.error is not None]
+        done = Round(
+            number=self._rounds,
+            task=search.status,
+            measured=len(results),
+            errors=Counter(e.error.value for e in errors if e.error is not None),
+            first_error=errors[0].message if errors else "",
+            trials=self._trials,
+            elapsed_s=self.elapsed_s,
+            network_s=self.network_s,
+        )
+        self._tell(lambda callback: callback.on_round(done))
+
+    @property
+    def network_s(self) -> float | None:
+        """Objective f1: weighted sum of the best latencies, None until each task has one."""
+        total = 0.0
+        for search in self.searches:
+            if search.best_s is None:
+                return None
+            total += search.task.weight * search.best_s
+        return total
+
+    def _tell(self, event: Callable[[Callback], None]) -> None:
+        for callback in self._callbacks:
+            event(callback)

@@ -1,0 +1,88 @@
+"""The program that each task ends with: re-timed, checked, or else the next one.
+
+A task always has a runnable program: the best measured, the draft's best, and at the very last
+the definition as it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ansor.config import MeasureConfig
+from ansor.database.database import Database
+from ansor.measure.device import Device
+from ansor.measure.result import ErrorKind, Measurement
+from ansor.program.program import Program
+from ansor.search_state import TaskSearch
+
+
+@dataclass(frozen=True, eq=False)
+class Winner:
+    """What a task ends with.
+
+    Attributes:
+        program: to be applied; without steps if nothing else worked.
+        latency_s: its median in the last comparison, None where it was not timed.
+        difference: largest error of its output relative to the reference's largest value.
+        note: what went wrong on the way, "" if nothing did.
+    """
+
+    program: Program
+    latency_s: float | None
+    difference: float | None
+    note: str = ""
+
+
+def choose_winner(
+    search: TaskSearch, device: Device, database: Database, config: MeasureConfig, retime: bool
+) -> Winner:
+    """Returns the fastest program that computes the right result.
+
+    Args:
+        retime: whether the leaders are timed once more, in turns, so that noise does not decide.
+    """
+    leaders = _leaders(search, database, config)
+    if retime and len(leaders) > 1:
+        leaders = _retimed(search, device, leaders, config)
+    notes: list[str] = []
+    for program, latency in (*leaders, *_drafted(search)):
+        check = device.verify(search.task, program)
+        if check.error is None:
+            return Winner(program, latency, check.difference, "; ".join(notes))
+        notes.append(f"{check.error.value}: {check.message}")
+        failure = Measurement(error=ErrorKind.WRONG, message=check.message)
+        database.add(search.task, program, failure)
+    return Winner(Program(), None, None, "; ".join(notes))
+
+
+def _leaders(
+    search: TaskSearch, database: Database, config: MeasureConfig
+) -> list[tuple[Program, float | None]]:
+    task = search.task
+    best = database.best(task.key, task.target, config.leaders)
+    found = [(r.program, r.measurement.latency_s) for r in best if r.measurement.latency_s]
+    if not found:
+        return []
+    limit = min(latency for _, latency in found) * (1 + config.leader_margin)
+    return [(program, latency) for program, latency in found if latency <= limit]
+
+
+def _retimed(
+    search: TaskSearch,
+    device: Device,
+    leaders: Sequence[tuple[Program, float | None]],
+    config: MeasureConfig,
+) -> list[tuple[Program, float | None]]:
+    programs = [program for program, _ in leaders]
+    times = device.compare(search.task, programs, config.compare_rounds)
+    fallback = [t if t is not None else old for t, (_, old) in zip(times, leaders, strict=True)]
+    ranked = sorted(zip(programs, fallback, strict=True), key=lambda pair: pair[1] or float("inf"))
+    return list(ranked)
+
+
+def _drafted(search: TaskSearch) -> Iterator[tuple[Program, float | None]]:
+    """The draft's best, made only if it is needed."""
+    candidate = search.policy.draft_best()
+    if candidate is not None:
+        yield candidate.program, None

@@ -1,0 +1,110 @@
+"""By how much each loop moves each axis: the nest says what the lowered blocks bind.
+
+Strides, reuse and footprints are computed from these steps, so they are compared with the bindings
+of the lowered blocks at random points of the iteration space.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from definitions import NAMES, sketches, workload
+from sampling import sample
+from tvm import s_tir, tirx
+
+from ansor.dag.expression import Reader
+from ansor.dag.index import Index, Quotient
+from ansor.program.lower import Replay, schedule
+from ansor.program.nest import StageNest, build_nest
+
+PROGRAMS_PER_DEFINITION = 24
+POINTS = 4
+
+Points = npt.NDArray[np.int64]  # [loops, POINTS]
+
+
+def evaluate(index: Index, points: Points) -> npt.NDArray[np.int64]:
+    """`[POINTS]`: an index over loops at each point."""
+    total = np.full(points.shape[1], index.const)
+    for atom, coef in index.terms:
+        if isinstance(atom, int):
+            total = total + coef * points[atom]
+        else:
+            inner = evaluate(atom.index, points)
+            divided = isinstance(atom, Quotient)
+            total = total + coef * (inner // atom.divisor if divided else inner % atom.divisor)
+    return total
+
+
+def bound_axes(replay: Replay, name: str, points: Points) -> list[tuple[int, ...]] | None:
+    """How far each block variable is from its start, sorted; None if a binding is not affine."""
+    loops = [replay.sch.get(handle) for handle in replay.sch.get_loops(replay.blocks[name])]
+    realize = _realize(loops[-1].body)
+    reader = Reader(name, [loop.loop_var for loop in loops], {})
+    found = [reader.index(value) for value in realize.iter_values]
+    if any(index is None for index in found):
+        return None
+    moved = [evaluate(i, points) - evaluate(i, np.zeros_like(points)) for i in found if i]
+    return sorted(tuple(values.tolist()) for values in moved)
+
+
+def _realize(body: Any) -> Any:
+    while isinstance(body, tirx.For):
+        body = body.body
+    assert isinstance(body, s_tir.SBlockRealize)
+    return body
+
+
+def nest_points(own: StageNest, program: int, rng: np.random.Generator) -> Points:
+    """`[L, POINTS]`: random iterations of the nest's loops."""
+    extents = own.extents[:, program]
+    return rng.integers(0, extents[:, None], (len(extents), POINTS))
+
+
+def lowered_points(own: StageNest, program: int, points: Points, replay: Replay) -> Points:
+    """The same iterations by the lowered loops: parallel ones are fused, unit loops stay at 0."""
+    rows: list[tuple[int, npt.NDArray[np.int64]]] = []
+    fused = False
+    for number, extent in enumerate(own.extents[:, program].tolist()):
+        row = points[number]
+        if own.parallel[number, program] and fused:
+            before, values = rows.pop()
+            extent, row = before * extent, values * extent + row
+        fused = bool(own.parallel[number, program])
+        rows.append((extent, row))
+    moving = iter([row for extent, row in rows if extent > 1])
+    loops = [replay.sch.get(h) for h in replay.sch.get_loops(replay.blocks[own.stage.name])]
+    still = np.zeros(POINTS, dtype=np.int64)
+    return np.stack([next(moving) if int(loop.extent) > 1 else still for loop in loops])
+
+
+def nest_axes(own: StageNest, program: int, points: Points) -> list[tuple[int, ...]]:
+    """How far the nest says each axis is from its start, sorted."""
+    moved = []
+    for axis in range(len(own.stage.axes)):
+        total = np.zeros(POINTS, dtype=np.int64)
+        for loop, step in own.steps.get(axis, {}).items():
+            total = total + int(step[program]) * points[loop]
+        moved.append(tuple(total.tolist()))
+    return sorted(moved)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_steps_are_those_of_the_lowered_blocks(name: str) -> None:
+    func, rng, compared = workload(name).func, np.random.default_rng(0), 0
+    each = -(-PROGRAMS_PER_DEFINITION // len(sketches(name)))
+    for sketch in sketches(name):
+        population = sample(sketch, each, rng)
+        nest = build_nest(population)
+        for row in range(each):
+            replay = schedule(func, population.program(row))
+            for stage, own in nest.stages.items():
+                points = nest_points(own, row, rng)
+                bound = bound_axes(replay, stage, lowered_points(own, row, points, replay))
+                if bound is not None:
+                    assert bound == nest_axes(own, row, points), (stage, population.program(row))
+                    compared += 1
+    assert compared >= PROGRAMS_PER_DEFINITION
