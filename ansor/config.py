@@ -52,7 +52,9 @@ class CostModelConfig:
     learning_rate: float = 0.15
     min_child_weight: float = 0.05
     reg_lambda: float = 1.0
-    retrain_growth: float = 0.2  # retrain when the data grew by this share (TVM's adaptive training)
+    retrain_growth: float = (
+        0.2  # retrain when the data grew by this share (TVM's adaptive training)
+    )
     min_records: int = 16  # fewer measurements than this: the draft alone
     max_records: int = 6000  # newest records used for training
 

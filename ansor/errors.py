@@ -27,7 +27,7 @@ class ArgumentError(AnsorError, ValueError):
 
 
 class UnsupportedError(AnsorError):
-    """A model or compute definition uses what the package cannot schedule (named with its place)."""
+    """A model or compute definition uses what cannot be scheduled (named with its place)."""
 
 
 class LoweringError(AnsorError):

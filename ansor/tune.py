@@ -96,9 +96,7 @@ def auto_schedule(
     _check_records(records, workload, text, budget)
     hardware = detect(resolved, cores)
     with LocalDevice(text, cores, config.measure) as device:
-        tuner = Tuner(
-            workload.tasks, hardware, device, records, config, seed, callbacks, rules
-        )
+        tuner = Tuner(workload.tasks, hardware, device, records, config, seed, callbacks, rules)
         finish = tuner.run(budget)
         _stage(callbacks, "checking the winners")
         retime = not budget.is_empty and finish.reason != "interrupted"
@@ -212,5 +210,7 @@ def _check_records(records: Database, workload: Workload, target: str, budget: B
     keys = [task.key for task in workload.tasks]
     others = sorted({other for key in keys for other in records.targets(key)})
     if others:
-        remedy = f"it has records for {', '.join(others)}, none for {target}; give minutes or trials"
+        remedy = (
+            f"it has records for {', '.join(others)}, none for {target}; give minutes or trials"
+        )
         raise ArgumentError("database", "no records for this target", remedy)

@@ -25,9 +25,11 @@ LAYERS = (
     ("report", "task_scheduler"),
     ("search_state",),
     ("tuner", "winners"),
-    ("cli", "tune"),
+    ("tuned",),
+    ("tune",),
+    ("cli",),
 )
-NAMED = {("task", "dag"), ("annotate", "sketch"), ("cli", "tune")}
+NAMED = {("task", "dag"), ("annotate", "sketch")}
 WIRING = ("__init__", "__main__")  # the package itself: may see everything
 
 WITHOUT_TVM = ("sketch", "annotate", "evolve", "task_scheduler")

@@ -71,9 +71,7 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
         start = np.where(profile.nest.position == 0, start, 0)
     l2, l3, dram = transfer
     total = (time + start).astype(np.float32)
-    return Breakdown(
-        arithmetic, ports, issue, l2, l3, dram, speedup, tile.accumulators, total
-    )
+    return Breakdown(arithmetic, ports, issue, l2, l3, dram, speedup, tile.accumulators, total)
 
 
 def parallel_speedup(iterations: Floats, cores: int) -> Floats:
@@ -83,9 +81,7 @@ def parallel_speedup(iterations: Floats, cores: int) -> Floats:
     return ratio
 
 
-def _arithmetic_cycles(
-    profile: StageProfile, tile: RegisterTile, hardware: Hardware
-) -> Floats:
+def _arithmetic_cycles(profile: StageProfile, tile: RegisterTile, hardware: Hardware) -> Floats:
     """`[P]`: cycles of one step of the register tile in the arithmetic units."""
     ops = profile.nest.stage.ops
     fused = min(ops.float_add, ops.float_mul)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ansor.features.legality import legal
 from ansor.config import CostModelConfig, SketchConfig
 from ansor.cost_model.draft import Breakdown, draft, seconds
 from ansor.cost_model.gbdt import ResidualModel, TrainingSet
 from ansor.features.extract import extract
+from ansor.features.legality import legal
 from ansor.features.profile import Floats, profile
 from ansor.hardware.cpu import Hardware
 from ansor.program.nest import build_nest

@@ -12,9 +12,7 @@ from ansor.dag.stage import Access, Axis, Buffer, Derived, HoleExtent, OpCounts,
 def inline(dag: ComputeDAG, name: str) -> ComputeDAG:
     """Substitutes stage `name` into its consumers."""
     gone = dag.stages[name]
-    stages = [
-        _substitute(stage, gone) for stage in dag.stages.values() if stage.name != name
-    ]
+    stages = [_substitute(stage, gone) for stage in dag.stages.values() if stage.name != name]
     buffers = {k: b for k, b in dag.buffers.items() if k != gone.output}
     return ComputeDAG(stages, buffers)
 
@@ -32,7 +30,9 @@ def cache_write(dag: ComputeDAG, name: str, copy: str) -> ComputeDAG:
     return ComputeDAG(stages, {**dag.buffers, copy: local})
 
 
-def rfactor(dag: ComputeDAG, name: str, axis: int, hole: str, partial: str, inner: bool) -> ComputeDAG:
+def rfactor(
+    dag: ComputeDAG, name: str, axis: int, hole: str, partial: str, inner: bool
+) -> ComputeDAG:
     """Splits reduction `axis` by `hole`; `partial` reduces one part, `name` then the other.
 
     The new spatial axis comes first (outer factor) or last (inner factor) in `partial` and in

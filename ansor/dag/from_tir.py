@@ -103,9 +103,7 @@ def _buffer_names(func: tirx.PrimFunc) -> dict[Any, str]:
     return names
 
 
-def _buffers(
-    func: tirx.PrimFunc, stages: list[Stage], names: dict[Any, str]
-) -> dict[str, Buffer]:
+def _buffers(func: tirx.PrimFunc, stages: list[Stage], names: dict[Any, str]) -> dict[str, Buffer]:
     written = {w.buffer for stage in stages for w in stage.writes}
     params = {names[buffer] for buffer in func.params}
     out = {}

@@ -31,7 +31,9 @@ class Axis:
             TypeError: a decision chooses it.
         """
         if isinstance(self.extent, HoleExtent):
-            raise TypeError(f"the extent of axis {self.name} depends on decision {self.extent.hole}")
+            raise TypeError(
+                f"the extent of axis {self.name} depends on decision {self.extent.hole}"
+            )
         return self.extent
 
 

@@ -7,9 +7,7 @@ import numpy as np
 from ansor.program.sketch import Population
 
 
-def crossover(
-    mothers: Population, fathers: Population, rng: np.random.Generator
-) -> Population:
+def crossover(mothers: Population, fathers: Population, rng: np.random.Generator) -> Population:
     """Returns one child per pair; rows of the two populations are paired in order."""
     owners = [decision.stage for decision in mothers.sketch.decisions]
     stages = list(dict.fromkeys(owners))

@@ -13,9 +13,7 @@ from ansor.config import EvolutionConfig
 from ansor.program.sketch import Population
 
 
-def mutate(
-    parents: Population, rng: np.random.Generator, config: EvolutionConfig
-) -> Population:
+def mutate(parents: Population, rng: np.random.Generator, config: EvolutionConfig) -> Population:
     """Returns one child per parent; decisions without an alternative stay."""
     decisions = parents.sketch.decisions
     choices = parents.choices.copy()
@@ -32,9 +30,7 @@ def mutate(
     return Population(parents.sketch, choices)
 
 
-def _chosen(
-    parents: Population, rng: np.random.Generator, mean: float
-) -> npt.NDArray[np.bool_]:
+def _chosen(parents: Population, rng: np.random.Generator, mean: float) -> npt.NDArray[np.bool_]:
     """`[P, D]`: which decisions mutate; at least one that has alternatives."""
     free = np.asarray([decision.size > 1 for decision in parents.sketch.decisions])
     count = max(int(free.sum()), 1)

@@ -54,6 +54,9 @@ def measured(
     except ProbeError as error:
         _LOG.warning("cannot measure this machine, default figures are used: %s", error)
         return None
+    if result.was_disturbed(spec.threads):
+        _LOG.warning("other work ran while this machine was measured; it will be measured again")
+        return result
     _write(file, {**kept, key_of(spec): dataclasses.asdict(result)})
     return result
 

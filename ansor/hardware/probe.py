@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,10 @@ from ansor.hardware import kernels
 
 _REPEATS = 7  # the best counts: whatever else runs can only make a kernel slower
 _FMA_ROUNDS = 4096  # about 0.4 ms at 250 GFLOP/s
+_ATTEMPTS = 8  # at most: to see all cores free of other work at once
+_PAUSE_S = 0.1  # between them
+_ALL_CORES = 0.9  # of a single core's rate, times cores: better is not to be expected
+_BUSY = 0.55  # of the same: one core that is shared halves what all reach, lower clocks never do
 _STREAM_BYTES = 64 << 20  # read in one run from a cache; from memory, one pass over the array
 _MEMORY_FACTOR = 4  # an array this many times the last level comes from memory
 _MOST_MEMORY = 512 << 20  # bytes of that array
@@ -55,12 +60,17 @@ class Probe:
     stream_bytes: tuple[float, float, float]
     parallel_overhead_s: float
 
+    def was_disturbed(self, threads: int) -> bool:
+        """Whether other work seems to have run on one of the cores."""
+        return self.peak_flops < _BUSY * threads * self.core_flops
+
 
 def probe(spec: Spec) -> Probe:
     """Runs the micro-benchmark; the pool of threads must have its size already."""
+    core = _flops(spec, 1)
     return Probe(
-        peak_flops=_flops(spec, spec.threads),
-        core_flops=_flops(spec, 1),
+        peak_flops=_peak(spec, core),
+        core_flops=core,
         stream_bytes=_streams(spec),
         parallel_overhead_s=_overhead(spec),
     )
@@ -70,6 +80,17 @@ def _flops(spec: Spec, parts: int) -> float:
     module = kernels.fma(parts, spec.lanes, _FMA_ROUNDS)
     seconds = _best_s(module, spec.target, number=3)
     return kernels.fma_flops(parts, spec.lanes, _FMA_ROUNDS) / seconds
+
+
+def _peak(spec: Spec, core: float) -> float:
+    """Flop/s of all cores; where other work holds one of them, waits a little for it to pass."""
+    best = 0.0
+    for _ in range(_ATTEMPTS):
+        best = max(best, _flops(spec, spec.threads))
+        if best >= _ALL_CORES * spec.threads * core:
+            break
+        time.sleep(_PAUSE_S)
+    return best
 
 
 def _streams(spec: Spec) -> tuple[float, float, float]:

@@ -36,9 +36,7 @@ class Candidate:
         return replace(self, latency_s=latency_s)
 
 
-def distinct(
-    candidates: Iterable[Candidate], seen: Mapping[bytes, object]
-) -> list[Candidate]:
+def distinct(candidates: Iterable[Candidate], seen: Mapping[bytes, object]) -> list[Candidate]:
     """Drops what `seen` holds and all repetitions, in order."""
     kept: dict[bytes, Candidate] = {}
     for candidate in candidates:
@@ -49,4 +47,6 @@ def distinct(
 
 def best_of(candidates: Iterable[Candidate]) -> Candidate | None:
     """The fastest of the measured candidates."""
-    return min(candidates, key=lambda c: np.inf if c.latency_s is None else c.latency_s, default=None)
+    return min(
+        candidates, key=lambda c: np.inf if c.latency_s is None else c.latency_s, default=None
+    )

@@ -158,9 +158,7 @@ def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:
     unrolled = np.zeros(extents.shape, dtype=np.bool_)
     chain = (*outer.loops, *loops)
     num_host = len(outer.loops)
-    return StageNest(
-        stage, chain, num_host, extents, steps, position, parallel, unrolled, vector
-    )
+    return StageNest(stage, chain, num_host, extents, steps, position, parallel, unrolled, vector)
 
 
 def _region(
@@ -250,4 +248,3 @@ def _own_steps(
             joined[loop] = step * size[derived.inner]
         steps[len(stage.axes) + number] = joined
     return steps
-

@@ -1,4 +1,4 @@
-"""One program: the steps of a sketch with every hole filled. What is lowered, measured and stored."""
+"""One program: the steps of a sketch with every hole filled; lowered, measured and stored."""
 
 from __future__ import annotations
 

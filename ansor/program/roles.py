@@ -96,7 +96,10 @@ class Roles:
 
     def dims_of(self, name: str) -> list[int]:
         """For each dimension of the buffer that `name` writes, the axis that runs along it."""
-        axes = [index.single_axis if index else None for index in self.dag.stages[name].writes[0].indices]
+        axes = [
+            index.single_axis if index else None
+            for index in self.dag.stages[name].writes[0].indices
+        ]
         return [axis for axis in axes if axis is not None]
 
     def neighbours(self, name: str) -> list[tuple[str, Access]]:

@@ -38,7 +38,7 @@ class Derived:
 Rule = Callable[[State, Context], Derived]
 
 
-def always_inline(state: State, context: Context) -> Derived:
+def always_inline(state: State, _: Context) -> Derived:
     """Rule 2: a strictly inlinable stage disappears into its consumers."""
     name = state.current
     if not predicates.is_inlinable(state.dag, name):
@@ -47,7 +47,7 @@ def always_inline(state: State, context: Context) -> Derived:
     return Derived((done,), exclusive=True)
 
 
-def inline_padding(state: State, context: Context) -> Derived:
+def inline_padding(state: State, _: Context) -> Derived:
     """Inlines a branch (padding) into a consumer without data reuse, as an alternative.
 
     There the condition costs less than the buffer; inside a tiled stage it would be evaluated
@@ -87,7 +87,7 @@ def rfactor(state: State, context: Context) -> Derived:
     return Derived(tuple(states))
 
 
-def cache_write(state: State, context: Context) -> Derived:
+def cache_write(state: State, _: Context) -> Derived:
     """Rule 5: an output with data reuse and nothing to fuse gets a cache of its own first."""
     name, dag = state.current, state.dag
     if not dag.is_output(name) or not predicates.has_data_reuse(dag, name):
@@ -123,7 +123,7 @@ def tile(state: State, context: Context) -> Derived:
     return Derived((_tiled(state, context).advance(),), exclusive=True)
 
 
-def skip(state: State, context: Context) -> Derived:
+def skip(state: State, _: Context) -> Derived:
     """Rule 1: leave the stage as it is."""
     return Derived((state.advance(),))
 

@@ -29,9 +29,7 @@ class State:
 
     def add(self, *steps: Step, decisions: tuple[Decision, ...] = ()) -> State:
         """The same with more steps."""
-        return replace(
-            self, steps=self.steps + steps, decisions=self.decisions + decisions
-        )
+        return replace(self, steps=self.steps + steps, decisions=self.decisions + decisions)
 
     @property
     def tiled(self) -> frozenset[str]:

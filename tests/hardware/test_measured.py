@@ -18,7 +18,7 @@ from ansor.hardware.probe import Probe, Spec
 from ansor.hardware.target import resolve_target, target_text
 
 PROBE = Probe(500e9, 250e9, (400e9, 200e9, 40e9), 2e-6)
-OTHER = replace(PROBE, peak_flops=1e9)
+OTHER = replace(PROBE, peak_flops=480e9)
 
 
 def make_spec(threads: int = 2) -> Spec:
@@ -90,6 +90,16 @@ def test_a_failure_warns_and_is_not_kept(file: Path, caplog: pytest.LogCaptureFi
     assert not file.exists()
 
 
+def test_a_disturbed_result_is_used_but_not_kept(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shared = replace(PROBE, peak_flops=PROBE.core_flops)
+    assert measured.measured(make_spec(2), run=lambda spec: shared, file=file) == shared
+    assert "measured again" in caplog.text
+    assert measured.measured(make_spec(2), run=lambda spec: PROBE, file=file) == PROBE
+    assert measured.measured(make_spec(2), run=_never, file=file) == PROBE
+
+
 def test_a_place_that_cannot_be_written_only_warns(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -119,11 +129,11 @@ def test_this_machine_measures_plausibly() -> None:
     """Bounds that any CPU of the last fifteen years keeps, however busy it is."""
     found = run_probe(make_spec(threads=2))
     assert 1e9 < found.core_flops < 1e12
-    assert 0.5 * found.core_flops < found.peak_flops < 4 * found.core_flops
+    assert 0.2 * found.core_flops < found.peak_flops < 4 * found.core_flops
     level2, last, memory = found.stream_bytes
     assert 1e9 < memory < 1e12
-    assert memory < 2 * last
-    assert last < 2 * level2 < 2e13
+    assert memory < 4 * last
+    assert last < 4 * level2 < 4e13
     assert 0 <= found.parallel_overhead_s < 1e-2
 
 

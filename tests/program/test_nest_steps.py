@@ -19,6 +19,7 @@ from ansor.dag.expression import Reader
 from ansor.dag.index import Index, Quotient
 from ansor.program.lower import Replay, schedule
 from ansor.program.nest import StageNest, build_nest
+from ansor.program.sketch import Population
 
 PROGRAMS_PER_DEFINITION = 24
 POINTS = 4
@@ -108,3 +109,51 @@ def test_steps_are_those_of_the_lowered_blocks(name: str) -> None:
                     assert bound == nest_axes(own, row, points), (stage, population.program(row))
                     compared += 1
     assert compared >= PROGRAMS_PER_DEFINITION
+
+
+def test_a_whole_axis_is_not_moved() -> None:
+    """By hand: the window reaches over both ends of the dilated row at each of its two places."""
+    tiles = {
+        "compute.b": (1, 1, 1, 1),
+        "compute.c": (8, 1, 1, 1),
+        "compute.h": (8, 1, 1, 1),
+        "compute.w": (1, 1, 1, 8),
+        "compute.dc": (8, 1),
+        "compute.dh": (4, 1),
+        "compute.dw": (2, 2),
+        "compute.parallel": (0,),
+        "compute.unroll": (0,),
+        "kernel_transform.location": (0,),
+        "data_pad.location": (11,),
+        "data_dilate.location": (11,),
+    }
+    sketch = next(s for s in sketches("transposed_conv2d") if set(s.column) == set(tiles))
+    choices = [decision.find(tiles[decision.name]) for decision in sketch.decisions]
+    population = Population(sketch, np.asarray([choices], dtype=np.int32))
+    own = build_nest(population).stages["data_dilate"]
+    width = 3
+    moving = {loop: int(step[0]) for loop, step in own.steps[width].items() if step[0]}
+    assert {loop: s for loop, s in moving.items() if loop < own.num_host} == {}
+    assert sum(step * (own.extents[loop, 0] - 1) for loop, step in moving.items()) == 7 - 1
+
+    rng = np.random.default_rng(0)
+    replay = schedule(workload("transposed_conv2d").func, population.program(0))
+    points = nest_points(own, 0, rng)
+    lowered = lowered_points(own, 0, points, replay)
+    assert bound_axes(replay, "data_dilate", lowered) == nest_axes(own, 0, points)
+
+
+@pytest.mark.parametrize("name", ["row_sum", "total_sum", "norm"])
+def test_the_parts_of_a_factored_reduction_read_all_of_the_input(name: str) -> None:
+    rng = np.random.default_rng(0)
+    factored = [s for s in sketches(name) if "S.rf" in s.dag.stages]
+    assert len(factored) == 2
+    for sketch in factored:
+        own = build_nest(sample(sketch, 32, rng)).stages["S.rf"]
+        for size, index in zip(SIZES_OF_A[name], own.stage.reads[0].indices, strict=True):
+            along = own.coefficients(index)
+            reach = sum(step * (own.extents[loop] - 1) for loop, step in along.items())
+            assert (np.asarray(reach) + 1 == size).all()
+
+
+SIZES_OF_A = {"row_sum": (4, 4096), "total_sum": (4096,), "norm": (1, 32, 32)}
