@@ -56,7 +56,11 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     ports = tile.steps * np.maximum(
         tile.loads / hardware.loads_per_cycle, tile.stores / hardware.stores_per_cycle
     )
-    issue = tile.steps * (tile.operations + tile.loads + tile.stores + 2) / hardware.issue_width
+    issue: Floats = (
+        tile.steps
+        * (tile.operations + tile.loads + tile.stores + 2)
+        / np.float32(hardware.issue_width)
+    )
     traffic = [_traffic(profile, capacity, hardware) for capacity in hardware.cache_bytes]
     bandwidth = (*hardware.cache_bandwidth[:2], _memory_bytes_per_cycle(hardware))
     transfer = [t / np.float32(b) for t, b in zip(traffic, bandwidth, strict=True)]
@@ -64,13 +68,13 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     slowest = parts.max(axis=0)
     cycles = slowest + np.float32(_NO_OVERLAP) * (parts.sum(axis=0) - slowest)
     cycles = cycles + tile.steps * tile.drain
-    speedup: Floats = parallel_speedup(profile.parallel, hardware.cores)
+    speedup = parallel_speedup(profile.parallel, hardware.cores)
     start = np.where(profile.parallel > 1, np.float32(hardware.parallel_overhead_s), 0)
-    time = cycles / np.float32(hardware.frequency_hz) / speedup
+    time: Floats = cycles / np.float32(hardware.frequency_hz) / speedup
     if profile.nest.num_host:  # an attached stage starts threads only where it is at the root
         start = np.where(profile.nest.position == 0, start, 0)
     l2, l3, dram = transfer
-    total = (time + start).astype(np.float32)
+    total: Floats = (time + start).astype(np.float32)
     return Breakdown(arithmetic, ports, issue, l2, l3, dram, speedup, tile.accumulators, total)
 
 
@@ -93,7 +97,8 @@ def _arithmetic_cycles(profile: StageProfile, tile: RegisterTile, hardware: Hard
     cycles = cycles + tile.elements * np.float32(ops.float_special * _SPECIAL_CYCLES)
     if profile.nest.stage.reduce:
         cycles = np.maximum(cycles, np.float32(hardware.fma_latency))
-    return cycles.astype(np.float32)
+    result: Floats = cycles.astype(np.float32)
+    return result
 
 
 def _memory_bytes_per_cycle(hardware: Hardware) -> float:

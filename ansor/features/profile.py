@@ -42,7 +42,8 @@ class AccessProfile:
     @cached_property
     def bytes(self) -> Floats:
         """`[L + 1, P]` bytes touched."""
-        return self.footprint * np.float32(self.buffer.item_bytes)
+        total: Floats = self.footprint * np.float32(self.buffer.item_bytes)
+        return total
 
     def lines(self, line_bytes: int) -> Floats:
         """`[L + 1, P]` cache lines touched: each run fills lines of its own."""

@@ -16,7 +16,7 @@ def is_operator(model: object) -> bool:
     """Whether the object is a PrimFunc or a list of TE tensors."""
     tensors = isinstance(model, list | tuple) and len(model) > 0
     return isinstance(model, tirx.PrimFunc) or (
-        tensors and all(isinstance(tensor, te.Tensor) for tensor in model)  # type: ignore[union-attr,attr-defined]
+        tensors and all(isinstance(tensor, te.Tensor) for tensor in model)  # type: ignore[attr-defined]
     )
 
 

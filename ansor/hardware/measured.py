@@ -73,7 +73,7 @@ def run_probe(spec: Spec) -> Probe:
         THREADS_VARIABLE: str(spec.threads),
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
-    command = [sys.executable, "-m", "ansor.hardware.probe", text]
+    command = [sys.executable, "-m", "ansor.hardware", text]
     try:
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True

@@ -1,4 +1,4 @@
-"""Measures this machine; run as ``python -m ansor.hardware.probe SPEC``, in a process of its own.
+"""Measures this machine; run as ``python -m ansor.hardware SPEC``, in a process of its own.
 
 TVM sizes its pool of threads on first use and from the environment, so the number of threads can
 be chosen only before a process runs its first kernel. The result goes to standard output as JSON.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -143,7 +142,3 @@ def main(argv: list[str]) -> None:
     fields = json.loads(argv[0])
     spec = Spec(**{**fields, "cache_bytes": tuple(fields["cache_bytes"])})
     print(json.dumps(dataclasses.asdict(probe(spec))))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

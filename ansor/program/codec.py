@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
+from typing import get_args
 
-from ansor.program import steps as step_types
 from ansor.program.program import Program
 from ansor.program.steps import Step
 
-_TYPES: dict[str, Callable[..., Step]] = {
-    cls.__name__: cls
-    for cls in vars(step_types).values()
-    if isinstance(cls, type) and dataclasses.is_dataclass(cls)
-}
+_TYPES = {cls.__name__: cls for cls in get_args(Step)}
 
 
 def encode(program: Program) -> str:

@@ -78,7 +78,7 @@ def _attached(
 
 def _statement(stage: Stage) -> str:
     reads = ", ".join(dict.fromkeys(read.buffer for read in stage.reads))
-    sign = f"<-{stage.reducer or 'reduce'}-" if stage.reduce else "<-"
+    sign = f"<-{(stage.reducer or 'reduce').lower()}-" if stage.reduce else "<-"
     return f"{stage.name} {sign} {reads}"
 
 
@@ -133,8 +133,9 @@ def _program_view(nest: LoopNest, roles: Roles, name: str) -> _View:
 
 def _headers(nest: StageNest) -> tuple[str, ...]:
     """Headers of the stage's own loops; fused parallel loops share the first one's."""
-    extents, labels = nest.extents[:, 0], [_label(nest.stage, loop) for loop in nest.loops]
+    extents = nest.extents[:, 0]
     own = range(nest.num_host, len(nest.loops))
+    labels = {i: _label(nest.stage, nest.loops[i]) for i in own}
     wide = [i for i in own if extents[i] > 1]
     fused = [i for i in wide if nest.parallel[i, 0]]
     headers = {i: f"{_kind(nest, i)} {labels[i]} in {extents[i]}" for i in wide}
