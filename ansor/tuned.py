@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,8 @@ import tvm
 from ansor.callbacks import Finish
 from ansor.frontend.runtime import CompiledModel, compile_model
 from ansor.frontend.storage import StoredModel, load_model, save_model
-from ansor.report.table import render
+from ansor.hardware.detect import peak_gflops
+from ansor.report.table import Summary, render
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class TunedModel:
         """
         if self.baseline is None:
             raise ValueError("a loaded model does not carry the network it was tuned from")
-        return compile_model(self.baseline, self.compiled.target)
+        return compile_model(self.baseline, self.compiled.target, running_threads())
 
     def benchmark(self, min_time_s: float = 1.0, untuned: bool = False) -> Benchmark:
         """Times the whole network, the untuned one too if `untuned`."""
@@ -95,8 +96,14 @@ class TunedModel:
     def report(self, benchmark: Benchmark | None = None) -> str:
         """A table of the tasks for people; with a `benchmark`, the network's latency beside it."""
         measured = benchmark or self.benchmark()
-        peak = None
-        return render([asdict(task) for task in self.tasks], measured.latency_s, peak)
+        peak = peak_gflops(self.compiled.target, running_threads())
+        summary = Summary(measured.latency_s, measured.untuned_s, peak and peak * 1e9)
+        if self.finish is not None:
+            done = self.finish
+            summary = replace(
+                summary, search_s=done.elapsed_s, trials=done.trials, reason=done.reason
+            )
+        return render(self.tasks, summary)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the network, scheduled functions and weights, to one file; `load` reads it.
@@ -108,14 +115,23 @@ class TunedModel:
         save_model(StoredModel(self.compiled.mod, self.compiled.target, notes), path)
 
 
-def load(path: str | os.PathLike[str]) -> TunedModel:
+def running_threads() -> int:
+    """Threads that compiled networks of this process run on."""
+    return int(tvm.get_global_func("runtime.NumThreads")())
+
+
+def load(path: str | os.PathLike[str], threads: int | None = None) -> TunedModel:
     """Reads a tuned network and compiles it for this process; nothing is tuned.
+
+    Args:
+        path: a file that `TunedModel.save` wrote.
+        threads: that the network runs on; all cores by default.
 
     Raises:
         StorageError: the file cannot be read, is not ours, or is damaged.
     """
     stored = load_model(path)
-    compiled = compile_model(stored.mod, stored.target)
+    compiled = compile_model(stored.mod, stored.target, threads)
     return TunedModel(compiled, _tasks(stored.notes), None, int(stored.notes.get("seed", 0)))
 
 

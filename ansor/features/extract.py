@@ -49,7 +49,7 @@ def _stage(population: Population, profile: StageProfile) -> list[Floats]:
     return [
         _log(profile.iterations),
         (profile.extents > 1).sum(axis=0, dtype=np.float32),
-        _log(profile.outer[len(active) // 2]),
+        _log(nest.extents[: len(nest.loops) // 2].prod(axis=0, dtype=np.float32)),
         _log(width),
         _log(unrolled),
         _log(steps),

@@ -1,1 +1,5 @@
-"""Reports for people: tables of tasks and latencies, progress on a terminal."""
+"""Reports for people: progress while a search runs, tables when it has ended.
+
+In: events of `ansor.callbacks` (`progress`), the results of a tuned network (`table`). Out: text;
+`text` aligns it. Nothing here computes what a machine reads.
+"""

@@ -1,17 +1,122 @@
-"""The per-task table of a tuned network."""
+"""The per-task table of a tuned network, and the network's latency beside the sum of its parts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ansor.report.text import align, gflops, microseconds, milliseconds, percent, shorten
+
+_NAME = 44  # characters of a function's name
+_HEADER = (
+    "function",
+    "calls",
+    "latency µs",
+    "share",
+    "GFLOP/s",
+    "of peak",
+    "trials",
+    "sketch",
+    "error",
+)
+_LEFT = (0, 7)
 
 
-def render(
-    tasks: Sequence[Mapping[str, Any]], latency_s: float | None, peak_flops: float | None
-) -> str:
-    """Plain text; `latency_s` is the network's, measured as a whole."""
-    lines = []
-    for task in tasks:
-        lines.append(str(dict(task)))
-    lines.append(f"network {latency_s}")
+class TaskRow(Protocol):
+    """What the table shows of one function; see `ansor.tuned.TaskResult`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def weight(self) -> int: ...
+    @property
+    def flops(self) -> int: ...
+    @property
+    def latency_s(self) -> float | None: ...
+    @property
+    def trials(self) -> int: ...
+    @property
+    def sketch(self) -> str: ...
+    @property
+    def difference(self) -> float | None: ...
+    @property
+    def note(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The network as a whole; None marks what is not known.
+
+    Attributes:
+        latency_s: measured seconds of one run.
+        untuned_s: the same before tuning.
+        peak_flops: measured multiply-add peak of the machine, operations per second.
+        search_s: seconds of the search.
+        trials: programs measured by it.
+        reason: why it stopped.
+    """
+
+    latency_s: float | None = None
+    untuned_s: float | None = None
+    peak_flops: float | None = None
+    search_s: float | None = None
+    trials: int | None = None
+    reason: str | None = None
+
+
+def render(tasks: Sequence[TaskRow], summary: Summary) -> str:
+    """Plain text: a table of the functions, those that take the most time first, and a summary.
+
+    The column "error" is the largest difference from the definition as it was written, relative
+    to its largest value.
+    """
+    ranked = sorted(tasks, key=_total, reverse=True)
+    total = sum(map(_total, tasks))
+    table = align(_HEADER, [_row(task, total, summary.peak_flops) for task in ranked], _LEFT)
+    notes = [f"  {shorten(task.name, _NAME)}: {task.note}" for task in ranked if task.note]
+    blocks = [table, _network(tasks, total, summary)]
+    if notes:
+        blocks.append("\n".join(["notes", *notes]))
+    return "\n\n".join(blocks)
+
+
+def _total(task: TaskRow) -> float:
+    """Seconds that all calls of the function take in one run of the network."""
+    return task.weight * (task.latency_s or 0.0)
+
+
+def _row(task: TaskRow, total_s: float, peak_flops: float | None) -> tuple[str, ...]:
+    rate = task.flops / task.latency_s if task.latency_s and task.flops else None
+    return (
+        shorten(task.name, _NAME),
+        str(task.weight),
+        microseconds(task.latency_s),
+        percent(None if task.latency_s is None else _total(task), total_s),
+        gflops(task.flops, task.latency_s),
+        percent(rate, peak_flops),
+        str(task.trials),
+        task.sketch,
+        "-" if task.difference is None else f"{task.difference:.1e}",
+    )
+
+
+def _network(tasks: Sequence[TaskRow], total_s: float, summary: Summary) -> str:
+    """The lines below the table."""
+    untimed = sum(task.latency_s is None for task in tasks)
+    missing = f" ({untimed} not timed)" if untimed else ""
+    lines = [
+        f"network, measured as a whole: {milliseconds(summary.latency_s)} ms",
+        f"sum of its functions{missing}: {milliseconds(total_s or None)} ms",
+    ]
+    if summary.untuned_s is not None and summary.latency_s:
+        speedup = summary.untuned_s / summary.latency_s
+        lines.append(f"untuned: {milliseconds(summary.untuned_s)} ms, {speedup:.1f} times slower")
+    if summary.peak_flops is not None:
+        lines.append(f"peak of this machine: {summary.peak_flops / 1e9:.0f} GFLOP/s, fp32")
+    if summary.search_s is not None:
+        lines.append(
+            f"search: {summary.trials} programs measured in {summary.search_s:.0f} s, "
+            f"until: {summary.reason}"
+        )
     return "\n".join(lines)

@@ -16,7 +16,10 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Touched:
-    """Elements of one access at one depth: how many, and how many its bounding box holds."""
+    """Elements of one access at one depth: how many, and how many its bounding box holds.
+
+    Of a box that sticks out of the buffer (inlined padding) no more counts than the buffer's size.
+    """
 
     distinct: int
     boxed: int
@@ -61,5 +64,8 @@ def touched(nest: LoopNest, stage: str, access: Access, row: int, frozen: int) -
     axes = axis_values(nest, stage, row, loops)
     known = [index for index in access.indices if index is not None]
     places = np.stack([index_values(index, axes) for index in known])
+    shape = nest.population.sketch.dag.buffers[access.buffer].shape
     sides = places.max(axis=1) - places.min(axis=1) + 1
+    fixed = [size if isinstance(size, int) else side for size, side in zip(shape, sides, strict=True)]
+    sides = np.minimum(sides, fixed)
     return Touched(len(np.unique(places, axis=1).T), int(sides.prod()))

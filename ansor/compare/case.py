@@ -1,0 +1,65 @@
+"""What is compared: one network, its files, and how long to time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ansor.models import BuiltModel, build_model
+from ansor.models.parameters import Array
+
+
+@dataclass(frozen=True)
+class Case:
+    """One network under comparison; it travels to child processes as JSON.
+
+    Attributes:
+        model: name of a built-in network.
+        folder: holds the saved networks, the exported one, and each system's outputs.
+        threads: that every system may use.
+        warm_up_s: seconds of runs before the clock counts.
+        seconds: of timed runs.
+    """
+
+    model: str
+    folder: str
+    threads: int
+    warm_up_s: float = 0.5
+    seconds: float = 1.0
+
+    def file(self, name: str) -> Path:
+        """A file of the case."""
+        return Path(self.folder) / name
+
+    @property
+    def tuned(self) -> Path:
+        """The tuned network, saved."""
+        return self.file("tuned.ansor")
+
+    @property
+    def untuned(self) -> Path:
+        """The network with its functions as they were written, saved."""
+        return self.file("untuned.ansor")
+
+    @property
+    def onnx(self) -> Path:
+        """The network as PyTorch exports it."""
+        return self.file("model.onnx")
+
+    def output(self, system: str) -> Path:
+        """What a system computed."""
+        return self.file(f"{system}.npy")
+
+
+def network(case: Case) -> BuiltModel:
+    """The network with the weights that all systems share."""
+    return build_model(case.model)
+
+
+def inputs(model: BuiltModel) -> Sequence[Array]:
+    """The inputs that all systems are given."""
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(shape, dtype=np.float32) for _, shape in model.inputs]

@@ -1,0 +1,57 @@
+"""Runs one system once; ``python -m ansor.compare.child SYSTEM CASE`` in a process of its own.
+
+The latency goes to the file "SYSTEM.json" of the case's folder, the output to "SYSTEM.npy". As
+SYSTEM, "export" writes the ONNX file instead.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ansor.compare.case import Case, inputs, network
+from ansor.compare.systems import SYSTEMS
+
+EXPORT = "export"
+_LEAST_RUNS = 3
+
+
+def run(system: str, case: Case) -> None:
+    """Loads a system, warms it up, times it, and keeps its output."""
+    if system == EXPORT:
+        # PyTorch is optional: only an export needs it.
+        from ansor.compare.torch_systems import export_onnx
+
+        export_onnx(case)
+        return
+    call = SYSTEMS[system].load(case)
+    arguments = inputs(network(case))
+    np.save(case.output(system), np.asarray(call(*arguments)))
+    latency_s = timed(lambda: call(*arguments), case.warm_up_s, case.seconds)
+    case.file(f"{system}.json").write_text(json.dumps({"latency_s": latency_s}))
+
+
+def timed(call: Callable[[], Any], warm_up_s: float, seconds: float) -> float:
+    """Median seconds of one call, each timed alone, after a warm-up."""
+    _times(call, warm_up_s, 1)
+    return statistics.median(_times(call, seconds, _LEAST_RUNS))
+
+
+def _times(call: Callable[[], Any], seconds: float, least: int) -> list[float]:
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while len(times) < least or time.perf_counter() < end:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return times
+
+
+if __name__ == "__main__":
+    run(sys.argv[1], Case(**json.loads(sys.argv[2])))

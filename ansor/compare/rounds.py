@@ -1,0 +1,175 @@
+"""Times several systems in turns, every one in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from ansor.compare.case import Case
+from ansor.compare.child import EXPORT
+from ansor.compare.systems import OWN, PEERS, SYSTEMS
+from ansor.errors import AnsorError, ArgumentError
+from ansor.frontend.storage import StoredModel, save_model
+from ansor.hardware.threads import THREADS_VARIABLE
+from ansor.tuned import TunedModel
+
+_TIMEOUT_S = 600.0  # one process; Inductor compiles for minutes on a busy machine
+_REFERENCES = ("torch", "untuned")  # whose output the others are compared with, if it is there
+
+
+class ChildError(AnsorError):
+    """A system could not be run."""
+
+
+@dataclass(frozen=True)
+class SystemResult:
+    """One system's latencies, the median of each round in seconds, and its error.
+
+    `difference` is the largest absolute difference from the reference's output, relative to the
+    largest absolute value of that output.
+    """
+
+    system: str
+    samples_s: tuple[float, ...]
+    difference: float
+
+    @property
+    def latency_s(self) -> float:
+        """Median over the rounds."""
+        return statistics.median(self.samples_s)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All systems that ran, in order; and why others did not."""
+
+    results: tuple[SystemResult, ...]
+    reference: str
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+def peer_systems(peers: Iterable[str]) -> list[str]:
+    """The systems that a list of peers stands for.
+
+    Raises:
+        ArgumentError: an unknown peer.
+    """
+    found = []
+    for peer in peers:
+        if peer not in PEERS:
+            raise ArgumentError("peers", peer, f"peers are {', '.join(PEERS)}")
+        found += PEERS[peer]
+    return found
+
+
+def save_networks(model: TunedModel, case: Case) -> None:
+    """Writes the tuned and the untuned network for the processes to load."""
+    model.save(case.tuned)
+    if model.baseline is not None:
+        save_model(StoredModel(model.baseline, model.compiled.target, {}), case.untuned)
+
+
+def compare(
+    case: Case,
+    systems: Sequence[str],
+    rounds: int = 3,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Comparison:
+    """Times our own networks and `systems` in turns.
+
+    Args:
+        case: what to compare; `save_networks` has been called.
+        systems: names of peers, see `peer_systems`; those that cannot run are left out.
+        rounds: how often each system is started.
+        tell: receives a line of progress now and then.
+
+    Raises:
+        ChildError: one of our own networks cannot be run.
+    """
+    missing = {name: _absence(name) for name in systems if SYSTEMS[name].missing}
+    names = [*OWN, *(name for name in systems if name not in missing)]
+    if any(SYSTEMS[name].exported for name in names):
+        names = _export(case, names, missing)
+    samples: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(rounds):
+        tell(f"comparing, round {turn + 1} of {rounds}: {', '.join(samples)}")
+        for name in list(samples):
+            try:
+                samples[name].append(_run(case, name))
+            except ChildError as error:
+                if name in OWN:
+                    raise
+                missing[name] = str(error)
+                del samples[name]
+    return _judged(case, samples, missing)
+
+
+def _absence(system: str) -> str:
+    return f"not installed: {', '.join(SYSTEMS[system].missing)}"
+
+
+def _export(case: Case, names: list[str], missing: dict[str, str]) -> list[str]:
+    """Writes the ONNX file; if that fails, whoever needs it is left out."""
+    try:
+        _start(case, EXPORT)
+    except ChildError as error:
+        missing |= {name: f"no ONNX file: {error}" for name in names if SYSTEMS[name].exported}
+        return [name for name in names if name not in missing]
+    return names
+
+
+def _run(case: Case, system: str) -> float:
+    _start(case, system)
+    return float(json.loads(case.file(f"{system}.json").read_text())["latency_s"])
+
+
+def _start(case: Case, what: str) -> None:
+    """Runs a child to its end.
+
+    Raises:
+        ChildError: it fails or hangs; the last line of what it said.
+    """
+    command = [sys.executable, "-m", "ansor.compare.child", what, json.dumps(asdict(case))]
+    try:
+        done = subprocess.run(
+            command,
+            env=_environment(case.threads),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ChildError(f"no answer within {_TIMEOUT_S:.0f} s") from error
+    if done.returncode:
+        last = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+        raise ChildError(last[0])
+
+
+def _environment(threads: int) -> dict[str, str]:
+    """The same number of threads for every pool that a system may start."""
+    pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", THREADS_VARIABLE)
+    path = os.pathsep.join(entry or os.curdir for entry in sys.path)
+    return {**os.environ, **dict.fromkeys(pools, str(threads)), "PYTHONPATH": path}
+
+
+def _judged(
+    case: Case, samples: dict[str, list[float]], missing: dict[str, str]
+) -> Comparison:
+    outputs = {name: np.load(case.output(name)) for name in samples}
+    reference = next((name for name in _REFERENCES if name in outputs), "ansor")
+    expected = outputs[reference]
+    scale = float(np.abs(expected).max())
+    results = [
+        SystemResult(name, tuple(times), float(np.abs(outputs[name] - expected).max()) / scale)
+        for name, times in samples.items()
+    ]
+    return Comparison(tuple(results), reference, missing)

@@ -1,0 +1,68 @@
+"""The systems by name: what each needs, and how it makes a function of a network."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from types import MappingProxyType
+from typing import Any
+
+from ansor.compare.case import Case
+from ansor.tuned import load
+
+Network = Callable[..., Any]  # NumPy arrays in, the first output as a NumPy array out
+
+
+@dataclass(frozen=True)
+class System:
+    """How a system is loaded: "module:function" of `(case) -> Network`, and the packages it needs."""
+
+    loader: str
+    packages: tuple[str, ...] = ()
+    exported: bool = False  # whether it reads the ONNX file
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Packages that are not installed."""
+        export = ("torch", "onnx", "onnxscript") if self.exported else ()
+        return tuple(name for name in (*self.packages, *export) if find_spec(name) is None)
+
+    def load(self, case: Case) -> Network:
+        """Makes the network ready to run."""
+        module, _, name = self.loader.partition(":")
+        function: Callable[[Case], Network] = getattr(importlib.import_module(module), name)
+        return function(case)
+
+
+SYSTEMS: Mapping[str, System] = MappingProxyType(
+    {
+        "ansor": System("ansor.compare.systems:tuned"),
+        "untuned": System("ansor.compare.systems:untuned"),
+        "torch": System("ansor.compare.torch_systems:eager", ("torch",)),
+        "torch_channels_last": System("ansor.compare.torch_systems:channels_last", ("torch",)),
+        "inductor": System("ansor.compare.torch_systems:inductor", ("torch",)),
+        "onnxruntime": System("ansor.compare.onnx_systems:runtime", ("onnxruntime",), True),
+        "openvino": System("ansor.compare.openvino_system:runtime", ("openvino",), True),
+    }
+)
+OWN = ("ansor", "untuned")
+PEERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "torch": ("torch", "torch_channels_last"),
+        "inductor": ("inductor",),
+        "onnxruntime": ("onnxruntime",),
+        "openvino": ("openvino",),
+    }
+)
+
+
+def tuned(case: Case) -> Network:
+    """What this package made."""
+    return load(case.tuned, case.threads)
+
+
+def untuned(case: Case) -> Network:
+    """What it started from."""
+    return load(case.untuned, case.threads)

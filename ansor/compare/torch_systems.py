@@ -1,0 +1,56 @@
+"""PyTorch: eager, channels-last, compiled by Inductor; and the export to ONNX."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import torch
+
+from ansor.compare.case import Case, inputs, network
+from ansor.models.torch_twin import torch_twin
+
+
+def eager(case: Case) -> Any:
+    """The network as PyTorch runs it by default."""
+    torch.set_num_threads(case.threads)
+    return _call(_twin(case))
+
+
+def channels_last(case: Case) -> Any:
+    """The same with weights and activations in NHWC."""
+    torch.set_num_threads(case.threads)
+    layout = torch.channels_last
+    model = _twin(case).to(memory_format=layout)  # type: ignore[call-overload]
+    run = _call(model)
+    return lambda x: run(torch.from_numpy(x).contiguous(memory_format=layout))
+
+
+def inductor(case: Case) -> Any:
+    """`torch.compile` with weights frozen into the program."""
+    torch.set_num_threads(case.threads)
+    torch._inductor.config.freezing = True  # type: ignore[attr-defined]
+    return _call(torch.compile(_twin(case)))
+
+
+def export_onnx(case: Case) -> None:
+    """Writes the network to the case's ONNX file."""
+    built = network(case)
+    example = tuple(torch.from_numpy(array) for array in inputs(built))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter warns of its own parts
+        torch.onnx.export(_twin(case), example, str(case.onnx), dynamo=True, verbose=False)
+
+
+def _twin(case: Case) -> torch.nn.Module:
+    built = network(case)
+    return torch_twin(built.name, built.params)
+
+
+def _call(model: Any) -> Any:
+    def run(x: Any) -> Any:
+        tensor = x if isinstance(x, torch.Tensor) else torch.from_numpy(x)
+        with torch.inference_mode():
+            return model(tensor).numpy()
+
+    return run

@@ -1,0 +1,132 @@
+"""Progress of a search on a terminal: a live table, or plain lines where there is no terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import TracebackType
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from ansor.callbacks import Callback, Finish, Round, Start, TaskStatus
+from ansor.report.text import gflops, microseconds, milliseconds, shorten
+
+_NAME = 40  # characters of a function's name
+_MARGIN = 8  # lines of a terminal that the table leaves free
+_HEADERS = ("function", "calls", "latency µs", "GFLOP/s", "trials", "errors")
+
+
+class Progress(Callback):
+    """Shows a run while it goes on; a context manager, so that the terminal is always restored.
+
+    Args:
+        console: where to; standard error by default, so that output can be piped.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True)
+        self._tasks: dict[str, TaskStatus] = {}
+        self._errors: Counter[str] = Counter()
+        self._head = ""
+        self._live: Live | None = None
+
+    def on_start(self, start: Start) -> None:
+        """Opens the table."""
+        self._tasks = {task.name: task for task in start.tasks}
+        self._say(f"{len(self._tasks)} tasks, budget: {_budget(start)}")
+        if self._console.is_terminal:
+            self._live = Live(self._view(), console=self._console, refresh_per_second=2)
+            self._live.start()
+
+    def on_round(self, done: Round) -> None:
+        """Updates the table, or writes a line."""
+        self._tasks[done.task.name] = done.task
+        self._errors[done.task.name] += sum(done.errors.values())
+        self._head = (
+            f"{done.elapsed_s:.0f} s, {done.trials} programs measured, "
+            f"network about {milliseconds(done.network_s)} ms"
+        )
+        if self._live is None:
+            self._say(_line(done))
+        else:
+            self._live.update(self._view())
+
+    def on_finish(self, finish: Finish) -> None:
+        """Closes the table."""
+        self.close()
+        self._say(
+            f"search ended after {finish.elapsed_s:.0f} s and {finish.trials} programs: "
+            f"{finish.reason}"
+        )
+
+    def on_stage(self, text: str) -> None:
+        """Writes a line."""
+        self._say(text)
+
+    def close(self) -> None:
+        """Leaves the terminal as it was; may be called twice."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _say(self, text: str) -> None:
+        self._console.print(Text(text), soft_wrap=True)
+
+    def _view(self) -> Group:
+        """The table of the tasks that take the most time, as many as the terminal has room for."""
+        table = Table(box=None, pad_edge=False)
+        for column, header in enumerate(_HEADERS):
+            table.add_column(header, justify="right" if column else "left")
+        ranked = sorted(self._tasks.values(), key=_total, reverse=True)
+        room = max(1, self._console.height - _MARGIN)
+        for task in ranked[:room]:
+            table.add_row(*_cells(task, self._errors[task.name]))
+        hidden = len(ranked) - room
+        more = f"and {hidden} more tasks" if hidden > 0 else ""
+        return Group(Text(self._head), table, Text(more))
+
+
+def _total(task: TaskStatus) -> float:
+    """Seconds of all calls; what has no latency yet comes first."""
+    return float("inf") if task.best_s is None else task.weight * task.best_s
+
+
+def _cells(task: TaskStatus, errors: int) -> tuple[str, ...]:
+    return (
+        shorten(task.name, _NAME),
+        str(task.weight),
+        microseconds(task.best_s),
+        gflops(task.flops, task.best_s),
+        str(task.trials),
+        str(errors or ""),
+    )
+
+
+def _line(done: Round) -> str:
+    task = done.task
+    errors = ", ".join(f"{count} {kind}" for kind, count in sorted(done.errors.items()))
+    failed = f"; failed: {errors} ({shorten(done.first_error, 100)})" if errors else ""
+    return (
+        f"{done.elapsed_s:6.1f} s  {shorten(task.name, _NAME)}: best {microseconds(task.best_s)} µs"
+        f", {gflops(task.flops, task.best_s)} GFLOP/s after {task.trials} programs; network about "
+        f"{milliseconds(done.network_s)} ms{failed}"
+    )
+
+
+def _budget(start: Start) -> str:
+    parts = [f"{start.trials} programs"] if start.trials is not None else []
+    parts += [f"{start.seconds:.0f} s"] if start.seconds is not None else []
+    return " or ".join(parts) or "none, the best known programs are used"

@@ -1,0 +1,60 @@
+"""Numbers and tables as plain text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+_GAP = "  "
+
+
+def align(header: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
+    """A table with a rule below its header; columns are right-aligned but those in `left`."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    rule = ["-" * width for width in widths]
+    lines = [_line(cells, widths, left) for cells in (header, rule, *rows)]
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], left: Sequence[int]) -> str:
+    padded = [
+        cell.ljust(width) if column in left else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    return _GAP.join(padded).rstrip()
+
+
+def milliseconds(seconds: float | None) -> str:
+    """Three significant digits or more, "-" for None."""
+    return "-" if seconds is None else _significant(seconds * 1e3)
+
+
+def microseconds(seconds: float | None) -> str:
+    """Three significant digits or more, "-" for None."""
+    return "-" if seconds is None else _significant(seconds * 1e6)
+
+
+def gflops(flops: int, seconds: float | None) -> str:
+    """Billions of operations per second, "-" where there are none or no time."""
+    return "-" if not seconds or not flops else _significant(flops / seconds / 1e9)
+
+
+def percent(part: float | None, whole: float | None) -> str:
+    """`part` of `whole`, "-" where either is not known."""
+    return "-" if part is None or not whole else f"{100 * part / whole:.1f}%"
+
+
+def shorten(text: str, most: int) -> str:
+    """At most `most` characters of the first line, the middle left out."""
+    line = text.strip().partition("\n")[0]
+    if len(line) <= most:
+        return line
+    head = (most - 1) // 2
+    return f"{line[:head]}…{line[len(line) - (most - 1 - head) :]}"
+
+
+def _significant(value: float) -> str:
+    """Three digits or all before the point, no exponent."""
+    if value <= 0:
+        return f"{value:.0f}"
+    return f"{value:.{max(0, 2 - math.floor(math.log10(value)))}f}"

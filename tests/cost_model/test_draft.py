@@ -1,0 +1,190 @@
+"""The draft: what can be worked out on paper, and which of two programs it must prefer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from definitions import HARDWARE, NAMES, sketches
+from hypothesis import given
+from hypothesis import strategies as st
+from rows import Values, population_of
+
+from ansor.annotate.complete import complete
+from ansor.annotate.sample import sample
+from ansor.config import SketchConfig
+from ansor.cost_model.draft import draft, parallel_speedup, seconds
+from ansor.cost_model.register_tile import RegisterTile, innermost_reduction, register_tile
+from ansor.dag.from_tir import read_dag
+from ansor.features.profile import StageProfile, profile
+from ansor.hardware.cpu import Hardware
+from ansor.program.nest import build_nest
+from ansor.program.sketch import Sketch
+from ansor.sketch.generate import generate
+from ansor.workloads import build
+
+# A tile that keeps the units of a common core busy: 8 x 32 floats are 16 registers.
+GOOD = {
+    "C.i": (2, 8, 2, 8),
+    "C.j": (4, 1, 2, 32),
+    "C.k": (4, 64),
+    "C.parallel": (2,),
+    "C.unroll": (16,),
+}
+
+
+@pytest.fixture(scope="module")
+def matmul() -> Sketch:
+    """256 x 256 x 256: large enough that loops cost more than starting threads."""
+    dag = read_dag(build("matmul", rows=256, columns=256, depth=256).func)
+    config = SketchConfig()
+    return complete(generate(dag, HARDWARE, config)[0], HARDWARE, config)
+
+
+def profiles_of(sketch: Sketch, *programs: Values) -> dict[str, StageProfile]:
+    return profile(build_nest(population_of(sketch, programs)))
+
+
+def drafted(sketch: Sketch, *programs: Values, hardware: Hardware = HARDWARE) -> np.ndarray:
+    """Seconds of each program, by the draft."""
+    return seconds(draft(profiles_of(sketch, *programs), hardware))
+
+
+def tile_of(sketch: Sketch, *programs: Values) -> RegisterTile:
+    return register_tile(profiles_of(sketch, *programs)["C"], HARDWARE)
+
+
+@pytest.mark.parametrize(
+    ("iterations", "cores", "speedup"),
+    [(1, 4, 1), (2, 4, 2), (4, 4, 4), (5, 4, 2.5), (6, 4, 3), (8, 4, 4), (9, 2, 1.8), (7, 1, 1)],
+)
+def test_parallel_speedup(iterations: int, cores: int, speedup: float) -> None:
+    found = parallel_speedup(np.float32([iterations]), cores)
+    assert found.tolist() == pytest.approx([speedup])
+
+
+@given(st.integers(1, 10**6), st.integers(1, 256))
+def test_parallel_speedup_obeys_its_laws(iterations: int, cores: int) -> None:
+    (found,) = parallel_speedup(np.float32([iterations]), cores).tolist()
+    assert 0.5 * min(iterations, cores) <= found * (1 + 1e-6)
+    assert found <= min(iterations, cores) * (1 + 1e-6)
+
+
+def test_register_tile_of_a_good_program(matmul: Sketch) -> None:
+    tile = tile_of(matmul, GOOD)
+    assert tile.elements.tolist() == [8 * 32]
+    assert tile.accumulators.tolist() == [8 * 2]  # 32 floats are two registers of 16
+    assert tile.steps.tolist() == [256**3 / (8 * 32)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "accumulators"),
+    [(1, 16, 1), (4, 16, 4), (4, 64, 16), (16, 32, 32), (2, 8, 2), (2, 1, 2)],
+)
+def test_accumulators(matmul: Sketch, rows: int, columns: int, accumulators: int) -> None:
+    tiles = {"C.i": (256 // rows, 1, 1, rows), "C.j": (256 // columns, 1, 1, columns)}
+    tile = tile_of(matmul, GOOD | tiles)
+    assert tile.accumulators.tolist() == [accumulators]
+    assert (tile.steps * tile.elements).tolist() == [256**3]
+
+
+def test_what_stays_in_registers(matmul: Sketch) -> None:
+    splits = [(256, 1), (64, 4), (4, 64), (1, 256)]
+    # i2 = j2 = 1: the outer reduction loop stands right outside the inner one.
+    joined = [GOOD | {"C.i": (2, 16, 1, 8), "C.j": (8, 1, 1, 32), "C.k": k} for k in splits]
+    found = innermost_reduction(profiles_of(matmul, *joined)["C"])
+    assert found.tolist() == [256, 256, 256, 256]
+    split = [GOOD | {"C.k": k} for k in splits]  # i2 = j2 = 2: only the inner one counts
+    found = innermost_reduction(profiles_of(matmul, *split)["C"])
+    assert found.tolist() == [1, 4, 64, 256]
+
+
+def test_a_long_inner_reduction_loses_less_between_tiles(matmul: Sketch) -> None:
+    drain = tile_of(matmul, *[GOOD | {"C.k": (256 // n, n)} for n in (1, 4, 16, 64)]).drain
+    assert (np.diff(drain) < 0).all()
+
+
+def test_a_tile_that_spills_loads_and_stores_more(matmul: Sketch) -> None:
+    fits, spills = GOOD, GOOD | {"C.i": (2, 1, 2, 64)}
+    tile = tile_of(matmul, fits, spills)
+    per_element = tile.loads / tile.elements
+    assert tile.accumulators[1] > HARDWARE.vector_registers
+    assert per_element[1] > tile.accumulators[0] / tile.elements[0] / 4
+    assert tile.stores[0] == 0
+    assert tile.stores[1] > 0
+
+
+# pairs of (better, worse): each worse program differs in one idea
+PREFERENCES = {
+    "vectorised": ({}, {"C.j": (4, 64, 1, 1)}),
+    "a whole vector": ({}, {"C.j": (4, 8, 2, 4)}),
+    "parallel": ({}, {"C.parallel": (0,)}),
+    "a register tile": ({}, {"C.i": (2, 64, 2, 1)}),
+    "no spills": ({}, {"C.i": (2, 1, 2, 64)}),
+    "accumulators stay": ({}, {"C.k": (256, 1)}),
+}
+
+
+@pytest.mark.parametrize("idea", PREFERENCES)
+def test_it_prefers(matmul: Sketch, idea: str) -> None:
+    better, worse = PREFERENCES[idea]
+    times = drafted(matmul, GOOD | better, GOOD | worse)
+    assert times[0] < times[1] * 0.95
+
+
+def test_a_good_program_comes_near_the_peak_and_none_exceeds_it(matmul: Sketch) -> None:
+    fastest = 2 * 256**3 / HARDWARE.peak_flops
+    assert fastest <= drafted(matmul, GOOD)[0] < 1.5 * fastest
+    population = sample(matmul, 4096, np.random.default_rng(0))
+    times = seconds(draft(profile(build_nest(population)), HARDWARE))
+    assert (times >= fastest * (1 - 1e-6)).all()
+
+
+BETTER_MACHINES = {
+    "frequency_hz": replace(HARDWARE, frequency_hz=2 * HARDWARE.frequency_hz),
+    "fma_per_cycle": replace(HARDWARE, fma_per_cycle=4.0),
+    "memory_bandwidth": replace(HARDWARE, memory_bandwidth=4 * HARDWARE.memory_bandwidth),
+    "cache_bandwidth": replace(HARDWARE, cache_bandwidth=(96.0, 32.0, 10.0)),
+    "loads_per_cycle": replace(HARDWARE, loads_per_cycle=4.0),
+    "issue_width": replace(HARDWARE, issue_width=12.0),
+    "parallel_overhead_s": replace(HARDWARE, parallel_overhead_s=0.0),
+}
+
+
+@pytest.mark.parametrize("name", ["matmul_relu", "conv2d", "softmax", "row_sum", "max_pool2d"])
+@pytest.mark.parametrize("better", BETTER_MACHINES)
+def test_a_better_machine_is_never_slower(name: str, better: str) -> None:
+    rng = np.random.default_rng(0)
+    for sketch in sketches(name):
+        made = profile(build_nest(sample(sketch, 64, rng)))
+        before = seconds(draft(made, HARDWARE))
+        after = seconds(draft(made, BETTER_MACHINES[better]))
+        assert (after <= before * (1 + 1e-4)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_program_takes_a_positive_finite_time(name: str) -> None:
+    rng = np.random.default_rng(0)
+    for sketch in sketches(name):
+        made = profile(build_nest(sample(sketch, 256, rng)))
+        parts = draft(made, HARDWARE)
+        assert list(parts) == list(made)
+        for stage in parts.values():
+            for field, value in vars(stage).items():
+                assert np.isfinite(value).all(), field
+                assert (value >= 0).all(), field
+            assert (stage.seconds > 0).all()
+        whole = seconds(parts)
+        np.testing.assert_allclose(whole, sum(p.seconds for p in parts.values()), rtol=1e-5)
+
+
+def test_twice_the_work_takes_longer() -> None:
+    times = []
+    for depth in (128, 256, 512):
+        dag = read_dag(build("matmul", rows=128, columns=128, depth=depth).func)
+        config = SketchConfig()
+        sketch = complete(generate(dag, HARDWARE, config)[0], HARDWARE, config)
+        tiles = {"C.i": (4, 2, 2, 8), "C.j": (2, 1, 2, 32), "C.k": (depth // 64, 64)}
+        times.append(drafted(sketch, tiles | {"C.parallel": (0,)})[0])
+    assert times[0] * 1.5 < times[1] < times[2] / 1.5

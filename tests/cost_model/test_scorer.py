@@ -1,0 +1,155 @@
+"""`CostModel`: the draft alone without records, draft and residual with them; fast; deterministic."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from definitions import HARDWARE, NAMES, sketches
+
+from ansor.annotate.sample import sample
+from ansor.config import CostModelConfig, SketchConfig
+from ansor.cost_model.draft import draft, seconds
+from ansor.cost_model.scorer import CostModel
+from ansor.features.columns import NUM_FEATURES
+from ansor.features.legality import legal
+from ansor.features.profile import profile
+from ansor.program.nest import build_nest
+from ansor.program.sketch import Population
+
+SKETCH_CONFIG = SketchConfig()
+
+
+def model(min_records: int = 16, seed: int = 0) -> CostModel:
+    return CostModel(HARDWARE, CostModelConfig(min_records=min_records), SKETCH_CONFIG, seed)
+
+
+def drawn(name: str, count: int, seed: int = 0, sketch: int = 0) -> Population:
+    return sample(sketches(name)[sketch], count, np.random.default_rng(seed))
+
+
+def latencies(population: Population) -> np.ndarray:
+    """`[P]` seconds: the draft, wrong by a factor of up to 20 that depends on one tile."""
+    drafted = seconds(draft(profile(build_nest(population)), HARDWARE))
+    factor = population.values("C.i")[:, 2].astype(np.float32)
+    return np.asarray(drafted * (1 + factor))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_records_it_is_the_draft(name: str) -> None:
+    for number in range(len(sketches(name))):
+        population = drawn(name, 64, sketch=number)
+        nest = build_nest(population)
+        ok = legal(nest, HARDWARE, SKETCH_CONFIG)
+        expected = np.where(ok, -np.log(seconds(draft(profile(nest), HARDWARE))), -np.inf)
+        np.testing.assert_allclose(model().score(population), expected, rtol=1e-6)
+
+
+def test_an_illegal_program_scores_minus_infinity() -> None:
+    strict = SketchConfig(max_unrolled_statements=1)
+    scores = CostModel(HARDWARE, CostModelConfig(), strict).score(drawn("matmul", 256))
+    assert np.isneginf(scores).any()
+    assert np.isfinite(scores).any()
+
+
+def test_an_estimate_scores_like_its_population() -> None:
+    population = drawn("matmul", 128)
+    trained = model()
+    trained.add("task", population, latencies(population).tolist())
+    assert trained.fit()
+    estimate = trained.estimate(population)
+    assert estimate.features is not None
+    assert estimate.features.shape[:2] == (128, 1)
+    assert estimate.features.shape[2] > NUM_FEATURES
+    assert np.isfinite(estimate.features).all()
+    np.testing.assert_array_equal(trained.score_of(estimate), trained.score(population))
+
+
+def spearman(a: np.ndarray, b: np.ndarray) -> float:
+    ranks = [np.argsort(np.argsort(x, kind="stable")) for x in (a, b)]
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+def test_records_make_it_rank_better() -> None:
+    learner, unseen = model(), drawn("matmul", 400, seed=7)
+    unseen = unseen.take(np.flatnonzero(np.isfinite(learner.score(unseen))))
+    truth = -np.log(latencies(unseen))
+    before = spearman(learner.score(unseen), truth)
+    known = drawn("matmul", 200, seed=1)
+    learner.add("task", known, latencies(known).tolist())
+    assert learner.fit()
+    after = spearman(learner.score(unseen), truth)
+    assert after > before + 0.5 * (1 - before)
+
+
+def test_one_task_teaches_another() -> None:
+    """The residual is learned across tasks: what is true of one definition helps the next."""
+    learner, other = model(), drawn("matmul_relu", 300, seed=7)
+    hole = next(d.name for d in other.sketch.decisions if d.name.endswith(".i"))
+    drafted = seconds(draft(profile(build_nest(other)), HARDWARE))
+    ok = np.isfinite(learner.score(other))
+    truth = -np.log(drafted * (1 + other.values(hole)[:, 2]))[ok]
+    before = spearman(learner.score(other)[ok], truth)
+    known = drawn("matmul", 300, seed=1)
+    learner.add("matmul", known, latencies(known).tolist())
+    learner.fit()
+    after = spearman(learner.score(other)[ok], truth)
+    assert after > before + 0.4 * (1 - before)
+
+
+def test_tasks_of_any_speed_share_one_scale() -> None:
+    """Residuals are centred per task: a task that is slower throughout teaches nothing by that."""
+    population = drawn("matmul", 64)
+    drafted = seconds(draft(profile(build_nest(population)), HARDWARE))
+    constant = model()
+    constant.add("slow", population, (drafted * 1000).tolist())
+    constant.add("fast", population, drafted.tolist())
+    constant.fit()
+    unseen = drawn("matmul", 64, seed=2)
+    np.testing.assert_allclose(constant.score(unseen), model().score(unseen), atol=1e-3)
+
+
+def test_it_waits_for_enough_records() -> None:
+    learner, population = model(min_records=16), drawn("matmul", 64)
+    times = latencies(population).tolist()
+    assert not learner.fit()
+    learner.add("task", population.take(slice(0, 15)), times[:15])
+    assert not learner.fit()
+    learner.add("task", population.take(slice(15, 16)), times[15:16])
+    assert learner.size == 16
+    assert learner.fit()
+    learner.add("task", population.take(slice(16, 19)), times[16:19])  # less than 20 % more
+    assert not learner.fit()
+    learner.add("task", population.take(slice(19, 20)), times[19:20])
+    assert learner.fit()
+
+
+def test_nothing_added_is_nothing_learned() -> None:
+    learner = model(min_records=0)
+    learner.add("task", drawn("matmul", 4).take([]), [])
+    assert learner.size == 0
+
+
+def test_the_same_records_give_the_same_scores() -> None:
+    population, unseen = drawn("conv2d", 64), drawn("conv2d", 64, seed=1)
+    times = [1e-3 * (1 + i % 7) for i in range(64)]
+    found = []
+    for _ in range(2):
+        learner = model(seed=5)
+        learner.add("task", population, times)
+        assert learner.fit()
+        found.append(learner.score(unseen))
+    np.testing.assert_array_equal(*found)
+
+
+def test_throughput_of_features_and_draft() -> None:
+    """The bar is 50 000 a second (`benchmarks.throughput`); half of it, so that load cannot fail it."""
+    scorer, population = model(), drawn("conv2d", 2048, sketch=1)
+    scorer.estimate(population)
+    best = np.inf
+    for _ in range(9):
+        began = time.process_time()
+        scorer.estimate(population)
+        best = min(best, time.process_time() - began)
+    assert 2048 / best > 25_000
