@@ -21,6 +21,7 @@ from ansor.hardware.threads import THREADS_VARIABLE
 from ansor.tuned import TunedModel
 
 _TIMEOUT_S = 600.0  # one process; Inductor compiles for minutes on a busy machine
+_SLOW_S = 1.0  # a network slower than this is not timed again in later rounds
 _REFERENCES = ("torch", "untuned")  # whose output the others are compared with, if it is there
 
 
@@ -100,7 +101,7 @@ def compare(
     samples: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(rounds):
         tell(f"comparing, round {turn + 1} of {rounds}: {', '.join(samples)}")
-        for name in list(samples):
+        for name in [name for name in samples if not _settled(samples[name])]:
             try:
                 samples[name].append(_run(case, name))
             except ChildError as error:
@@ -109,6 +110,11 @@ def compare(
                 missing[name] = str(error)
                 del samples[name]
     return _judged(case, samples, missing)
+
+
+def _settled(samples_s: Sequence[float]) -> bool:
+    """Whether one round is enough: a run of seconds is its own average."""
+    return bool(samples_s) and samples_s[0] > _SLOW_S
 
 
 def _absence(system: str) -> str:

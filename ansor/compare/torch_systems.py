@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import torch
+import torch._inductor.config
 
 from ansor.compare.case import Case, inputs, network
 from ansor.models.torch_twin import torch_twin
@@ -29,7 +30,9 @@ def channels_last(case: Case) -> Any:
 def inductor(case: Case) -> Any:
     """`torch.compile` with weights frozen into the program."""
     torch.set_num_threads(case.threads)
-    torch._inductor.config.freezing = True  # type: ignore[attr-defined]
+    settings = torch._inductor.config  # type: ignore[attr-defined]
+    settings.freezing = True
+    settings.compile_threads = 1  # its pool of compiling processes disturbs the clock
     return _call(torch.compile(_twin(case)))
 
 

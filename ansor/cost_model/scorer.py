@@ -56,7 +56,8 @@ class CostModel:
     ) -> None:
         self.hardware = hardware
         self._config, self._sketch_config = config, sketch_config
-        self._model = ResidualModel(config, seed, threads=hardware.cores)
+        # One thread: the data are small, and a second one waits longer for its turn than it helps.
+        self._model = ResidualModel(config, seed, threads=1)
         self._records: dict[str, _Records] = {}
         self._fitted = 0
 

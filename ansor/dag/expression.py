@@ -43,12 +43,16 @@ class Reader:
     Args:
         block: the block's name, for messages.
         axes: the block's iteration variables, in order.
+        extents: how far each axis runs.
         names: unique buffer names by buffer.
     """
 
-    def __init__(self, block: str, axes: Sequence[Any], names: dict[Any, str]) -> None:
+    def __init__(
+        self, block: str, axes: Sequence[Any], extents: Sequence[int], names: dict[Any, str]
+    ) -> None:
         self.block = block
         self.axes = list(axes)
+        self.extents = list(extents)
         self.names = names
         self.reads: list[Access] = []
         self.ops = OpCounts()
@@ -62,7 +66,9 @@ class Reader:
 
     def access(self, buffer: Any, indices: Iterable[Any]) -> Access:
         """Returns the access with its indices in normal form."""
-        return Access(self.names[buffer], tuple(self.index(i) for i in indices))
+        found = [self.index(expr) for expr in indices]
+        simple = tuple(i if i is None else ix.simplify(i, self.extents) for i in found)
+        return Access(self.names[buffer], simple)
 
     def index(self, expr: Any) -> Index | None:
         """Normal form of an index expression, None if it is not understood."""

@@ -119,7 +119,9 @@ def _read_stage(realize: Any, loops: list[Any], names: dict[Any, str]) -> Stage:
     name = str(block.name_hint)
     axes = tuple(_read_axis(iter_var, name) for iter_var in block.iter_vars)
     _check_nest(realize, loops, name)
-    reader = Reader(name, [iter_var.var for iter_var in block.iter_vars], names)
+    reader = Reader(
+        name, [iter_var.var for iter_var in block.iter_vars], [axis.size for axis in axes], names
+    )
     for leaf in _leaves(block.body):
         if isinstance(leaf, tirx.Bind):
             reader.bind(leaf.var, leaf.value)

@@ -78,13 +78,17 @@ def scale(index: Index, factor: int) -> Index:
 
 
 def quotient(index: Index, divisor: int) -> Index:
-    """Returns ``floor(index / divisor)``; `divisor` is positive."""
-    if not index.terms:
-        return Index((), index.const // divisor)
-    if all(c % divisor == 0 for _, c in index.terms):
-        terms = tuple((atom, c // divisor) for atom, c in index.terms)
-        return Index(terms, index.const // divisor)
-    return Index(((Quotient(index, divisor), 1),))
+    """Returns ``floor(index / divisor)``; `divisor` is positive.
+
+    Terms that the divisor divides leave the quotient: ``(8 a + b) // 4 = 2 a + b // 4``.
+    """
+    whole = tuple((atom, c // divisor) for atom, c in index.terms if c % divisor == 0)
+    rest = tuple((atom, c) for atom, c in index.terms if c % divisor)
+    out, const = divmod(index.const, divisor)
+    if not rest:
+        return Index(whole, out)
+    inner = Index(((Quotient(Index(rest, const), divisor), 1),))
+    return add(Index(whole, out), inner)
 
 
 def remainder(index: Index, divisor: int) -> Index:
@@ -92,7 +96,44 @@ def remainder(index: Index, divisor: int) -> Index:
     kept = tuple((atom, c) for atom, c in index.terms if c % divisor)
     if not kept:
         return Index((), index.const % divisor)
-    return Index(((Remainder(Index(kept, index.const), divisor), 1),))
+    return Index(((Remainder(Index(kept, index.const % divisor), divisor), 1),))
+
+
+def bounds(index: Index, extents: Sequence[int]) -> tuple[int, int]:
+    """Least and greatest value while each axis ``a`` runs over ``range(extents[a])``.
+
+    Terms are taken as independent, so the true values may lie closer together.
+    """
+    low = high = index.const
+    for atom, coef in index.terms:
+        if isinstance(atom, int):
+            first, last = 0, extents[atom] - 1
+        elif isinstance(atom, Quotient):
+            first, last = (v // atom.divisor for v in bounds(atom.index, extents))
+        else:
+            first, last = 0, atom.divisor - 1
+        low += min(coef * first, coef * last)
+        high += max(coef * first, coef * last)
+    return low, high
+
+
+def simplify(index: Index, extents: Sequence[int]) -> Index:
+    """Removes quotients that are constant and remainders that change nothing in the domain."""
+    total = Index((), index.const)
+    for atom, coef in index.terms:
+        simple = axis_index(atom) if isinstance(atom, int) else _simplify_atom(atom, extents)
+        total = add(total, scale(simple, coef))
+    return total
+
+
+def _simplify_atom(atom: Quotient | Remainder, extents: Sequence[int]) -> Index:
+    inner = simplify(atom.index, extents)
+    first, last = (value // atom.divisor for value in bounds(inner, extents))
+    if isinstance(atom, Quotient):
+        return Index((), first) if first == last else quotient(inner, atom.divisor)
+    if first == last:
+        return add(inner, Index((), -first * atom.divisor))
+    return remainder(inner, atom.divisor)
 
 
 def substitute(index: Index, values: Sequence[Index | None]) -> Index | None:

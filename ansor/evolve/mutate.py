@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.config import EvolutionConfig
+from ansor.program.decision import Decision, IntArray
 from ansor.program.sketch import Population
 
 
@@ -23,11 +24,22 @@ def mutate(parents: Population, rng: np.random.Generator, config: EvolutionConfi
         rows = np.flatnonzero(chosen[:, column])
         if decision.size < 2 or not len(rows):
             continue
-        near = decision.neighbours[choices[rows, column]]
-        step = near[np.arange(len(rows)), rng.integers(0, near.shape[1], len(rows))]
-        anywhere = rng.integers(0, decision.size, len(rows))
+        current = choices[rows, column]
+        anywhere = rng.integers(0, decision.size - 1, len(rows))
+        anywhere += anywhere >= current  # any but the current one
+        step = _neighbour(decision, current, rng)
         choices[rows, column] = np.where(nearby[rows, column], step, anywhere)
     return Population(parents.sketch, choices)
+
+
+def _neighbour(decision: Decision, current: IntArray, rng: np.random.Generator) -> IntArray:
+    """A random neighbour of each choice; the choice itself only where there is no other."""
+    near = decision.neighbours[current]
+    rows = np.arange(len(current))
+    drawn = near[rows, rng.integers(0, near.shape[1], len(rows))]
+    other = near[rows, (near != current[:, None]).argmax(axis=1)]
+    step: IntArray = np.where(drawn == current, other, drawn)
+    return step
 
 
 def _chosen(parents: Population, rng: np.random.Generator, mean: float) -> npt.NDArray[np.bool_]:

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ansor.dag.index import Index, Quotient
+from ansor.dag.index import Index, Quotient, Remainder
 from ansor.dag.stage import Access, Buffer, HoleExtent
 from ansor.program.nest import LoopNest, StageNest
 from ansor.program.sketch import Population
@@ -209,7 +209,8 @@ def _span(
             np.add(spans[loop + 1], reach[loop], out=spans[loop])
         else:
             spans[loop] = spans[loop + 1]
-    for loop, slope in slopes.items():
+    affine = index.is_affine
+    for loop, slope in (slopes if affine else _slopes(view, index, jumps=True)).items():
         moved = slope * stride
         strides[loop] = strides[loop] + moved if loop in strides else moved
     return np.minimum(spans, size, out=spans)
@@ -227,21 +228,40 @@ def _reach(
     return reach
 
 
-def _slopes(view: _View, index: Index) -> dict[int, Floats]:
-    """Mean change of an index per active loop; exact where it is affine."""
+def _slopes(view: _View, index: Index, jumps: bool = False) -> dict[int, Floats]:
+    """Mean change of an index per active loop; exact where it is affine.
+
+    With `jumps`, a loop that moves a quotient only now and then counts with the whole jump.
+    """
     slopes: dict[int, Floats] = {}
     for atom, factor in index.terms:
         if isinstance(atom, int):
             steps = view.stage.steps.get(atom, {})
             parts = {view.number[k]: v for k, v in steps.items() if k in view.number}
-            scale = np.float32(factor)
         else:
-            parts = _slopes(view, atom.index)  # type: ignore[assignment]
-            scale = np.float32(factor / atom.divisor if isinstance(atom, Quotient) else factor)
+            parts = {
+                loop: _atom_slope(atom, value, view.extents[loop], jumps)  # type: ignore[misc]
+                for loop, value in _slopes(view, atom.index, jumps).items()
+            }
         for loop, value in parts.items():
-            scaled = value * scale
+            scaled = value * np.float32(factor)
             slopes[loop] = slopes[loop] + scaled if loop in slopes else scaled
     return slopes
+
+
+def _atom_slope(atom: Quotient | Remainder, slope: Floats, extent: Floats, jumps: bool) -> Floats:
+    """Change of a quotient or remainder per step of a loop that moves its index by `slope`.
+
+    Loops whose whole range stays inside one multiple of the divisor, as aligned tiles do, leave
+    the quotient alone; loops that step by multiples leave the remainder alone.
+    """
+    divisor = np.float32(atom.divisor)
+    inside = np.mod(divisor, np.maximum(np.abs(slope * extent), 1)) == 0
+    multiple = np.mod(slope, divisor) == 0
+    if isinstance(atom, Remainder):
+        return np.where(multiple, 0, slope).astype(np.float32)
+    crossing = np.sign(slope) if jumps else slope / divisor
+    return np.where(inside, 0, np.where(multiple, slope / divisor, crossing)).astype(np.float32)
 
 
 def _size(population: Population, extent: int | HoleExtent) -> Floats | float:

@@ -117,7 +117,7 @@ def test_programs_are_scored_one_by_one() -> None:
     np.testing.assert_array_equal(whole, lone)
 
 
-def fingerprint(seed: int, threads: int = 2) -> str:
+def fingerprint(seed: int, threads: int = 1) -> str:
     """Hash of the predictions of a model that was trained just now."""
     model = ResidualModel(CONFIG, seed, threads)
     model.fit(training_set(128))

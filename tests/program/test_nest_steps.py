@@ -44,7 +44,8 @@ def bound_axes(replay: Replay, name: str, points: Points) -> list[tuple[int, ...
     """How far each block variable is from its start, sorted; None if a binding is not affine."""
     loops = [replay.sch.get(handle) for handle in replay.sch.get_loops(replay.blocks[name])]
     realize = _realize(loops[-1].body)
-    reader = Reader(name, [loop.loop_var for loop in loops], {})
+    extents = [int(loop.extent) for loop in loops]
+    reader = Reader(name, [loop.loop_var for loop in loops], extents, {})
     found = [reader.index(value) for value in realize.iter_values]
     if any(index is None for index in found):
         return None

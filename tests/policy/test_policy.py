@@ -1,0 +1,302 @@
+"""One task's search: what it proposes, what it learns, when it ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from definitions import HARDWARE, dag, sketches
+
+from ansor.config import CostModelConfig, EvolutionConfig, SketchConfig
+from ansor.cost_model.scorer import CostModel
+from ansor.evolve.descend import neighbourhood
+from ansor.policy.candidate import Candidate, best_of, distinct
+from ansor.policy.policy import SearchPolicy
+from ansor.program.program import Program
+from ansor.program.sketch import Population, Sketch
+
+CONFIG = EvolutionConfig(initial=256, population=64, generations=2, batch=8)
+
+
+def policy(
+    name: str = "matmul_relu",
+    config: EvolutionConfig = CONFIG,
+    seed: int = 0,
+    chosen: Sequence[Sketch] | None = None,
+) -> SearchPolicy:
+    model = CostModel(HARDWARE, CostModelConfig(), SketchConfig())
+    spaces = sketches(name) if chosen is None else chosen
+    return SearchPolicy(dag(name).key, spaces, model, config, np.random.default_rng(seed))
+
+
+def signatures(batch: Sequence[Candidate]) -> list[bytes]:
+    return [candidate.signature for candidate in batch]
+
+
+def drafted(batch: Sequence[Candidate]) -> list[float | None]:
+    """Latencies as the score predicts them."""
+    return [float(np.exp(-candidate.score)) for candidate in batch]
+
+
+def rounds(search: SearchPolicy, count: int, size: int) -> list[list[Candidate]]:
+    """Proposes and learns, `count` times."""
+    batches = []
+    for _ in range(count):
+        batches.append(search.propose(size))
+        search.learn(batches[-1], drafted(batches[-1]))
+    return batches
+
+
+# --- candidates -----------------------------------------------------------------------------
+
+
+def candidate(signature: bytes, latency_s: float | None = None) -> Candidate:
+    sketch = sketches("matmul")[0]
+    return Candidate(sketch, np.zeros(5, dtype=np.int32), 0.0, signature, latency_s)
+
+
+def test_distinct_keeps_the_first_of_each() -> None:
+    a, b, again, seen = (candidate(s) for s in (b"a", b"b", b"a", b"c"))
+    assert distinct([a, b, again, seen], {b"c": None}) == [a, b]
+
+
+def test_best_of_ignores_failures() -> None:
+    slow, fast, failed = candidate(b"a", 2.0), candidate(b"b", 1.0), candidate(b"c")
+    assert best_of([failed, slow, fast]) is fast
+    assert best_of([]) is None
+
+
+def test_a_candidate_is_the_program_of_its_row() -> None:
+    sketch = sketches("matmul")[0]
+    (first,) = policy("matmul", chosen=[sketch]).propose(1)
+    assert first.sketch is sketch
+    found = sketch.row_of(first.program)
+    assert found is not None
+    assert found.tolist() == first.row.tolist()
+
+
+# --- proposing ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 8, 16])
+def test_the_size_of_a_batch(size: int) -> None:
+    for batch in rounds(policy(), 4, size):
+        assert len(batch) == size
+        assert len(set(signatures(batch))) == size
+
+
+def test_nothing_is_proposed_twice() -> None:
+    search = policy()
+    batches = rounds(search, 12, 8)
+    proposed = [s for batch in batches for s in signatures(batch)]
+    assert len(set(proposed)) == len(proposed) == search.trials
+
+
+def test_only_legal_programs_are_proposed() -> None:
+    for batch in rounds(policy("conv2d"), 4, 16):
+        assert all(np.isfinite(c.score) for c in batch)
+
+
+def test_the_first_batch_holds_the_best_of_each_sketch() -> None:
+    search = policy("conv2d")
+    batch = search.propose(16)
+    assert {c.sketch.name for c in batch} == {s.name for s in search.sketches}
+    for sketch in search.sketches:
+        alone = policy("conv2d", chosen=[sketch]).propose(1)[0]
+        best = max(c.score for c in batch if c.sketch is sketch)
+        assert best > alone.score - 0.2
+
+
+def test_the_first_batch_is_the_drafts_choice() -> None:
+    batch = policy("matmul").propose(8)
+    random = [c for seed in range(4) for c in policy("matmul", seed=seed)._random(8)]
+    assert min(c.score for c in batch) > float(np.median([c.score for c in random]))
+    assert batch[0].score == max(c.score for c in batch)
+
+
+def test_the_share_of_random_programs() -> None:
+    """With a constant, known best region, only the random ones score badly."""
+    search = policy("matmul", replace(CONFIG, eps_greedy=0.25, patience=99))
+    first, *later = rounds(search, 6, 16)
+    worst_of_first = min(c.score for c in first)
+    for batch in later:
+        poor = sum(c.score < worst_of_first - 0.5 for c in batch)
+        assert poor <= 4, "a quarter of sixteen"
+    assert sum(c.score < worst_of_first for batch in later for c in batch[12:]) >= 5
+
+
+def test_without_epsilon_all_come_from_the_ranking() -> None:
+    search = policy("matmul", replace(CONFIG, eps_greedy=0.0, patience=99))
+    for batch in rounds(search, 4, 8):
+        scores = [c.score for c in batch]
+        assert scores == sorted(scores, reverse=True) or search.trials == 8
+
+
+def test_small_batches_follow_the_ranking_too() -> None:
+    """A batch of one is not always random."""
+    search = policy("matmul", replace(CONFIG, patience=99))
+    first = rounds(search, 1, 8)[0]
+    lone = [batch[0].score for batch in rounds(search, 20, 1)]
+    assert float(np.median(lone)) > min(c.score for c in first) - 1.0
+
+
+def test_the_same_seed_gives_the_same_batches() -> None:
+    def run(seed: int) -> list[bytes]:
+        return [s for batch in rounds(policy(seed=seed), 4, 8) for s in signatures(batch)]
+
+    assert run(0) == run(0)
+    assert run(0) != run(1)
+
+
+def test_the_best_unmeasured_by_the_draft() -> None:
+    search = policy("matmul")
+    first = search.draft_best()
+    assert first is not None
+    search.learn([first], [1e-3])
+    second = search.draft_best()
+    assert second is not None
+    assert second.signature != first.signature
+
+
+# --- learning -------------------------------------------------------------------------------
+
+
+def test_the_best_is_kept() -> None:
+    search = policy()
+    batch = search.propose(4)
+    search.learn(batch, [3e-3, 1e-3, None, 2e-3])
+    assert search.best is not None
+    assert search.best.signature == batch[1].signature
+    assert search.best.latency_s == 1e-3
+    more = search.propose(2)
+    search.learn(more, [5e-3, None])
+    assert search.best.signature == batch[1].signature
+    assert search.trials == 6
+
+
+def test_failures_only() -> None:
+    search = policy()
+    for _ in range(5):
+        batch = search.propose(8)
+        assert len(batch) == 8
+        search.learn(batch, [None] * 8)
+    assert search.best is None
+    assert search.trials == 40
+    assert not search.exhausted
+    assert search.draft_best() is not None
+
+
+def test_measurements_move_the_search() -> None:
+    """Programs of one sketch are made fast: later batches are mostly of that sketch."""
+    search = policy("conv2d", replace(CONFIG, eps_greedy=0.0))
+    favourite = search.sketches[1]
+    for _ in range(8):
+        batch = search.propose(16)
+        times = [t * (0.1 if c.sketch is favourite else 10) for c, t in zip(batch, drafted(batch))]  # type: ignore[operator]
+        search.learn(batch, times)
+        search._model.fit()
+    assert Counter(c.sketch.name for c in batch)[favourite.name] >= 12
+    assert search.best is not None
+    assert search.best.sketch is favourite
+
+
+def test_a_stalled_search_tries_the_neighbours_of_its_best() -> None:
+    search = policy("matmul", replace(CONFIG, patience=2, eps_greedy=0.0))
+    batch = search.propose(8)
+    search.learn(batch, [1e-3, *[2e-3] * 7])
+    assert search.best is not None
+    near = {row.tobytes() for row in neighbourhood(search.best.sketch, search.best.row).choices}
+    for _ in range(2):
+        batch = search.propose(8)
+        search.learn(batch, [2e-3] * 8)
+    assert all(c.row.tobytes() in near and c.sketch is search.best.sketch for c in search.propose(4))
+
+
+def test_progress_ends_the_descent() -> None:
+    search = policy("matmul", replace(CONFIG, patience=1, eps_greedy=0.0))
+    for time_s in (1e-3, 2e-3, 2e-3, 0.5e-3):
+        batch = search.propose(4)
+        search.learn(batch, [time_s] * 4)
+    best = search.best
+    assert best is not None
+    near = {row.tobytes() for row in neighbourhood(best.sketch, best.row).choices}
+    batch = search.propose(16)
+    assert not all(c.row.tobytes() in near for c in batch)
+
+
+# --- restoring ------------------------------------------------------------------------------
+
+
+def test_what_was_measured_can_be_restored() -> None:
+    first = policy()
+    batches = rounds(first, 3, 8)
+    known = [c for batch in batches for c in batch]
+    times = [t if i % 5 else None for i, t in enumerate(drafted(known))]
+    second = policy(seed=9)
+    assert second.restore([c.program for c in known], times) == len(known)
+    assert second.trials == len(known)
+    assert second.best is not None
+    assert second.best.latency_s == min(t for t in times if t is not None)
+    proposed = [s for batch in rounds(second, 4, 8) for s in signatures(batch)]
+    assert not set(proposed) & set(signatures(known))
+
+
+def test_programs_of_another_space_are_left_out() -> None:
+    matmul, conv = policy("matmul"), policy("conv2d")
+    strangers: list[Program] = [c.program for c in conv.propose(4)]
+    strangers.append(Program("untuned", (), {}))
+    assert matmul.restore(strangers, [1e-3] * 5) == 0
+    assert matmul.best is None
+    assert matmul.trials == 0
+    assert len(matmul.propose(4)) == 4
+
+
+def test_restoring_nothing() -> None:
+    search = policy()
+    assert search.restore([], []) == 0
+    assert len(search.propose(8)) == 8
+
+
+def legal_signatures(sketch: Sketch, name: str) -> set[bytes]:
+    """All distinct programs of a small sketch that may be built."""
+    sizes = [decision.size for decision in sketch.decisions]
+    choices = np.indices(sizes).reshape(len(sizes), -1).T.astype(np.int32)
+    everything = policy(name, chosen=[sketch])._candidates(Population(sketch, choices))
+    return {c.signature for c in everything if np.isfinite(c.score)}
+
+
+# --- the end --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "number"), [("total_sum", 2), ("row_sum", 2), ("max_pool2d", 0)])
+def test_a_small_space_is_measured_whole(name: str, number: int) -> None:
+    """Every distinct legal program once; then nothing is left, and it says so."""
+    sketch = sketches(name)[number]
+    assert sketch.space_size <= 80
+    legal = legal_signatures(sketch, name)
+    search, seen = policy(name, chosen=[sketch]), []
+    for _ in range(200):
+        batch = search.propose(8)
+        if not batch:
+            break
+        seen += signatures(batch)
+        search.learn(batch, drafted(batch))
+    assert search.exhausted
+    assert search.propose(8) == []
+    assert len(seen) == len(set(seen))
+    assert set(seen) == legal
+
+
+def test_a_space_larger_than_a_population_is_not_given_up_early() -> None:
+    """Five hundred programs, of which the ranking keeps a few: all measured in the end, or most."""
+    config = replace(CONFIG, initial=1024, population=32, batch=4)
+    search, seen = policy("global_average_pool2d", config), 0
+    while not search.exhausted and seen < 600:
+        batch = search.propose(8)
+        seen += len(batch)
+        search.learn(batch, drafted(batch))
+    (sketch,) = sketches("global_average_pool2d")
+    assert seen > 0.9 * len(legal_signatures(sketch, "global_average_pool2d"))
