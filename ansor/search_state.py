@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ansor.callbacks import TaskStatus
 from ansor.database.database import Database
+from ansor.measure.result import ErrorKind
 from ansor.policy.candidate import Candidate
 from ansor.policy.policy import SearchPolicy
 from ansor.task import Task
@@ -27,10 +28,16 @@ class TaskSearch:
         return None if self.policy.best is None else self.policy.best.latency_s
 
     def restore(self, database: Database) -> int:
-        """Takes in the database's records of the task; returns how many."""
+        """Takes in the database's records of the task; returns how many.
+
+        A program that was ever found wrong counts as failed, however fast it was.
+        """
         records = database.records(self.task.key, self.task.target)
+        wrong = [r.program for r in records if r.measurement.error is ErrorKind.WRONG]
         programs = [record.program for record in records]
-        return self.policy.restore(programs, [r.measurement.latency_s for r in records])
+        return self.policy.restore(
+            programs, [None if r.program in wrong else r.latency_s for r in records]
+        )
 
     def learn(self, batch: Sequence[Candidate], latency_s: Sequence[float | None]) -> None:
         """Ends a round."""

@@ -14,6 +14,7 @@ from ansor.callbacks import Finish
 from ansor.frontend.runtime import CompiledModel, compile_model
 from ansor.frontend.storage import StoredModel, load_model, save_model
 from ansor.hardware.detect import peak_gflops
+from ansor.measure.build import pass_context
 from ansor.report.table import Summary, render
 
 
@@ -131,7 +132,8 @@ def load(path: str | os.PathLike[str], threads: int | None = None) -> TunedModel
         StorageError: the file cannot be read, is not ours, or is damaged.
     """
     stored = load_model(path)
-    compiled = compile_model(stored.mod, stored.target, threads)
+    with pass_context():
+        compiled = compile_model(stored.mod, stored.target, threads)
     return TunedModel(compiled, _tasks(stored.notes), None, int(stored.notes.get("seed", 0)))
 
 

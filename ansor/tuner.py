@@ -101,7 +101,7 @@ class Tuner:
     def run(self, budget: Budget) -> Finish:
         """Searches until the budget is spent, nothing is left to try, or Ctrl-C.
 
-        Everything measured is in the database when this returns, and each task keeps its best.
+        Every finished round is in the database when this returns, and each task keeps its best.
         """
         start = Start([s.status for s in self.searches], budget.trials, budget.seconds)
         self._tell(lambda callback: callback.on_start(start))

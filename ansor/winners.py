@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from ansor.config import MeasureConfig
 from ansor.database.database import Database
 from ansor.measure.device import Device
-from ansor.measure.result import ErrorKind, Measurement
+from ansor.measure.result import Measurement
 from ansor.program.program import Program
 from ansor.search_state import TaskSearch
+
+
+_MOST_CHECKS = 8  # measured programs checked before a task gives up on all of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +50,23 @@ def choose_winner(
     if retime and len(leaders) > 1:
         leaders = _retimed(search, device, leaders, config)
     notes: list[str] = []
-    for program, latency in (*leaders, *_drafted(search)):
+    for program, latency in _in_turn(search, database, leaders):
         check = device.verify(search.task, program)
         if check.error is None:
             return Winner(program, latency, check.difference, "; ".join(notes))
         notes.append(f"{check.error.value}: {check.message}")
-        failure = Measurement(error=ErrorKind.WRONG, message=check.message)
-        database.add(search.task, program, failure)
+        database.add(search.task, program, Measurement(error=check.error, message=check.message))
     return Winner(Program(), None, None, "; ".join(notes))
+
+
+def _in_turn(
+    search: TaskSearch, database: Database, leaders: Sequence[tuple[Program, float | None]]
+) -> Iterator[tuple[Program, float | None]]:
+    """What may win: the leaders, the next best measured, and the draft's best."""
+    task, checked = search.task, [program for program, _ in leaders]
+    best = database.best(task.key, task.target, _MOST_CHECKS)
+    rest = [(r.program, r.latency_s) for r in best if r.program not in checked]
+    return chain(leaders, rest[: _MOST_CHECKS - len(leaders)], _drafted(search))
 
 
 def _leaders(

@@ -1,4 +1,4 @@
-"""Random programs of a sketch (Ansor §4.2)."""
+"""Random programs of a sketch (Ansor §4.2), or all of them."""
 
 from __future__ import annotations
 
@@ -13,3 +13,10 @@ def sample(sketch: Sketch, count: int, rng: np.random.Generator) -> Population:
     for column, decision in enumerate(sketch.decisions):
         choices[:, column] = rng.integers(0, decision.size, count)
     return Population(sketch, choices)
+
+
+def everything(sketch: Sketch) -> Population:
+    """All programs of a small sketch, in the order of their choices."""
+    sizes = [decision.size for decision in sketch.decisions]
+    choices = np.indices(sizes, dtype=np.int32).reshape(len(sizes), sketch.space_size).T
+    return Population(sketch, np.ascontiguousarray(choices))

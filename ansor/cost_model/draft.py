@@ -18,7 +18,7 @@ from ansor.hardware.cpu import Hardware
 
 # Cycles per vector operation that is not a plain addition, multiplication or comparison.
 _DIV_CYCLES = 8.0  # throughput of a 512-bit division on current cores
-_SPECIAL_CYCLES = 16.0  # per element: exp and its like are scalar library calls after LLVM
+_SPECIAL_CYCLES = 12.0  # exp and its like, as polynomials of some two dozen operations
 _NO_OVERLAP = 0.05  # share of the other resources' time that adds to the slowest; fitted once
 _CACHE_SHARE = 0.8  # of a cache's capacity that data may fill before it evicts itself
 
@@ -94,7 +94,7 @@ def _arithmetic_cycles(profile: StageProfile, tile: RegisterTile, hardware: Hard
     vectors = tile.accumulators
     cycles = vectors * np.float32(max(plain, 1) / hardware.fma_per_cycle)
     cycles = cycles + vectors * np.float32(ops.float_div * _DIV_CYCLES)
-    cycles = cycles + tile.elements * np.float32(ops.float_special * _SPECIAL_CYCLES)
+    cycles = cycles + vectors * np.float32(ops.float_special * _SPECIAL_CYCLES)
     if profile.nest.stage.reduce:
         cycles = np.maximum(cycles, np.float32(hardware.fma_latency))
     result: Floats = cycles.astype(np.float32)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import tvm
 from tvm import tirx
+
+from ansor.measure.intrinsics import vector_math
 
 ENTRY = "main"  # name of a candidate's function in its module
 
@@ -14,22 +18,32 @@ ENTRY = "main"  # name of a candidate's function in its module
 PASS_CONFIG = {"tirx.disable_assert": True}
 
 
-def pass_context() -> Any:
-    """The `PassContext` under which everything is compiled, the final network too."""
-    return tvm.transform.PassContext(opt_level=3, config=PASS_CONFIG)
+@contextmanager
+def pass_context(exact: bool = False) -> Iterator[None]:
+    """The settings under which everything is compiled, the final network too.
+
+    Args:
+        exact: keep the library's transcendental functions, for a reference.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(tvm.transform.PassContext(opt_level=3, config=PASS_CONFIG))
+        if not exact:
+            stack.enter_context(vector_math())
+        yield
 
 
-def build(func: tirx.PrimFunc, target: str) -> Any:
+def build(func: tirx.PrimFunc, target: str, exact: bool = False) -> Any:
     """Compiles one scheduled function in memory; machine code exists when this returns.
 
     Args:
         target: text of a TVM target (a kind, or JSON).
+        exact: as for `pass_context`.
 
     Returns:
         a `tvm.runtime.Module` with one function, `ENTRY`.
     """
     module = tvm.IRModule({ENTRY: func.with_attr("global_symbol", ENTRY)})
-    with pass_context():
+    with pass_context(exact):
         compiled = tvm.compile(module, tvm.target.Target(target)).mod
     compiled.get_function(ENTRY)  # LLVM generates code at the first look-up, half of all the work
     return compiled

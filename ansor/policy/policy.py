@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ansor.annotate.sample import sample
+from ansor.annotate.sample import everything, sample
 from ansor.config import EvolutionConfig
 from ansor.cost_model.scorer import CostModel
 from ansor.evolve.descend import neighbourhood
@@ -60,11 +60,15 @@ class SearchPolicy:
         ranked = self._descent() if self._stalled >= self._config.patience else []
         if len(ranked) < count:
             ranked = distinct([*ranked, *self._ranked()], self._measured)
-        random = int(np.ceil(count * self._config.eps_greedy)) if self.trials else 0
-        batch = self._first_of_each(ranked, count) if not self.trials else ranked[: count - random]
-        batch = distinct([*batch, *self._random(random)], self._measured)
+        batch = ranked[: self._greedy(count)] if self.trials else self._first_of_each(ranked, count)
+        random = self._random(count - len(batch))
+        batch = distinct([*batch, *random, *ranked], self._measured)[:count]
         self.exhausted = not batch
         return batch
+
+    def _greedy(self, count: int) -> int:
+        """How many of a batch are not random (ε-greedy); right on average for any batch size."""
+        return count - int(count * self._config.eps_greedy + self._rng.random())
 
     def learn(self, candidates: Sequence[Candidate], latency_s: Sequence[float | None]) -> None:
         """Takes in measurements, in seconds; None marks a failure."""
@@ -81,14 +85,15 @@ class SearchPolicy:
 
     def restore(self, programs: Sequence[Program], latency_s: Sequence[float | None]) -> int:
         """Takes in earlier measurements of this task; returns how many belong to its space."""
-        by_sketch = {sketch.name: sketch for sketch in self.sketches}
-        known, times = [], []
-        for program, latency in zip(programs, latency_s, strict=True):
-            sketch = by_sketch.get(program.sketch)
-            row = sketch.row_of(program) if sketch is not None else None
-            if sketch is not None and row is not None:
-                known += self._candidates(Population(sketch, row[None]))
-                times.append(latency)
+        known: list[Candidate] = []
+        times: list[float | None] = []
+        pairs = list(zip(programs, latency_s, strict=True))
+        for sketch in self.sketches:
+            found = [(sketch.row_of(p), t) for p, t in pairs if p.sketch == sketch.name]
+            rows = [row for row, _ in found if row is not None]
+            if rows:
+                known += self._candidates(Population(sketch, np.stack(rows)))
+                times += [t for row, t in found if row is not None]
         self.learn(known, times)
         self._stalled = 0
         return len(known)
@@ -101,14 +106,19 @@ class SearchPolicy:
                 self._model.add(self.key, population, [c.latency_s or 0.0 for c in rows])
 
     def _ranked(self) -> list[Candidate]:
-        """Evolved candidates of all sketches, best score first."""
+        """Unmeasured candidates of all sketches, best score first."""
         found: list[Candidate] = []
         for sketch in self.sketches:
-            start = self._start(sketch)
-            best, scores = evolve(start, self._model.score, self._rng, self._config)
-            keep = np.flatnonzero(np.isfinite(scores))[: 4 * self._config.batch]
-            found += self._candidates(best.take(keep))
-        return distinct(sorted(found, key=lambda c: -c.score), self._measured)
+            legal = [c for c in self._candidates(self._fittest(sketch)) if np.isfinite(c.score)]
+            fresh = distinct(sorted(legal, key=lambda c: -c.score), self._measured)
+            found += fresh[: 4 * self._config.batch]
+        return sorted(found, key=lambda c: -c.score)
+
+    def _fittest(self, sketch: Sketch) -> Population:
+        """An evolved population; of a small space, all of it."""
+        if sketch.space_size <= self._config.initial:
+            return everything(sketch)
+        return evolve(self._start(sketch), self._model.score, self._rng, self._config)[0]
 
     def _start(self, sketch: Sketch) -> Population:
         """A first generation: the best of a random sample, and the best measured, mutated."""
@@ -135,11 +145,11 @@ class SearchPolicy:
         return distinct(sorted(legal, key=lambda c: -c.score), self._measured)
 
     def _random(self, count: int) -> list[Candidate]:
-        """Legal random programs (ε-greedy)."""
+        """Legal, unmeasured random programs, each of a random sketch."""
         found: list[Candidate] = []
         for index in self._rng.integers(0, len(self.sketches), count):
             drawn = self._candidates(sample(self.sketches[index], 64, self._rng))
-            found += [c for c in drawn if np.isfinite(c.score)][:1]
+            found += distinct([c for c in drawn if np.isfinite(c.score)], self._measured)[:1]
         return found
 
     def _first_of_each(self, ranked: list[Candidate], count: int) -> list[Candidate]:

@@ -1,0 +1,4 @@
+"""The command `ansor`: tunes a model, shows what is known, compares (`ansor --help`).
+
+One file per command; `main` puts them together and turns errors into one line and exit status 2.
+"""

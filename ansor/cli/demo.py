@@ -1,0 +1,56 @@
+"""``ansor demo``: tunes a built-in network and compares it with what else is installed."""
+
+from __future__ import annotations
+
+import tempfile
+
+import click
+
+from ansor.cli.tune import keep, prepare_folder
+from ansor.compare.case import Case
+from ansor.compare.rounds import compare, peer_systems, save_networks
+from ansor.compare.systems import PEERS
+from ansor.compare.table import render
+from ansor.hardware.threads import available_cores
+from ansor.models import model_config, model_names
+from ansor.report.progress import Progress
+from ansor.tune import auto_schedule
+
+
+@click.command()
+@click.option("--model", default="resnet18", show_default=True, help=", ".join(model_names()))
+@click.option("--minutes", type=float, default=4.5, show_default=True, help="For tuning.")
+@click.option("--trials", type=int, help="Programs to measure, at most.")
+@click.option("--threads", type=int, help="That every system uses; all cores by default.")
+@click.option("--rounds", type=int, default=3, show_default=True, help="Of the comparison.")
+@click.option(
+    "--peers", default="torch,onnxruntime", show_default=True, help=f"Of {', '.join(PEERS)}."
+)
+@click.option("--out", default="ansor-out", show_default=True, metavar="DIR", help="For results.")
+def demo(
+    model: str,
+    minutes: float,
+    trials: int | None,
+    threads: int | None,
+    rounds: int,
+    peers: str,
+    out: str,
+) -> None:
+    """Tunes a built-in network for this CPU and compares it with its untuned form and with peers.
+
+    Peers that are not installed are left out. Ctrl-C ends the search with the best so far.
+    """
+    model_config(model)
+    systems = peer_systems(filter(None, peers.split(",")))
+    folder = prepare_folder(out)
+    click.echo(f"tuning {model} for this machine, {minutes:g} minutes at most")
+    with Progress() as progress:
+        tuned = auto_schedule(
+            model, minutes=minutes, trials=trials, threads=threads, callbacks=[progress]
+        )
+    keep(tuned, folder)
+    with tempfile.TemporaryDirectory() as temporary:
+        case = Case(model, temporary, threads or available_cores())
+        save_networks(tuned, case)
+        comparison = compare(case, systems, rounds, click.echo)
+    click.echo(f"\n{render(comparison)}")

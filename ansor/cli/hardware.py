@@ -1,0 +1,37 @@
+"""``ansor hardware``: what is known of this machine."""
+
+from __future__ import annotations
+
+import click
+
+from ansor.hardware.cpu import Hardware
+from ansor.hardware.detect import detect
+from ansor.hardware.target import resolve_target, target_text
+from ansor.hardware.threads import available_cores
+
+
+@click.command()
+@click.option("--target", default="native", show_default=True)
+@click.option("--threads", type=int, help="That programs run on; all cores by default.")
+def hardware(target: str, threads: int | None) -> None:
+    """Shows what was detected and measured of this machine."""
+    resolved, cores = resolve_target(target), threads or available_cores()
+    click.echo(f"target          {target_text(resolved, cores)}")
+    click.echo(describe(detect(resolved, cores)))
+
+
+def describe(found: Hardware) -> str:
+    """One line per property, with its unit."""
+    caches = " / ".join(f"{size >> 10} KiB" for size in found.cache_bytes)
+    speeds = " / ".join(f"{speed:.1f}" for speed in found.cache_bandwidth)
+    lines = {
+        "processor": found.name,
+        "threads": str(found.cores),
+        "vectors": f"{found.vector_bytes * 8} bits, {found.vector_registers} registers",
+        "peak": f"{found.peak_flops / 1e9:.0f} GFLOP/s fp32, multiply-adds on all threads",
+        "caches": f"{caches} (L1 data, L2, last level)",
+        "bandwidth": f"{speeds} bytes per cycle and thread (L2, last level, memory)",
+        "memory": f"{found.memory_bandwidth / 1e9:.1f} GB/s",
+        "parallel loop": f"{found.parallel_overhead_s * 1e6:.1f} µs to start and join",
+    }
+    return "\n".join(f"{name:15s} {text}" for name, text in lines.items())

@@ -1,0 +1,46 @@
+"""The command line's entry point."""
+
+from __future__ import annotations
+
+import sys
+from typing import IO, Any
+
+import click
+
+from ansor import __version__
+from ansor.cli.demo import demo
+from ansor.cli.hardware import hardware
+from ansor.cli.show import show
+from ansor.cli.tune import tune
+from ansor.errors import AnsorError
+
+
+class Failure(click.ClickException):
+    """An error that the user can act on: one line, no trace."""
+
+    exit_code = 2
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Writes the line to standard error."""
+        click.echo(f"ansor: {self.message}", file=file or sys.stderr)
+
+
+class Commands(click.Group):
+    """A group whose commands fail with `Failure`."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs a command."""
+        try:
+            return super().invoke(ctx)
+        except AnsorError as error:
+            raise Failure(" ".join(str(error).split())) from error
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """Turns models and operators into fast machine code by searching."""
+
+
+for command in (tune, show, hardware, demo):
+    main.add_command(command)

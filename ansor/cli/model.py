@@ -1,0 +1,55 @@
+"""What MODEL may be on the command line."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from ansor import workloads
+from ansor.errors import ArgumentError
+from ansor.models import model_names
+
+HELP = (
+    f"MODEL is a built-in network ({', '.join(model_names())}), a file that torch.export.save "
+    f"wrote (.pt2), or an operator with its sizes, e.g. conv2d:height=28,width=28 "
+    f"({', '.join(workloads.names())})."
+)
+
+
+def read_model(text: str) -> object:
+    """The model that `text` names, as `auto_schedule` takes it.
+
+    Raises:
+        ArgumentError: no such model, file or size.
+    """
+    name, _, sizes = text.partition(":")
+    if text.endswith(".pt2"):
+        return _read_exported(text)
+    if name in workloads.names():
+        return list(workloads.build(name, **_sizes(text, sizes)).tensors)
+    if text in model_names():
+        return text
+    known = ", ".join((*model_names(), *workloads.names()))
+    raise ArgumentError("model", text, f"give a .pt2 file or one of {known}")
+
+
+def _read_exported(path: str) -> object:
+    if not Path(path).is_file():
+        raise ArgumentError("model", path, "no such file")
+    if find_spec("torch") is None:
+        raise ArgumentError("model", path, "needs PyTorch: pip install 'ansor[torch]'")
+    # PyTorch is optional: only an exported program needs it.
+    import torch
+
+    try:
+        return torch.export.load(path)
+    except Exception as error:  # zip, pickle and PyTorch raise errors of many unrelated kinds
+        raise ArgumentError("model", path, f"is no exported program: {error}") from error
+
+
+def _sizes(model: str, text: str) -> dict[str, int]:
+    pairs = [part.partition("=") for part in text.split(",") if part]
+    try:
+        return {name.strip(): int(value) for name, _, value in pairs}
+    except ValueError as error:
+        raise ArgumentError("model", model, "write sizes as name=integer,...") from error

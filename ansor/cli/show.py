@@ -1,0 +1,145 @@
+"""``ansor show``: records, best programs, tasks, sketches and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+import numpy as np
+
+from ansor.annotate.complete import complete
+from ansor.cli.model import HELP, read_model
+from ansor.config import FULL
+from ansor.database.database import Database
+from ansor.errors import ArgumentError
+from ansor.hardware.detect import read_system
+from ansor.hardware.target import resolve_target, target_text
+from ansor.hardware.threads import available_cores
+from ansor.program.program import Program
+from ansor.program.show import show_program, show_sketch
+from ansor.program.sketch import Population, Sketch
+from ansor.report.records import best_table, records_table
+from ansor.report.text import align, shorten
+from ansor.sketch.generate import generate
+from ansor.task import Task
+from ansor.tune import prepare
+
+_FILE = click.Path(exists=True, dir_okay=False)
+_TARGET = click.option("--target", default="native", show_default=True)
+_THREADS = click.option("--threads", type=int, help="All cores by default.")
+_TASK = click.option("--task", help="Part of a task's name or key.")
+
+
+@click.group()
+def show() -> None:
+    """Shows records, tasks, sketches and programs."""
+
+
+@show.command()
+@click.argument("database", type=_FILE)
+@_TASK
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Newest.")
+def records(database: str, task: str | None, limit: int) -> None:
+    """Lists the newest measurements of DATABASE."""
+    with Database(database) as opened:
+        click.echo(records_table(opened, task, limit))
+
+
+@show.command()
+@click.argument("database", type=_FILE)
+@_TASK
+def best(database: str, task: str | None) -> None:
+    """Lists the best program of every task in DATABASE."""
+    with Database(database) as opened:
+        click.echo(best_table(opened, task))
+
+
+@show.command("task", epilog=HELP)
+@click.argument("model")
+@click.argument("task", required=False)
+@_TARGET
+@_THREADS
+def show_task(model: str, task: str | None, target: str, threads: int | None) -> None:
+    """Lists the tasks of MODEL, or shows the stages of those whose name contains TASK."""
+    tasks = tasks_of(model, target, threads)
+    if task is None:
+        rows = [
+            (shorten(t.name, 60), t.key[:8], str(t.weight), f"{t.dag.flops / 1e6:.1f}")
+            for t in tasks
+        ]
+        click.echo(align(("task", "key", "calls", "MFLOP"), rows, (0, 1)))
+    else:
+        click.echo("\n\n".join(f"{t.name}\n{t.dag.show()}" for t in select(tasks, task)))
+
+
+@show.command(epilog=HELP)
+@click.argument("model")
+@click.argument("task", required=False)
+@_TARGET
+@_THREADS
+def sketches(model: str, task: str | None, target: str, threads: int | None) -> None:
+    """Shows the sketches of MODEL's tasks as pseudo-code, with holes for what is searched."""
+    for found in select(tasks_of(model, target, threads), task):
+        for sketch in sketches_of(found, target, threads):
+            click.echo(f"{found.name}, sketch {sketch.name}: {sketch.space_size:.2g} programs")
+            click.echo(f"{show_sketch(sketch)}\n")
+
+
+@show.command(epilog=HELP)
+@click.argument("model")
+@click.argument("database", type=_FILE)
+@click.argument("task", required=False)
+@_TARGET
+@_THREADS
+def program(
+    model: str, database: str, task: str | None, target: str, threads: int | None
+) -> None:
+    """Shows the best known programs of MODEL's tasks as pseudo-code."""
+    with Database(database) as opened:
+        for found in select(tasks_of(model, target, threads), task):
+            click.echo(f"{found.name}: {_best_program(opened, found, target, threads)}\n")
+
+
+def _best_program(database: Database, task: Task, target: str, threads: int | None) -> str:
+    known = database.best(task.key, task.target)
+    if not known:
+        return "no record for this target"
+    best_known = known[0].program
+    for sketch in sketches_of(task, target, threads):
+        population = _population(sketch, best_known)
+        if population is not None:
+            latency_us = (known[0].latency_s or 0.0) * 1e6
+            text = show_program(population)
+            return f"sketch {sketch.name}, {latency_us:.1f} µs\n{text}"
+    return f"its best program, of sketch {best_known.sketch}, is not in today's space"
+
+
+def _population(sketch: Sketch, wanted: Program) -> Population | None:
+    row = sketch.row_of(wanted)
+    return None if row is None else Population(sketch, np.asarray(row)[None])
+
+
+def tasks_of(model: str, target: str, threads: int | None) -> tuple[Task, ...]:
+    """The tasks that tuning `model` would work on."""
+    resolved = resolve_target(target)
+    text = target_text(resolved, threads or available_cores())
+    return prepare(read_model(model), resolved, text).tasks
+
+
+def select(tasks: Sequence[Task], wanted: str | None) -> list[Task]:
+    """Tasks whose name or key contains `wanted`.
+
+    Raises:
+        ArgumentError: there are none.
+    """
+    found = [t for t in tasks if wanted is None or wanted in t.name or wanted in t.key]
+    if not found:
+        raise ArgumentError("task", wanted, f"tasks are {', '.join(t.name for t in tasks)}")
+    return found
+
+
+def sketches_of(task: Task, target: str, threads: int | None) -> list[Sketch]:
+    """The complete sketches of a task."""
+    machine = read_system(resolve_target(target), threads or available_cores())
+    states = generate(task.dag, machine, FULL.sketch)
+    return [complete(state, machine, FULL.sketch) for state in states]

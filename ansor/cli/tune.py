@@ -1,0 +1,93 @@
+"""``ansor tune``: searches for fast programs of a model and saves the result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ansor.cli.model import HELP, read_model
+from ansor.config import FULL, QUICK
+from ansor.errors import ArgumentError
+from ansor.report.progress import Progress
+from ansor.tune import auto_schedule
+from ansor.tuned import TunedModel
+
+PRESETS = {"quick": QUICK, "full": FULL}
+DEFAULT_MINUTES = 5.0
+MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
+
+
+@click.command(epilog=HELP)
+@click.argument("model")
+@click.option("--target", default="native", show_default=True, help='E.g. "llvm -mcpu=skylake".')
+@click.option(
+    "--minutes",
+    type=float,
+    help=f"Time for everything; {DEFAULT_MINUTES:.0f} without --trials.",
+)
+@click.option(
+    "--trials", type=int, help="Programs to measure; 0 takes the best that the database knows."
+)
+@click.option("--database", metavar="FILE", help="Records, read and extended.")
+@click.option("--out", default="ansor-out", show_default=True, metavar="DIR", help="For results.")
+@click.option("--threads", type=int, help="That programs run on; all cores by default.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of all randomness.")
+@click.option("--preset", type=click.Choice(list(PRESETS)), default="full", show_default=True)
+def tune(
+    model: str,
+    target: str,
+    minutes: float | None,
+    trials: int | None,
+    database: str | None,
+    out: str,
+    threads: int | None,
+    seed: int,
+    preset: str,
+) -> None:
+    """Searches for fast programs of MODEL and saves it compiled.
+
+    Ctrl-C ends the search with the best so far.
+    """
+    folder = prepare_folder(out)
+    if minutes is None and trials is None:
+        minutes = DEFAULT_MINUTES
+    with Progress() as progress:
+        tuned = auto_schedule(
+            read_model(model),
+            target,
+            minutes=minutes,
+            trials=trials,
+            seed=seed,
+            database=database,
+            callbacks=[progress],
+            threads=threads,
+            config=PRESETS[preset],
+        )
+    keep(tuned, folder)
+
+
+def prepare_folder(path: str) -> Path:
+    """Makes the folder for results, before any work starts.
+
+    Raises:
+        ArgumentError: it cannot be made or written to.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".ansor-probe"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise ArgumentError("out", path, f"give a folder that can be written to: {error}") from error
+    return folder
+
+
+def keep(model: TunedModel, folder: Path) -> None:
+    """Saves the network and its report, and prints the report."""
+    report = model.report()
+    model.save(folder / MODEL_FILE)
+    (folder / REPORT_FILE).write_text(f"{report}\n", encoding="utf-8")
+    click.echo(report)
+    click.echo(f"\nsaved: {folder / MODEL_FILE} (ansor.load reads it), {folder / REPORT_FILE}")

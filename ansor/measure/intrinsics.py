@@ -1,0 +1,124 @@
+"""Transcendental functions that vectorise.
+
+LLVM turns a vector of `exp` into one library call per element. Inside `vector_math()` TVM lowers
+the functions below to polynomials instead, which stay in vector registers; errors are a few units
+in the last place. Reference builds stay outside and keep the library's functions.
+Polynomials: Cephes (expf); erf after Abramowitz and Stegun 7.1.26.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import tvm
+from tvm import tirx
+
+_ACTIVE: ContextVar[bool] = ContextVar("vector_math", default=False)
+# Where TVM looks for the lowering of a function, in this order.
+_RULES = (
+    "llvm.FLowerIntrinsic",
+    "llvm.FLegalize",
+    "default.FLowerIntrinsic",
+    "default.FLegalize",
+)
+_LEVEL = 120  # above TVM's own rules for LLVM
+
+_LOG2_E = 1.44269504088896341
+_LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4  # ln 2 in two parts: n * high is exact
+_EXP_RANGE = (-87.33654, 88.37626)  # exp is normal and finite between
+_EXP = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5)
+_ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
+_ERF_NEAR = (5.2239776e-3, -2.6866171e-2, 1.1283792e-1, -3.7612639e-1, 1.1283792)  # Taylor
+_ERF_SCALE = 0.3275911
+
+
+@contextmanager
+def vector_math() -> Iterator[None]:
+    """Lowers the functions of this module to polynomials while it is open."""
+    token = _ACTIVE.set(True)
+    try:
+        yield
+    finally:
+        _ACTIVE.reset(token)
+
+
+def _exp(x: Any) -> Any:
+    """2^n times a polynomial on the rest, ``|rest| <= ln 2 / 2``; NaN stays NaN."""
+    low, high = (_like(x, limit) for limit in _EXP_RANGE)
+    n = tirx.floor(tirx.max(tirx.min(x, high), low) * _like(x, _LOG2_E) + _like(x, 0.5))
+    rest = x - n * _like(x, _LN2_HIGH) - n * _like(x, _LN2_LOW)
+    value = _horner(rest, _EXP) * rest * rest + rest + _like(x, 1.0)
+    lanes = _lanes(x)
+    exponent = (n.astype(f"int32{lanes}") + _constant(127, f"int32{lanes}")) << _constant(
+        23, f"int32{lanes}"
+    )
+    power = value * tirx.reinterpret(f"float32{lanes}", exponent)
+    zero, infinity = _like(x, 0.0), _like(x, float("inf"))
+    return tirx.Select(x > high, infinity, tirx.Select(x < low, zero, power))
+
+
+def _sigmoid(x: Any) -> Any:
+    return _like(x, 1.0) / (_like(x, 1.0) + _exp(_like(x, 0.0) - x))
+
+
+def _tanh(x: Any) -> Any:
+    """Odd; a short series near zero, where ``1 - 2 / (exp(2x) + 1)`` would cancel."""
+    square = x * x
+    series = x * (_like(x, 1.0) + square * (_like(x, -1 / 3) + square * _like(x, 2 / 15)))
+    far = _like(x, 1.0) - _like(x, 2.0) / (_exp(x + x) + _like(x, 1.0))
+    return tirx.Select(tirx.abs(x) < _like(x, 0.1), series, far)
+
+
+def _erf(x: Any) -> Any:
+    size, square = tirx.abs(x), x * x
+    near = x * _horner(square, _ERF_NEAR)
+    t = _like(x, 1.0) / (_like(x, 1.0) + _like(x, _ERF_SCALE) * size)
+    value = _like(x, 1.0) - _horner(t, _ERF) * t * _exp(_like(x, 0.0) - square)
+    far = tirx.Select(x < _like(x, 0.0), _like(x, 0.0) - value, value)
+    return tirx.Select(size < _like(x, 0.3), near, far)
+
+
+def _horner(x: Any, coefficients: tuple[float, ...]) -> Any:
+    value = _like(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        value = value * x + _like(x, coefficient)
+    return value
+
+
+def _lanes(x: Any) -> str:
+    _, _, count = str(x.ty.dtype).partition("x")
+    return f"x{count}" if count else ""
+
+
+def _like(x: Any, value: float) -> Any:
+    return _constant(value, str(x.ty.dtype))
+
+
+def _constant(value: float, dtype: str) -> Any:
+    return tirx.const(value, dtype)
+
+
+def _install(name: str, make: Callable[[Any], Any]) -> None:
+    """Puts a rule before TVM's own, which it hands on to while `vector_math` is closed."""
+    op = tvm.ir.Op.get(name)
+    rules = [op.get_attr(attribute) for attribute in _RULES]
+    before = next((rule for rule in rules if rule is not None), None)
+
+    def rule(call: Any) -> Any:
+        if _ACTIVE.get() and str(call.ty.dtype).startswith("float32"):
+            return make(call.args[0])
+        return call if before is None else before(call)
+
+    tirx.register_intrin_lowering(name, "llvm", f=rule, level=_LEVEL)
+
+
+for _name, _make in {
+    "tirx.exp": _exp,
+    "tirx.sigmoid": _sigmoid,
+    "tirx.tanh": _tanh,
+    "tirx.erf": _erf,
+}.items():
+    _install(_name, _make)
