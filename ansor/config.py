@@ -18,7 +18,9 @@ class SketchConfig:
     max_vector_bytes: int = 256  # bytes of the vectorised loop: four 512-bit registers
     unroll_steps: tuple[int, ...] = (0, 16, 64)  # statements; TVM's 512 builds ten times longer
     max_unrolled_statements: int = 64  # register tile, counted in vector statements
-    rfactor_spatial_per_core: int = 16  # elements; TVM's rule: split below cores x 16
+    # Elements per core below which threads split a reduction; TVM's 16 also had to fill vectors,
+    # which a rule of its own does here.
+    rfactor_spatial_per_core: int = 4
     rfactor_max_per_core: int = 16  # parts of a reduction that threads share
     max_sketches: int = 32  # a typical subgraph has fewer than 10 (§4.1)
     max_tables: int = 4096  # rows of one decision's table of choices

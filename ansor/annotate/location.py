@@ -59,7 +59,7 @@ class Locations:
         stage, consumers = self.dag.stages[name], self.dag.consumers(name)
         if name in hosts or name in self.tiled or not consumers or self.dag.is_output(name):
             return None
-        if stage.derived or not _writes_in_place(self.dag, name):
+        if not _writes_in_place(self.dag, name):
             return None
         roots = {hosts.get(consumer, consumer) for consumer in consumers}
         if len(roots) != 1 or not self._read_by_affine(name):

@@ -91,9 +91,7 @@ def sketches(model: str, task: str | None, target: str, threads: int | None) -> 
 @click.argument("task", required=False)
 @_TARGET
 @_THREADS
-def program(
-    model: str, database: str, task: str | None, target: str, threads: int | None
-) -> None:
+def program(model: str, database: str, task: str | None, target: str, threads: int | None) -> None:
     """Shows the best known programs of MODEL's tasks as pseudo-code."""
     with Database(database) as opened:
         for found in select(tasks_of(model, target, threads), task):

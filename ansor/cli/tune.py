@@ -80,7 +80,9 @@ def prepare_folder(path: str) -> Path:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        raise ArgumentError("out", path, f"give a folder that can be written to: {error}") from error
+        raise ArgumentError(
+            "out", path, f"give a folder that can be written to: {error}"
+        ) from error
     return folder
 
 

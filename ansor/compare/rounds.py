@@ -62,7 +62,7 @@ def peer_systems(peers: Iterable[str]) -> list[str]:
     Raises:
         ArgumentError: an unknown peer.
     """
-    found = []
+    found: list[str] = []
     for peer in peers:
         if peer not in PEERS:
             raise ArgumentError("peers", peer, f"peers are {', '.join(PEERS)}")
@@ -167,9 +167,7 @@ def _environment(threads: int) -> dict[str, str]:
     return {**os.environ, **dict.fromkeys(pools, str(threads)), "PYTHONPATH": path}
 
 
-def _judged(
-    case: Case, samples: dict[str, list[float]], missing: dict[str, str]
-) -> Comparison:
+def _judged(case: Case, samples: dict[str, list[float]], missing: dict[str, str]) -> Comparison:
     outputs = {name: np.load(case.output(name)) for name in samples}
     reference = next((name for name in _REFERENCES if name in outputs), "ansor")
     expected = outputs[reference]

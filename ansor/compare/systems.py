@@ -17,11 +17,17 @@ Network = Callable[..., Any]  # NumPy arrays in, the first output as a NumPy arr
 
 @dataclass(frozen=True)
 class System:
-    """How a system is loaded: "module:function" of `(case) -> Network`, and the packages it needs."""
+    """How a system is loaded.
+
+    Attributes:
+        loader: "module:function" of ``(case) -> Network``.
+        packages: that it needs.
+        exported: whether it reads the ONNX file.
+    """
 
     loader: str
     packages: tuple[str, ...] = ()
-    exported: bool = False  # whether it reads the ONNX file
+    exported: bool = False
 
     @property
     def missing(self) -> tuple[str, ...]:

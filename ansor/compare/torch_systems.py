@@ -22,7 +22,7 @@ def channels_last(case: Case) -> Any:
     """The same with weights and activations in NHWC."""
     torch.set_num_threads(case.threads)
     layout = torch.channels_last
-    model = _twin(case).to(memory_format=layout)  # type: ignore[call-overload]
+    model = _twin(case).to(memory_format=layout)
     run = _call(model)
     return lambda x: run(torch.from_numpy(x).contiguous(memory_format=layout))
 
@@ -30,7 +30,7 @@ def channels_last(case: Case) -> Any:
 def inductor(case: Case) -> Any:
     """`torch.compile` with weights frozen into the program."""
     torch.set_num_threads(case.threads)
-    settings = torch._inductor.config  # type: ignore[attr-defined]
+    settings = torch._inductor.config
     settings.freezing = True
     settings.compile_threads = 1  # its pool of compiling processes disturbs the clock
     return _call(torch.compile(_twin(case)))

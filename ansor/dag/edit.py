@@ -36,7 +36,7 @@ def rfactor(
     """Splits reduction `axis` by `hole`; `partial` reduces one part, `name` then the other.
 
     The new spatial axis comes first (outer factor) or last (inner factor) in `partial` and in
-    the buffer it writes.
+    the buffer it writes. An axis that was split before cannot be split again.
     """
     stage = dag.stages[name]
     kept, factored = (0, 1) if inner else (1, 0)
@@ -63,7 +63,8 @@ def _partial(
     axes.insert(position, new)
     where = {a: i + (i >= position) for i, a in enumerate(order)}
     values: list[ix.Index | None] = [ix.axis_index(where[a]) for a in range(len(stage.axes))]
-    values[axis] = ix.axis_index(len(axes))
+    values += [ix.axis_index(len(axes) + i) for i in range(len(stage.derived))]
+    values[axis] = ix.axis_index(len(axes) + len(stage.derived))
     outer, inside = (where[axis], position) if inner else (position, where[axis])
     reads = tuple(_mapped(read, values) for read in stage.reads)
     spatial = [ix.axis_index(where[a]) for a in stage.spatial]
@@ -72,7 +73,8 @@ def _partial(
     shape.insert(position, new.extent)
     buffer = Buffer(partial, tuple(shape), dag.buffers[stage.output].dtype, "intermediate")
     writes = (Access(partial, tuple(spatial)),)
-    derived = (Derived(outer, inside),)
+    earlier = (Derived(where[d.outer], where[d.inner]) for d in stage.derived)
+    derived = (*earlier, Derived(outer, inside))
     made = replace(
         stage, name=partial, axes=tuple(axes), reads=reads, writes=writes, derived=derived
     )
@@ -92,7 +94,13 @@ def _final(stage: Stage, new: Axis, partial: str, inner: bool) -> Stage:
     )
     reads = (Access(partial, tuple(indices)),)
     return replace(
-        stage, axes=axes, reads=reads, writes=writes, ops=OpCounts(float_add=1), body="combine"
+        stage,
+        axes=axes,
+        reads=reads,
+        writes=writes,
+        ops=OpCounts(float_add=1),
+        body="combine",
+        derived=(),
     )
 
 

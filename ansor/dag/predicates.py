@@ -73,13 +73,29 @@ def needs_more_parallelism(dag: ComputeDAG, name: str, cores: int, spatial_per_c
         spatial_per_core: spatial points a core needs to be busy without splitting the reduction.
     """
     stage = dag.stages[name]
-    if stage.reducer is None or stage.derived:
+    if stage.reducer is None:
         return False
     if any(isinstance(axis.extent, HoleExtent) for axis in stage.axes):
         return False
     space = math.prod(stage.axes[a].size for a in stage.spatial)
     reduction = math.prod(stage.axes[a].size for a in stage.reduce)
     return space < reduction and space < cores * spatial_per_core and reduction > cores
+
+
+def contiguous_reduction(dag: ComputeDAG, name: str) -> int | None:
+    """The reduction axis along which a stage's largest operand lies in memory, if there is one.
+
+    Only where no spatial axis does so: vector lanes then have to come from the reduction.
+    """
+    stage = dag.stages[name]
+    if stage.reducer is None or not stage.reads:
+        return None
+    split = {axis for derived in stage.derived for axis in (derived.outer, derived.inner)}
+    main = max(stage.reads, key=lambda read: len(axes_of(read)))
+    last = main.indices[-1]
+    axes = [atom for atom, factor in last.terms if factor == 1] if last is not None else []
+    found = [a for a in axes if isinstance(a, int) and a in stage.reduce and a not in split]
+    return found[0] if len(axes) == len(found) == 1 else None
 
 
 def axes_of(access: Access) -> set[int]:

@@ -61,8 +61,9 @@ def schedule(func: tirx.PrimFunc, program: Program) -> Replay:
 class Replay:
     """The state of a replay: the schedule, and each stage's block and loops.
 
-    `loops[stage]` lists a root stage's loop handles as `own_loops` orders them; fused loops share
-    one handle, so attaching below any of them means below the fused loop.
+    `loops[stage]` lists a stage's own loop handles as `own_loops` orders them; fused loops share
+    one handle, so attaching below any of them means below the fused loop. `variables[stage]` lists
+    the axes of a block's variables where the block has another order than the stage.
     """
 
     def __init__(self, func: tirx.PrimFunc, program: Program) -> None:
@@ -73,6 +74,7 @@ class Replay:
         self.values = program.values
         self.blocks: dict[str, Any] = {n: self.sch.get_sblock(n) for n in block_names(func)}
         self.loops: dict[str, list[Any]] = {}
+        self.variables: dict[str, list[int]] = {}
         self.dag = read_dag(func)
         self.steps = program.steps
 
@@ -109,6 +111,17 @@ class Replay:
             self.dag, step.stage, step.axis, step.hole, step.partial, step.inner
         )
         self._order_partial(step, stage)
+        self._order_variables(step, stage)
+
+    def _order_variables(self, step: RFactor, stage: Stage) -> None:
+        """Notes the axes of both blocks' variables: TVM puts the factored one first."""
+        before = self.variables.get(step.stage, list(range(len(stage.axes))))
+        order = [*stage.spatial, *stage.reduce]
+        new = len(stage.spatial) if step.inner else 0
+        where = {axis: i + (i >= new) for i, axis in enumerate(order)}
+        self.variables[step.partial] = [new, *(where[axis] for axis in before)]
+        kept = [stage.spatial.index(axis) for axis in before if axis in stage.spatial]
+        self.variables[step.stage] = [len(kept), *kept]
 
     def _order_partial(self, step: RFactor, stage: Stage) -> None:
         """Puts the loops of the partial stage in the order of its axes in the DAG."""
@@ -182,24 +195,11 @@ class Replay:
         self._parallel_root(step.stage)
 
     def _adopt(self, name: str) -> None:
-        """Takes over the loops that attaching has made for a stage."""
-        stage = self.dag.stages[name]
-        loops = self.sch.get_loops(self.blocks[name])[-len(stage.axes) :]
-        self._split_for_vectors(name, self._by_axis(name, loops))
-
-    def _by_axis(self, name: str, loops: list[Any]) -> list[Any]:
-        """Loops in the order of a block's variables, put in the order of the stage's axes.
-
-        They differ for what is left of a factored reduction: TVM has the factored axis first.
-        """
-        axes = self.dag.stages[name].axes
-        kinds = [int(v.iter_type) == tirx.IterVar.CommReduce for v in self._variables(name)]
-        if kinds == [axis.reduce for axis in axes]:
-            return loops
-        return [*loops[1:], loops[0]]
-
-    def _variables(self, name: str) -> list[Any]:
-        return list(self.sch.get(self.blocks[name]).iter_vars)
+        """Takes over the loops that attaching has made, in the order of the block's variables."""
+        axes = range(len(self.dag.stages[name].axes))
+        loops = self.sch.get_loops(self.blocks[name])[-len(axes) :]
+        order = self.variables.get(name, list(axes))
+        self._split_for_vectors(name, [loops[order.index(axis)] for axis in axes])
 
     def _split_for_vectors(self, name: str, own: list[Any]) -> None:
         """Orders a stage's own loops: spatial ones, reductions, the vector part last."""

@@ -32,9 +32,7 @@ def records_table(database: Database, task: str | None = None, limit: int = 20) 
 
 def best_table(database: Database, task: str | None = None) -> str:
     """The best program of every task on every target."""
-    rows = [
-        row for entry in matching(database, task) for row in _best_rows(database, entry)
-    ]
+    rows = [row for entry in matching(database, task) for row in _best_rows(database, entry)]
     return align(_BEST_HEADER, rows, (0, 1, 6))
 
 

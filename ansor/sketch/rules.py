@@ -14,7 +14,7 @@ import numpy as np
 from ansor.config import SketchConfig
 from ansor.dag import edit, predicates
 from ansor.hardware.cpu import Hardware
-from ansor.program.decision import Decision, IntArray, divisors, factorisations
+from ansor.program.decision import Decision, divisors, factorisations
 from ansor.program.steps import CacheWrite, FuseConsumer, Inline, MultiLevelTile, RFactor
 from ansor.sketch.state import State
 
@@ -62,29 +62,49 @@ def inline_padding(state: State, _: Context) -> Derived:
     return Derived((done,))
 
 
-def rfactor(state: State, context: Context) -> Derived:
-    """Rule 6: split a long reduction with little around it, for threads or for vector lanes."""
+def rfactor_for_threads(state: State, context: Context) -> Derived:
+    """Rule 6, outer factor: split a long reduction with little around it among the cores."""
     name, dag, config = state.current, state.dag, context.config
     cores = context.hardware.cores
     if not predicates.needs_more_parallelism(dag, name, cores, config.rfactor_spatial_per_core):
         return Derived()
-    stage = dag.stages[name]
-    axis = max(stage.reduce, key=lambda a: stage.axes[a].size)
-    states = []
-    for inner in (False, True):
-        hole, partial = f"{name}.rfactor", f"{name}.rf"
-        most = context.hardware.lanes(4) * 4 if inner else cores * config.rfactor_max_per_core
-        extent = stage.axes[axis].size
-        rows = [(extent // d, d) if inner else (d, extent // d) for d in divisors(extent)]
-        table = [row for row in rows if 1 < row[1 if inner else 0] <= most]
-        if not table:
-            continue
-        decision = Decision(hole, partial, _table(table))
-        new = edit.rfactor(dag, name, axis, hole, partial, inner)
-        step = RFactor(name, axis, hole, partial, inner)
-        done = replace(state.advance(), dag=new)
-        states.append(done.add(step, decisions=(decision,)))
-    return Derived(tuple(states))
+    stage, lanes = dag.stages[name], predicates.contiguous_reduction(dag, name)
+    if stage.derived:
+        return Derived()
+    others = [axis for axis in stage.reduce if axis != lanes] or stage.reduce
+    axis = max(others, key=lambda a: stage.axes[a].size)
+    extent, most = stage.axes[axis].size, cores * config.rfactor_max_per_core
+    return _factored(state, axis, [(d, extent // d) for d in divisors(extent) if 1 < d <= most])
+
+
+def rfactor_for_lanes(state: State, context: Context) -> Derived:
+    """Rule 6, inner factor: split a reduction that runs along memory into vector lanes."""
+    name, dag = state.current, state.dag
+    axis = predicates.contiguous_reduction(dag, name)
+    if axis is None or predicates.has_data_reuse(dag, name):
+        return Derived()
+    item_bytes = dag.buffers[dag.stages[name].output].item_bytes
+    most = context.config.max_vector_bytes // item_bytes
+    extent = dag.stages[name].axes[axis].size
+    rows = [(extent // d, d) for d in divisors(extent) if 1 < d <= most]
+    return _factored(state, axis, rows, inner=True)
+
+
+def _factored(state: State, axis: int, rows: list[tuple[int, int]], inner: bool = False) -> Derived:
+    """`state` with `axis` of its current stage split as one of `rows`.
+
+    The partial stage is visited next, so that a sum over everything gets threads and lanes.
+    """
+    name, dag = state.current, state.dag
+    if not rows:
+        return Derived()
+    hole, partial = f"{name}.rfactor", f"{name}.rf"
+    new = edit.rfactor(dag, name, axis, hole, partial, inner)
+    decision = Decision(hole, partial, np.asarray(rows, dtype=np.int32))
+    remaining = (partial, *state.remaining[1:])
+    done = replace(state, dag=new, remaining=remaining)
+    step = RFactor(name, axis, hole, partial, inner)
+    return Derived((done.add(step, decisions=(decision,)),))
 
 
 def cache_write(state: State, _: Context) -> Derived:
@@ -133,7 +153,8 @@ def skip(state: State, _: Context) -> Derived:
 CPU_RULES: tuple[Rule, ...] = (
     always_inline,  # first: whatever is cheap to repeat vanishes before anything is tiled
     inline_padding,  # an alternative to a padding buffer; its location is searched otherwise
-    rfactor,  # before tiling: a factored reduction is not tiled
+    rfactor_for_threads,  # before tiling: a factored reduction is not tiled
+    rfactor_for_lanes,  # after threads: it also applies to the partial stage that they leave
     cache_write,  # forks the output; tiling then fuses the copy
     tile_with_fusion,  # before plain tiling, which it makes mostly useless
     tile,
@@ -154,7 +175,3 @@ def _tiled(state: State, context: Context) -> State:
         decisions.append(Decision(f"{name}.{axis.name}", name, table))
     holes = tuple(decision.name for decision in decisions)
     return state.add(MultiLevelTile(name, structure, holes), decisions=tuple(decisions))
-
-
-def _table(rows: list[tuple[int, int]]) -> IntArray:
-    return np.asarray(rows, dtype=np.int32)

@@ -166,7 +166,9 @@ def test_without_alternatives_there_are_no_neighbours() -> None:
 def landscape(sketch: Sketch, seed: int) -> Score:
     """Higher the nearer every tile is to a hidden one: smooth, so that small steps pay."""
     (row,) = drawn(sketch, 1, 1000 + seed).choices
-    goals = [np.log2(d.table[c].astype(float) + 1) for d, c in zip(sketch.decisions, row, strict=True)]
+    goals = [
+        np.log2(d.table[c].astype(float) + 1) for d, c in zip(sketch.decisions, row, strict=True)
+    ]
 
     def score(population: Population) -> np.ndarray:
         total = np.zeros(len(population))
@@ -267,7 +269,9 @@ def only_legal(share: float) -> Score:
     """All but a share of the programs are illegal, as a hash of the row decides."""
 
     def score(population: Population) -> np.ndarray:
-        hashed = (population.choices.astype(np.int64) @ np.arange(1, 2 * population.choices.shape[1], 2)) % 97
+        hashed = (
+            population.choices.astype(np.int64) @ np.arange(1, 2 * population.choices.shape[1], 2)
+        ) % 97
         legal = hashed < 97 * share
         return np.where(legal, landscape(SKETCH, 0)(population), -np.inf).astype(np.float32)
 

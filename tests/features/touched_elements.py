@@ -66,6 +66,8 @@ def touched(nest: LoopNest, stage: str, access: Access, row: int, frozen: int) -
     places = np.stack([index_values(index, axes) for index in known])
     shape = nest.population.sketch.dag.buffers[access.buffer].shape
     sides = places.max(axis=1) - places.min(axis=1) + 1
-    fixed = [size if isinstance(size, int) else side for size, side in zip(shape, sides, strict=True)]
+    fixed = [
+        size if isinstance(size, int) else side for size, side in zip(shape, sides, strict=True)
+    ]
     sides = np.minimum(sides, fixed)
     return Touched(len(np.unique(places, axis=1).T), int(sides.prod()))

@@ -213,7 +213,9 @@ def test_a_stalled_search_tries_the_neighbours_of_its_best() -> None:
     for _ in range(2):
         batch = search.propose(8)
         search.learn(batch, [2e-3] * 8)
-    assert all(c.row.tobytes() in near and c.sketch is search.best.sketch for c in search.propose(4))
+    assert all(
+        c.row.tobytes() in near and c.sketch is search.best.sketch for c in search.propose(4)
+    )
 
 
 def test_progress_ends_the_descent() -> None:
@@ -265,6 +267,17 @@ def legal_signatures(sketch: Sketch, name: str) -> set[bytes]:
     """All distinct programs of a small sketch that may be built."""
     candidates = policy(name, chosen=[sketch])._candidates(everything(sketch))
     return {c.signature for c in candidates if np.isfinite(c.score)}
+
+
+def test_everything_is_every_row_once() -> None:
+    for name in ("total_sum", "max_pool2d"):
+        sketch = min(sketches(name), key=lambda s: s.space_size)
+        rows = everything(sketch).choices
+        assert rows.dtype == np.int32
+        assert len(rows) == len(np.unique(rows, axis=0)) == sketch.space_size
+        assert rows.max(axis=0).tolist() == [d.size - 1 for d in sketch.decisions]
+    nothing_to_decide = Sketch(sketch.dag, sketch.steps, ())
+    assert everything(nothing_to_decide).choices.shape == (1, 0)
 
 
 # --- the end --------------------------------------------------------------------------------

@@ -148,9 +148,10 @@ def test_a_whole_axis_is_not_moved() -> None:
 def test_the_parts_of_a_factored_reduction_read_all_of_the_input(name: str) -> None:
     rng = np.random.default_rng(0)
     factored = [s for s in sketches(name) if "S.rf" in s.dag.stages]
-    assert len(factored) == 2
+    assert len(factored) == (3 if name == "norm" else 2)
     for sketch in factored:
-        own = build_nest(sample(sketch, 32, rng)).stages["S.rf"]
+        first = "S.rf.rf" if "S.rf.rf" in sketch.dag.stages else "S.rf"
+        own = build_nest(sample(sketch, 32, rng)).stages[first]
         for size, index in zip(SIZES_OF_A[name], own.stage.reads[0].indices, strict=True):
             along = own.coefficients(index)
             reach = sum(step * (own.extents[loop] - 1) for loop, step in along.items())

@@ -54,28 +54,43 @@ def test_padding_is_not_inlined_into_a_tiled_stage() -> None:
     assert rules.inline_padding(tiled, CONTEXT) == Derived()
 
 
-def test_rfactor_makes_an_outer_and_an_inner_variant() -> None:
-    result = rules.rfactor(at("row_sum", "S"), CONTEXT)
-    steps = [state.steps[0] for state in result.states]
-    assert all(isinstance(step, RFactor) and step.axis == 1 for step in steps)
-    assert [step.inner for step in steps] == [False, True]
+RFACTOR_RULES = [(rules.rfactor_for_threads, False), (rules.rfactor_for_lanes, True)]
+
+
+@pytest.mark.parametrize(("rule", "inner"), RFACTOR_RULES)
+def test_rfactor_splits_the_reduction(rule: rules.Rule, inner: bool) -> None:
+    result = rule(at("row_sum", "S"), CONTEXT)
+    (state,) = result.states
+    (step,) = state.steps
+    assert isinstance(step, RFactor)
+    assert (step.axis, step.inner, step.partial) == (1, inner, "S.rf")
     assert not result.exclusive  # leaving the reduction whole stays possible
-    for state, inner in zip(result.states, (False, True), strict=True):
-        (decision,) = state.decisions
-        assert (decision.table.prod(axis=1) == 4096).all()
-        assert (decision.table[:, 1 if inner else 0] > 1).all()
-        assert decision.stage == "S.rf"
+    assert state.current == "S.rf"
+    (decision,) = state.decisions
+    assert (decision.table.prod(axis=1) == 4096).all()
+    assert (decision.table[:, 1 if inner else 0] > 1).all()
+    assert decision.stage == "S.rf"
 
 
 def test_rfactor_never_makes_more_parts_than_the_machine_can_use() -> None:
-    outer, inner = rules.rfactor(at("row_sum", "S"), CONTEXT).states
+    (outer,) = rules.rfactor_for_threads(at("row_sum", "S"), CONTEXT).states
+    (inner,) = rules.rfactor_for_lanes(at("row_sum", "S"), CONTEXT).states
     assert outer.decisions[0].table[:, 0].max() <= 2 * CONTEXT.config.rfactor_max_per_core
     assert inner.decisions[0].table[:, 1].max() <= 4 * HARDWARE.lanes(4)
 
 
 @pytest.mark.parametrize(("name", "stage"), [("matmul", "C"), ("max_pool2d", "pool_max")])
-def test_rfactor_leaves_wide_reductions_alone(name: str, stage: str) -> None:
-    assert rules.rfactor(at(name, stage), CONTEXT) == Derived()
+def test_rfactor_leaves_other_reductions_alone(name: str, stage: str) -> None:
+    assert rules.rfactor_for_threads(at(name, stage), CONTEXT) == Derived()
+    assert rules.rfactor_for_lanes(at(name, stage), CONTEXT) == Derived()
+
+
+def test_a_sum_over_everything_gets_threads_and_lanes() -> None:
+    (threads,) = rules.rfactor_for_threads(at("norm", "S"), CONTEXT).states
+    (both,) = rules.rfactor_for_lanes(threads, CONTEXT).states
+    assert [step.inner for step in both.steps if isinstance(step, RFactor)] == [False, True]
+    assert [step.axis for step in both.steps if isinstance(step, RFactor)] == [1, 3]
+    assert rules.rfactor_for_lanes(both, CONTEXT) == Derived()  # no axis is split twice
 
 
 def test_cache_write_visits_the_same_stage_again() -> None:

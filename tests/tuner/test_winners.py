@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
-from fake_world import CONFIG, MEASURE, TARGET, World, latency_of
+from fake_world import CONFIG, TARGET, World, latency_of
 
+from ansor.config import MeasureConfig
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
@@ -14,6 +16,7 @@ from ansor.task import Task
 from ansor.winners import Winner, choose_winner
 
 NAME = "matmul_relu"
+MEASURE = CONFIG.measure
 Fail = Callable[[Task, Program], ErrorKind | None]
 
 
@@ -23,9 +26,14 @@ def tuned(trials: int = 48) -> World:
     return world
 
 
-def choose(world: World, device: FakeDevice | None = None, retime: bool = False) -> Winner:
+def choose(
+    world: World,
+    device: FakeDevice | None = None,
+    retime: bool = False,
+    config: MeasureConfig = MEASURE,
+) -> Winner:
     (search,) = world.tuner.searches
-    return choose_winner(search, device or world.device, world.database, MEASURE, retime)
+    return choose_winner(search, device or world.device, world.database, config, retime)
 
 
 def ranking(world: World) -> list[Program]:
@@ -49,32 +57,44 @@ def test_the_fastest_wins() -> None:
     assert len(world.device.verified) == 1, "no more is checked than needed"
 
 
+class Close(FakeDevice):
+    """A device whose second look differs from the first."""
+
+    def __init__(self, again: Callable[[Program], float | None]) -> None:
+        super().__init__(latency_of)
+        self.compared: list[Program] = []
+        self._again = again
+
+    def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
+        assert rounds == MEASURE.compare_rounds
+        self.compared = list(programs)
+        return [self._again(program) for program in programs]
+
+
 def test_noise_is_settled_by_timing_the_leaders_in_turns() -> None:
     world = tuned()
-    first, second, *_ = ranking(world)
-    quick = {repr(first): 1.04, repr(second): 1.0}
+    first, second, third, *_ = ranking(world)
+    wide = replace(MEASURE, leader_margin=10.0)
+    device = Close(lambda program: {repr(second): 1.0}.get(repr(program), 2.0))
+    winner = choose(world, device, retime=True, config=wide)
+    assert device.compared == [first, second, third]
+    assert (winner.program, winner.latency_s) == (second, 1.0)
 
-    class Close(FakeDevice):
-        compared: Sequence[Program] = ()
 
-        def compare(
-            self, task: Task, programs: Sequence[Program], rounds: int
-        ) -> list[float | None]:
-            assert rounds == MEASURE.compare_rounds
-            self.compared = list(programs)
-            return [quick.get(repr(program), 2.0) for program in programs]
+def test_a_leader_that_fails_the_comparison_keeps_its_first_time() -> None:
+    world = tuned()
+    first, *_ = ranking(world)
+    wide = replace(MEASURE, leader_margin=10.0)
+    winner = choose(world, Close(lambda _: None), retime=True, config=wide)
+    assert winner.program == first
+    assert winner.latency_s == latency_of(world.tuner.searches[0].task, first)
 
-    device = Close(latency_of)
-    task = world.tuner.searches[0].task
-    margin = latency_of(task, second) / latency_of(task, first)
-    winner = choose(world, device, retime=True)
-    if margin <= 1 + MEASURE.leader_margin:
-        assert first in device.compared
-        assert second in device.compared
-        assert (winner.program, winner.latency_s) == (second, 1.0)
-    else:
-        assert not device.compared
-        assert winner.program == first
+
+def test_what_is_far_behind_is_not_timed_again() -> None:
+    world = tuned()
+    device = Close(lambda _: 1.0)
+    choose(world, device, retime=True, config=replace(MEASURE, leader_margin=0.0))
+    assert device.compared == []
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
@@ -149,7 +169,3 @@ def test_when_everything_is_wrong_it_gives_up_in_time() -> None:
     winner = choose(world, device)
     assert winner.program == Program()
     assert len(device.verified) <= 16
-
-
-def test_the_settings_are_those_of_the_run() -> None:
-    assert CONFIG.measure == MEASURE

@@ -1,0 +1,74 @@
+# Every target sets up what it needs, in a virtual environment of its own; `make help` lists them.
+
+PYTHON ?= python3
+VENV ?= .venv
+PEERS ?= peers-lite
+MINUTES ?= 4.5
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+BASE := $(VENV)/.installed
+DEV := $(VENV)/.installed-dev
+WITH_PEERS := $(VENV)/.installed-$(PEERS)
+BENCH_DIR := build/bench
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint types format bench golden clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /:/' | awk -F: '{printf "  make %-8s %s\n", $$1, $$2}'
+	@echo "  PEERS=none leaves PyTorch and ONNX Runtime out; MINUTES=$(MINUTES) is the demo's tuning time"
+
+demo: $(WITH_PEERS) ## tune ResNet-18 for this CPU and compare it with PyTorch and ONNX Runtime
+	$(BIN)/ansor demo --model resnet18 --minutes $(MINUTES)
+
+test: $(DEV) $(WITH_PEERS) ## run the tests
+	$(BIN)/python -m pytest
+
+check: lint types test ## run everything that must pass before a commit
+
+lint: $(DEV) ## check style and formatting
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+
+types: $(DEV) ## check types
+	$(BIN)/python -m mypy
+
+format: $(DEV) ## format the code and repair what can be repaired
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
+
+bench: $(WITH_PEERS) ## run the benchmarks (about 10 minutes); results go to build/bench
+	@mkdir -p $(BENCH_DIR)
+	$(BIN)/python -m benchmarks.throughput --json $(BENCH_DIR)/throughput.json
+	$(BIN)/python -m benchmarks.operators --json $(BENCH_DIR)/operators.json
+	$(BIN)/python -m benchmarks.network --models resnet18 --peers torch,onnxruntime --minutes 5 --json $(BENCH_DIR)/network.json
+
+golden: $(DEV) $(WITH_PEERS) ## write the golden files of the tests anew
+	$(BIN)/python -m pytest --update-golden
+
+clean: ## remove the virtual environment and everything that was built
+	rm -rf $(VENV) build ansor-out .mypy_cache .ruff_cache .pytest_cache *.egg-info
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(BASE): pyproject.toml | $(BIN)/python
+	@echo "installing ansor into $(VENV)"
+	@$(PIP) --editable .
+	@touch $@
+
+$(DEV): $(BASE)
+	@echo "installing the tools for development"
+	@$(PIP) --editable ".[dev]"
+	@touch $@
+
+$(VENV)/.installed-none: $(BASE)
+	@touch $@
+
+# Peers are optional: without them the demo compares with the untuned network alone.
+$(VENV)/.installed-peers%: $(BASE)
+	@echo "installing PyTorch and ONNX Runtime to compare with"
+	@$(PIP) --editable ".[peers$*]" || \
+		echo "PyTorch or ONNX Runtime cannot be installed here: going on without"
+	@touch $@

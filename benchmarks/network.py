@@ -1,0 +1,150 @@
+"""Whole networks: tuned, untuned, and by peers with the same threads, weights and inputs.
+
+``python -m benchmarks.network --models resnet18 --peers torch,onnxruntime --minutes 5 --json FILE``
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import click
+
+from ansor.compare.case import Case
+from ansor.compare.rounds import Comparison, compare, peer_systems, save_networks
+from ansor.compare.table import render
+from ansor.hardware.threads import available_cores
+from ansor.models import model_config, model_names
+from ansor.report.progress import Progress
+from ansor.tune import auto_schedule
+from ansor.tuned import TunedModel
+from benchmarks.environment import environment, write
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How a network is tuned."""
+
+    minutes: float | None
+    trials: int | None
+    database: str | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system on one network.
+
+    Attributes:
+        latency_ms: median over rounds, each the median of many runs after warm-up.
+        tuning_s: seconds of tuning, None for what is not tuned.
+        trials: programs measured, None for what is not tuned.
+        max_rel_err: largest difference from PyTorch's output (or the untuned network's, without
+            PyTorch) over its largest value.
+    """
+
+    model: str
+    system: str
+    latency_ms: float
+    tuning_s: float | None
+    trials: int | None
+    max_rel_err: float
+
+
+def measure(
+    model: str, systems: Sequence[str], threads: int, budget: Budget, rounds: int, seconds: float
+) -> tuple[list[Row], Comparison]:
+    """Tunes a network, then times all systems in turns."""
+    began = time.perf_counter()
+    tuned = tune(model, threads, budget)
+    tuning_s = time.perf_counter() - began
+    print(tuned.report(), end="\n\n")
+    with tempfile.TemporaryDirectory() as folder:
+        case = Case(model, folder, threads, warm_up_s=seconds / 2, seconds=seconds)
+        save_networks(tuned, case)
+        comparison = compare(case, systems, rounds, print)
+    print(f"\n{model}\n{render(comparison)}\n")
+    return _rows(model, comparison, tuning_s, tuned), comparison
+
+
+def tune(model: str, threads: int, budget: Budget) -> TunedModel:
+    """The network after its budget."""
+    with Progress() as progress:
+        return auto_schedule(
+            model,
+            minutes=budget.minutes,
+            trials=budget.trials,
+            seed=budget.seed,
+            database=budget.database,
+            callbacks=[progress],
+            threads=threads,
+        )
+
+
+def _rows(model: str, comparison: Comparison, tuning_s: float, tuned: TunedModel) -> list[Row]:
+    trials = tuned.finish.trials if tuned.finish else 0
+    return [
+        Row(
+            model=model,
+            system=result.system,
+            latency_ms=result.latency_s * 1e3,
+            tuning_s=tuning_s if result.system == "ansor" else None,
+            trials=trials if result.system == "ansor" else None,
+            max_rel_err=result.difference,
+        )
+        for result in comparison.results
+    ]
+
+
+def _samples_ms(comparison: Comparison) -> dict[str, list[float]]:
+    return {r.system: [1e3 * sample for sample in r.samples_s] for r in comparison.results}
+
+
+@click.command()
+@click.option("--models", default="resnet18", show_default=True, help=", ".join(model_names()))
+@click.option("--peers", default="", help="Of torch, inductor, onnxruntime, openvino.")
+@click.option("--minutes", type=float, help="Tuning time of each network; 5 without --trials.")
+@click.option("--trials", type=int, help="Programs to measure; 0 uses the database as it is.")
+@click.option("--database", metavar="FILE", help="Records, read and extended.")
+@click.option("--threads", type=int, help="That every system uses; all cores by default.")
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True)
+@click.option("--seconds", type=float, default=2.0, show_default=True, help="Timed, each round.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--json", "file", metavar="FILE", help="Where results are written.")
+def main(
+    models: str,
+    peers: str,
+    minutes: float | None,
+    trials: int | None,
+    database: str | None,
+    threads: int | None,
+    rounds: int,
+    seconds: float,
+    seed: int,
+    file: str | None,
+) -> None:
+    """Compares whole networks with peers."""
+    names = models.split(",")
+    for name in names:
+        model_config(name)  # a wrong name ends everything before it begins
+    systems = peer_systems(filter(None, peers.split(",")))
+    cores = threads or available_cores()
+    if minutes is None and trials is None:
+        minutes = 5.0
+    rows: list[dict[str, Any]] = []
+    samples, missing = {}, {}
+    budget = Budget(minutes, trials, database, seed)
+    about = environment(cores, budget=asdict(budget), rounds=rounds)
+    for name in names:
+        found, comparison = measure(name, systems, cores, budget, rounds, seconds)
+        rows += [asdict(row) for row in found]
+        samples[name], missing[name] = _samples_ms(comparison), comparison.missing
+        more = {"samples_ms": samples, "missing": missing}
+        write(file, {"environment": {**about, **more}, "results": rows})
+
+
+if __name__ == "__main__":
+    main()
