@@ -83,6 +83,9 @@ class MeasureConfig:
     leader_margin: float = 0.05  # only those within this share of the best
     compare_rounds: int = 5  # turns of that comparison
     verify_rtol: float = 1e-3  # winner against the reference, relative to the largest value
+    # The reference adds up in order; of the worst case of its rounding errors, the number of
+    # additions times half a unit in the last place, this share is allowed for.
+    verify_rounding: float = 0.05
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from ansor.measure.result import Measurement
 from ansor.program.program import Program
 from ansor.search_state import TaskSearch
 
-
 _MOST_CHECKS = 8  # measured programs checked before a task gives up on all of them
 
 

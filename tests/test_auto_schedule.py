@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sqlite3
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +20,7 @@ from tvm.relax.frontend import nn
 
 import ansor
 import ansor.tune
-from ansor.callbacks import Callback, Finish, Round
+from ansor.callbacks import Callback, Finish, Round, Start
 from ansor.config import QUICK
 from ansor.database.database import Database
 from ansor.errors import AnsorError, ArgumentError, DatabaseError, UnsupportedError
@@ -195,6 +198,23 @@ def test_an_interrupt_applies_the_best_so_far() -> None:
     assert 0 < tuned.finish.trials < 1000
     assert all(task.sketch != "untuned" for task in tuned.tasks)
     assert close(tuned(x), net_in_numpy(weights, x))
+
+
+def test_control_c_in_the_middle_of_a_measurement(tmp_path: Path) -> None:
+    class Press(Callback):
+        def on_start(self, start: Start) -> None:
+            threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    definition, arrays = workload(NAME), inputs_of(NAME)
+    with Database(tmp_path / "r.db") as database:
+        model = ansor.auto_schedule(
+            definition.func, minutes=2, database=database, config=QUICK, callbacks=[Press()]
+        )
+        assert model.finish is not None
+        assert model.finish.reason == "interrupted"
+        assert model.finish.trials == database.count(), "what was reported is recorded"
+    assert model.tasks[0].sketch != "untuned"
+    assert close(model(*arrays), definition.reference(*arrays))
 
 
 def test_a_torch_network() -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import cast
 
+import numpy as np
 import tvm
 
 from ansor.config import MeasureConfig
+from ansor.dag.graph import ComputeDAG
 from ansor.errors import ArgumentError, MeasureError
 from ansor.measure.batch import measure_batch
 from ansor.measure.pool import Outcome, Pool
@@ -74,10 +77,10 @@ class LocalDevice:
             return Verification(error=reply.kind, message=reply.message)
         if reply.error is not None:
             return Verification(error=reply.error, message=reply.message)
-        return self._judge(cast(float, reply.value))
+        return self._judge(task, cast(float, reply.value))
 
-    def _judge(self, difference: float) -> Verification:
-        if difference <= self._config.verify_rtol:
+    def _judge(self, task: Task, difference: float) -> Verification:
+        if difference <= tolerance(task.dag, self._config):
             return Verification(difference)
         text = f"differs from the reference by {difference:.3g} of the largest value"
         return Verification(difference, ErrorKind.WRONG, text)
@@ -144,3 +147,18 @@ class LocalDevice:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def tolerance(dag: ComputeDAG, config: MeasureConfig) -> float:
+    """Largest difference from the reference, relative to its largest value, that is not an error.
+
+    Grows with the longest reduction, whose rounding errors the reference itself accumulates.
+    """
+    allowed = config.verify_rtol
+    for stage in dag.stages.values():
+        dtype = dag.buffers[stage.output].dtype
+        if stage.reduce and dtype in ("float16", "float32", "float64"):
+            additions = math.prod(stage.axes[axis].size for axis in stage.reduce)
+            rounding = additions * float(np.finfo(dtype).eps) / 2
+            allowed = max(allowed, config.verify_rounding * rounding)
+    return allowed

@@ -1,4 +1,4 @@
-"""`CostModel`: the draft alone without records, draft and residual with them; fast; deterministic."""
+"""`CostModel`: the draft alone without records, draft and residual with them; fast; repeatable."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_the_same_records_give_the_same_scores() -> None:
 
 
 def test_throughput_of_features_and_draft() -> None:
-    """The bar is 50 000 a second (`benchmarks.throughput`); half of it, so that load cannot fail it."""
+    """The bar is 50 000 a second (`benchmarks.throughput`); half of it, so that it never flakes."""
     scorer, population = model(), drawn("conv2d", 2048, sketch=1)
     scorer.estimate(population)
     best = np.inf

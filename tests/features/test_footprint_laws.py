@@ -1,4 +1,4 @@
-"""Footprints of random programs against an enumeration of the elements they touch, and their laws."""
+"""Footprints of random programs against an enumeration of what they touch, and their laws."""
 
 from __future__ import annotations
 

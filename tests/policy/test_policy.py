@@ -196,8 +196,8 @@ def test_measurements_move_the_search() -> None:
     favourite = search.sketches[1]
     for _ in range(8):
         batch = search.propose(16)
-        times = [t * (0.1 if c.sketch is favourite else 10) for c, t in zip(batch, drafted(batch))]  # type: ignore[operator]
-        search.learn(batch, times)
+        factors = [0.1 if c.sketch is favourite else 10.0 for c in batch]
+        search.learn(batch, [f * np.exp(-c.score) for c, f in zip(batch, factors, strict=True)])
         search._model.fit()
     assert Counter(c.sketch.name for c in batch)[favourite.name] >= 12
     assert search.best is not None
@@ -257,6 +257,16 @@ def test_programs_of_another_space_are_left_out() -> None:
     assert len(matmul.propose(4)) == 4
 
 
+def test_a_program_recorded_several_times_counts_once() -> None:
+    first = policy()
+    (known,) = first.propose(1)
+    second = policy()
+    assert second.restore([known.program] * 3, [2e-3, 1e-3, None]) == 3
+    assert second.trials == 1
+    assert second.best is not None
+    assert second.best.latency_s == 1e-3
+
+
 def test_restoring_nothing() -> None:
     search = policy()
     assert search.restore([], []) == 0
@@ -287,7 +297,7 @@ def test_everything_is_every_row_once() -> None:
 def test_a_small_space_is_measured_whole(name: str, number: int) -> None:
     """Every distinct legal program once; then nothing is left, and it says so."""
     sketch = sketches(name)[number]
-    assert sketch.space_size <= 80
+    assert sketch.space_size <= CONFIG.initial
     legal = legal_signatures(sketch, name)
     search, seen = policy(name, chosen=[sketch]), []
     for _ in range(200):

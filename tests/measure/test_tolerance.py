@@ -1,0 +1,35 @@
+"""How far a program may be from the reference."""
+
+from __future__ import annotations
+
+import pytest
+from tvm import te
+
+from ansor.config import MeasureConfig
+from ansor.dag.from_tir import read_dag
+from ansor.measure.local import tolerance
+
+CONFIG = MeasureConfig()
+
+
+def row_sum(length: int, dtype: str) -> float:
+    a = te.placeholder((4, length), dtype=dtype, name="A")
+    k = te.reduce_axis((0, length), "k")
+    total = te.compute((4,), lambda i: te.sum(a[i, k], axis=k), name="S")
+    return tolerance(read_dag(te.create_prim_func([a, total])), CONFIG)
+
+
+def test_short_reductions_get_the_plain_tolerance() -> None:
+    assert row_sum(512, "float32") == CONFIG.verify_rtol
+
+
+def test_long_reductions_are_allowed_their_rounding() -> None:
+    assert row_sum(1 << 22, "float32") == pytest.approx(0.05 * 2**22 * 2**-24)
+
+
+def test_half_precision_is_allowed_more() -> None:
+    assert row_sum(512, "float16") == pytest.approx(0.05 * 512 * 2**-11)
+
+
+def test_integers_are_not() -> None:
+    assert row_sum(1 << 22, "int32") == CONFIG.verify_rtol
