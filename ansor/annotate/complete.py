@@ -14,6 +14,7 @@ from ansor.program.loops import own_loops, vector_axis
 from ansor.program.roles import Roles
 from ansor.program.sketch import Sketch
 from ansor.program.steps import (
+    CacheRead,
     CacheWrite,
     ComputeAt,
     FuseConsumer,
@@ -43,7 +44,7 @@ class _Builder:
         self.dag: ComputeDAG = state.dag
         self.hardware, self.config = hardware, config
         self.decisions: list[Decision] = list(state.decisions)
-        structural = Inline | CacheWrite | RFactor
+        structural = Inline | CacheWrite | CacheRead | RFactor
         self.structure: list[Step] = [s for s in state.steps if isinstance(s, structural)]
         self.tiles: list[Step] = [s for s in state.steps if isinstance(s, MultiLevelTile)]
         self.fusions: list[Step] = [s for s in state.steps if isinstance(s, FuseConsumer)]

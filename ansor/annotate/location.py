@@ -56,7 +56,7 @@ class Locations:
         return min(outer, next((i for i, loop in enumerate(loops) if loop.reduce), outer))
 
     def _host_of(self, name: str, hosts: dict[str, str]) -> str | None:
-        stage, consumers = self.dag.stages[name], self.dag.consumers(name)
+        consumers = self.dag.consumers(name)
         if name in hosts or name in self.tiled or not consumers or self.dag.is_output(name):
             return None
         if not _writes_in_place(self.dag, name):

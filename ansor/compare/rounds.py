@@ -20,6 +20,7 @@ from ansor.frontend.storage import StoredModel, save_model
 from ansor.hardware.threads import THREADS_VARIABLE
 from ansor.tuned import TunedModel
 
+ENTRY = ("-m", "ansor.compare.child")  # what a process runs
 _TIMEOUT_S = 600.0  # one process; Inductor compiles for minutes on a busy machine
 _SLOW_S = 1.0  # a network slower than this is not timed again in later rounds
 _REFERENCES = ("torch", "untuned")  # whose output the others are compared with, if it is there
@@ -142,7 +143,7 @@ def _start(case: Case, what: str) -> None:
     Raises:
         ChildError: it fails or hangs; the last line of what it said.
     """
-    command = [sys.executable, "-m", "ansor.compare.child", what, json.dumps(asdict(case))]
+    command = [sys.executable, *ENTRY, what, json.dumps(asdict(case))]
     try:
         done = subprocess.run(
             command,

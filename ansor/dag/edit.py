@@ -1,4 +1,4 @@
-"""New graphs from old ones: what `Inline`, `CacheWrite` and `RFactor` do to a `ComputeDAG`."""
+"""New graphs from old ones: what `Inline`, `CacheWrite`, `CacheRead` and `RFactor` do to a `ComputeDAG`."""
 
 from __future__ import annotations
 
@@ -27,6 +27,20 @@ def cache_write(dag: ComputeDAG, name: str, copy: str) -> ComputeDAG:
     axes = tuple(Axis(f"c{i}", extent, False) for i, extent in enumerate(output.shape))
     new = Stage(copy, axes, (Access(copy, indices),), (Access(output.name, indices),), body="copy")
     stages = _replaced(dag, replace(stage, writes=(write,)), after=new)
+    return ComputeDAG(stages, {**dag.buffers, copy: local})
+
+
+def cache_read(dag: ComputeDAG, name: str, buffer: str, copy: str) -> ComputeDAG:
+    """Lets the new stage `copy` copy `buffer`, and stage `name` read the copy."""
+    stage, source = dag.stages[name], dag.buffers[buffer]
+    indices = tuple(ix.axis_index(i) for i in range(len(source.shape)))
+    axes = tuple(Axis(f"c{i}", extent, False) for i, extent in enumerate(source.shape))
+    new = Stage(copy, axes, (Access(buffer, indices),), (Access(copy, indices),), body="copy")
+    reads = tuple(replace(r, buffer=copy) if r.buffer == buffer else r for r in stage.reads)
+    stages: list[Stage] = []
+    for old in dag.stages.values():
+        stages += [new, replace(stage, reads=reads)] if old.name == name else [old]
+    local = replace(source, name=copy, kind="intermediate")
     return ComputeDAG(stages, {**dag.buffers, copy: local})
 
 

@@ -26,7 +26,7 @@ def read_dag(func: tirx.PrimFunc) -> ComputeDAG:
             reason.
     """
     _check_params(func)
-    names = _buffer_names(func)
+    names = buffer_names(func)
     blocks = list(_blocks(func))
     _check_unique(blocks)
     stages = [_read_stage(realize, loops, names) for realize, loops in blocks]
@@ -91,7 +91,7 @@ def _check_writers(stages: list[Stage]) -> None:
             writer[buffer] = stage.name
 
 
-def _buffer_names(func: tirx.PrimFunc) -> dict[Any, str]:
+def buffer_names(func: tirx.PrimFunc) -> dict[Any, str]:
     """A unique name for each buffer, by its data variable."""
     buffers = [*func.params, *func.body.block.alloc_buffers]
     names: dict[Any, str] = {}

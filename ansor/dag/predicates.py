@@ -82,6 +82,30 @@ def needs_more_parallelism(dag: ComputeDAG, name: str, cores: int, spatial_per_c
     return space < reduction and space < cores * spatial_per_core and reduction > cores
 
 
+def vector_operand(dag: ComputeDAG, name: str) -> str | None:
+    """The buffer read along memory by a stage's last spatial axis, if there is just one."""
+    stage = dag.stages[name]
+    if not stage.spatial:
+        return None
+    axis = stage.spatial[-1]
+    found = [
+        read.buffer
+        for read in stage.reads
+        if read.indices and read.indices[-1] is not None and read.indices[-1].single_axis == axis
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def reuse_of(dag: ComputeDAG, name: str, buffer: str) -> int:
+    """How often a stage reads each element of `buffer`: the spatial points that leave it out."""
+    stage = dag.stages[name]
+    used: set[int] = set()
+    for read in stage.reads:
+        if read.buffer == buffer:
+            used |= axes_of(read)
+    return math.prod(stage.axes[a].size for a in stage.spatial if a not in used)
+
+
 def contiguous_reduction(dag: ComputeDAG, name: str) -> int | None:
     """The reduction axis along which a stage's largest operand lies in memory, if there is one.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from ansor.dag.index import Index
@@ -51,6 +52,11 @@ class Buffer:
         """Bytes of one element."""
         digits = "".join(c for c in self.dtype if c.isdigit())
         return max(1, int(digits) // 8) if digits else 1
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the whole buffer; its sizes must be known."""
+        return self.item_bytes * math.prod(size for size in self.shape if isinstance(size, int))
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,14 @@ import tvm
 from tvm import s_tir, tirx
 
 from ansor.dag import edit
-from ansor.dag.from_tir import block_names, read_dag
+from ansor.dag.from_tir import block_names, buffer_names, read_dag
 from ansor.dag.stage import Stage
 from ansor.errors import LoweringError
 from ansor.program.loops import Loop, lanes, own_loops
 from ansor.program.program import Program
 from ansor.program.roles import Roles
 from ansor.program.steps import (
+    CacheRead,
     CacheWrite,
     ComputeAt,
     FuseConsumer,
@@ -73,6 +74,7 @@ class Replay:
         self.sch = s_tir.Schedule(self.module, error_render_level="none")
         self.values = program.values
         self.blocks: dict[str, Any] = {n: self.sch.get_sblock(n) for n in block_names(func)}
+        self.buffers = {name: buffer for buffer, name in buffer_names(func).items()}
         self.loops: dict[str, list[Any]] = {}
         self.variables: dict[str, list[int]] = {}
         self.dag = read_dag(func)
@@ -98,6 +100,13 @@ class Replay:
         cached = self.sch.cache_write(self.blocks[step.stage], 0, "global")
         self.blocks[step.copy] = cached
         self.dag = edit.cache_write(self.dag, step.stage, step.copy)
+
+    @apply.register
+    def _(self, step: CacheRead) -> None:
+        block, source = self.blocks[step.stage], self.buffers[step.buffer]
+        reads = [region.source.same_as(source) for region in self.sch.get(block).reads]
+        self.blocks[step.copy] = self.sch.cache_read(block, reads.index(True), "global")
+        self.dag = edit.cache_read(self.dag, step.stage, step.buffer, step.copy)
 
     @apply.register
     def _(self, step: RFactor) -> None:

@@ -26,6 +26,18 @@ class CacheWrite:
 
 
 @dataclass(frozen=True)
+class CacheRead:
+    """Let the new stage `copy` copy `buffer` and `stage` read the copy.
+
+    Computed at a loop of `stage`, the copy holds just what the loops inside touch, packed.
+    """
+
+    stage: str
+    buffer: str
+    copy: str
+
+
+@dataclass(frozen=True)
 class RFactor:
     """Split reduction `axis` of `stage` by `hole` and turn one part into a spatial axis (rule 6).
 
@@ -125,6 +137,7 @@ class Initialise:
 Step = (
     Inline
     | CacheWrite
+    | CacheRead
     | RFactor
     | MultiLevelTile
     | StripMine

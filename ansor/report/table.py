@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ansor.report.text import align, gflops, microseconds, milliseconds, percent, shorten
+from ansor.report.text import (
+    align,
+    gflops,
+    microseconds,
+    milliseconds,
+    percent,
+    shorten,
+    significant,
+)
 
 _NAME = 44  # characters of a function's name
 _HEADER = (
@@ -110,8 +118,10 @@ def _network(tasks: Sequence[TaskRow], total_s: float, summary: Summary) -> str:
         f"sum of its functions{missing}: {milliseconds(total_s or None)} ms",
     ]
     if summary.untuned_s is not None and summary.latency_s:
-        speedup = summary.untuned_s / summary.latency_s
-        lines.append(f"untuned: {milliseconds(summary.untuned_s)} ms, {speedup:.1f} times slower")
+        factor = summary.untuned_s / summary.latency_s
+        lines.append(
+            f"untuned: {milliseconds(summary.untuned_s)} ms, {significant(factor)} times as long"
+        )
     if summary.peak_flops is not None:
         lines.append(f"peak of this machine: {summary.peak_flops / 1e9:.0f} GFLOP/s, fp32")
     if summary.search_s is not None:

@@ -26,17 +26,17 @@ def _line(cells: Sequence[str], widths: Sequence[int], left: Sequence[int]) -> s
 
 def milliseconds(seconds: float | None) -> str:
     """Three significant digits or more, "-" for None."""
-    return "-" if seconds is None else _significant(seconds * 1e3)
+    return "-" if seconds is None else significant(seconds * 1e3)
 
 
 def microseconds(seconds: float | None) -> str:
     """Three significant digits or more, "-" for None."""
-    return "-" if seconds is None else _significant(seconds * 1e6)
+    return "-" if seconds is None else significant(seconds * 1e6)
 
 
 def gflops(flops: int, seconds: float | None) -> str:
     """Billions of operations per second, "-" where there are none or no time."""
-    return "-" if not seconds or not flops else _significant(flops / seconds / 1e9)
+    return "-" if not seconds or not flops else significant(flops / seconds / 1e9)
 
 
 def percent(part: float | None, whole: float | None) -> str:
@@ -53,7 +53,7 @@ def shorten(text: str, most: int) -> str:
     return f"{line[:head]}…{line[len(line) - (most - 1 - head) :]}"
 
 
-def _significant(value: float) -> str:
+def significant(value: float) -> str:
     """Three digits or all before the point, no exponent."""
     if value <= 0:
         return f"{value:.0f}"

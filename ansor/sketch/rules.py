@@ -15,7 +15,7 @@ from ansor.config import SketchConfig
 from ansor.dag import edit, predicates
 from ansor.hardware.cpu import Hardware
 from ansor.program.decision import Decision, divisors, factorisations
-from ansor.program.steps import CacheWrite, FuseConsumer, Inline, MultiLevelTile, RFactor
+from ansor.program.steps import CacheRead, CacheWrite, FuseConsumer, Inline, MultiLevelTile, RFactor
 from ansor.sketch.state import State
 
 
@@ -119,6 +119,27 @@ def cache_write(state: State, _: Context) -> Derived:
     return Derived((done,))
 
 
+def pack_operand(state: State, context: Context) -> Derived:
+    """Copies the operand that runs along the vectorised axis, to be packed tile by tile.
+
+    Beyond the paper: what the innermost loops read lies then in one run of memory. Only for
+    operands that are read often and span more than the second cache.
+    """
+    name, dag, config = state.current, state.dag, context.config
+    if not predicates.has_data_reuse(dag, name):
+        return Derived()
+    buffer = predicates.vector_operand(dag, name)
+    if buffer is None or dag.buffers[buffer].kind != "input":
+        return Derived()
+    if predicates.reuse_of(dag, name, buffer) < config.min_pack_reuse:
+        return Derived()
+    if dag.buffers[buffer].num_bytes < config.min_pack_bytes:
+        return Derived()
+    copy = f"{name}.{buffer}.pack"
+    done = replace(state, dag=edit.cache_read(dag, name, buffer, copy))
+    return Derived((done.add(CacheRead(name, buffer, copy)),))
+
+
 def tile_with_fusion(state: State, context: Context) -> Derived:
     """Rule 4: tile the stage and compute its elementwise consumer inside the tiles."""
     name, dag = state.current, state.dag
@@ -156,6 +177,7 @@ CPU_RULES: tuple[Rule, ...] = (
     rfactor_for_threads,  # before tiling: a factored reduction is not tiled
     rfactor_for_lanes,  # after threads: it also applies to the partial stage that they leave
     cache_write,  # forks the output; tiling then fuses the copy
+    pack_operand,  # forks likewise; the copy is located by a decision
     tile_with_fusion,  # before plain tiling, which it makes mostly useless
     tile,
     skip,  # last: always applies

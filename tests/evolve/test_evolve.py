@@ -288,17 +288,22 @@ def test_the_illegal_comes_after_the_legal(share: float) -> None:
     assert not np.isnan(scores).any()
 
 
-def test_the_illegal_is_hardly_ever_a_parent() -> None:
-    """One legal program among many: the children descend from it."""
-    start = drawn(SKETCH, 32)
+def test_the_illegal_is_never_a_parent_beside_the_legal() -> None:
+    """One legal program among many: all children of the first generation descend from it."""
+    start = drawn(SKETCH, 64)
     (only,) = start.choices[5:6]
+    generations: list[np.ndarray] = []
 
     def near(population: Population) -> np.ndarray:
         distance = (population.choices != only).sum(axis=1)
-        return np.where(distance <= 3, -distance, -np.inf).astype(np.float32)
+        generations.append(distance)
+        return np.where(distance == 0, 1.0, -np.inf).astype(np.float32)
 
-    _, scores = evolve(start, near, np.random.default_rng(0), CONFIG)
-    assert np.isfinite(scores).mean() > 0.9
+    config = replace(CONFIG, generations=1, crossover_rate=0.0, mutations_per_child=0.0)
+    evolve(start, near, np.random.default_rng(0), config)
+    first, children = generations
+    assert (first > 1).sum() == 63, "no other program of the start is near"
+    assert (children == 1).all(), "one mutation away"
 
 
 def test_nothing_legal_at_all() -> None:

@@ -21,6 +21,8 @@ from ansor.program.steps import Inline, Unroll
 PROGRAMS_PER_SKETCH = 3
 RTOL = 1e-4  # of the largest value
 SMALL = SketchConfig(unroll_steps=(0, 16))
+PACKING = SketchConfig(unroll_steps=(0,), min_pack_reuse=1, min_pack_bytes=1)
+CASES = [*((name, SMALL) for name in NAMES), ("matmul_relu", PACKING), ("conv2d", PACKING)]
 MOST_UNROLLED = 48  # statements: more take the compiler seconds
 
 
@@ -46,12 +48,12 @@ def assert_close(found: np.ndarray, expected: np.ndarray) -> None:
     assert np.abs(found - expected).max() <= RTOL * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_sampled_programs_compute_the_right_answer(name: str) -> None:
+@pytest.mark.parametrize(("name", "config"), CASES)
+def test_sampled_programs_compute_the_right_answer(name: str, config: SketchConfig) -> None:
     definition, rng = workload(name), np.random.default_rng(0)
     inputs = definition.inputs(rng)
     expected = definition.reference(*inputs)
-    for sketch in sketches(name, SMALL):
+    for sketch in sketches(name, config):
         programs = small_programs(sample(sketch, 64, rng))
         assert programs
         for program in programs:

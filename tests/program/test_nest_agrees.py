@@ -13,6 +13,7 @@ import pytest
 from definitions import NAMES, sketches, workload
 from sampling import sample
 
+from ansor.config import SketchConfig
 from ansor.program.lower import Replay, schedule
 from ansor.program.nest import LoopNest, build_nest
 
@@ -50,11 +51,18 @@ def _kind(nest: LoopNest, stage: str, number: int, program: int) -> str:
     return "unrolled" if own.unrolled[number, program] else "serial"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_loops_of_lowered_programs_equal_the_nest(name: str) -> None:
+PACKING = SketchConfig(min_pack_reuse=1, min_pack_bytes=1)
+CASES = [
+    *((name, SketchConfig()) for name in NAMES),
+    *((name, PACKING) for name in ("matmul_relu", "conv2d", "conv2d_stride2", "batch_matmul")),
+]
+
+
+@pytest.mark.parametrize(("name", "config"), CASES)
+def test_loops_of_lowered_programs_equal_the_nest(name: str, config: SketchConfig) -> None:
     func, rng, seen = workload(name).func, np.random.default_rng(0), Counter()
-    each = -(-PROGRAMS_PER_DEFINITION // len(sketches(name)))
-    for sketch in sketches(name):
+    each = -(-PROGRAMS_PER_DEFINITION // len(sketches(name, config)))
+    for sketch in sketches(name, config):
         population = sample(sketch, each, rng)
         nest = build_nest(population)
         for row in range(each):

@@ -1,0 +1,165 @@
+"""Benchmarks write what they promise; on a tiny network and tiny operators."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from ansor.cli import demo
+from ansor.compare import rounds, systems
+from ansor.compare.case import Case
+from ansor.compare.child import timed
+from ansor.compare.rounds import ChildError, SystemResult, compare, peer_systems
+from ansor.compare.table import render
+from ansor.errors import ArgumentError
+from benchmarks import environment, network, operators, throughput
+
+ROW = {"model", "system", "latency_ms", "tuning_s", "trials", "max_rel_err"}
+
+
+def run(command: click.Command, *arguments: str, file: Path | None = None) -> Any:
+    """Runs a benchmark; returns the JSON that it wrote."""
+    options = [] if file is None else ["--json", str(file)]
+    result = CliRunner().invoke(command, [*arguments, *options])
+    assert result.exception is None, result.output
+    return result.output if file is None else json.loads(file.read_text())
+
+
+def test_a_network_is_compared_with_what_is_installed(tiny: str, tmp_path: Path) -> None:
+    options = ["--models", tiny, "--peers", "torch,onnxruntime", "--trials", "4"]
+    quick = ["--rounds", "1", "--seconds", "0.05"]
+    found = run(network.main, *options, *quick, file=tmp_path / "network.json")
+    rows = {row["system"]: row for row in found["results"]}
+    assert set(found) == {"environment", "results"}
+    assert all(set(row) == ROW for row in rows.values())
+    assert all(row["latency_ms"] > 0 and row["max_rel_err"] < 1e-4 for row in rows.values())
+    assert rows["ansor"]["trials"] == 4
+    assert rows["ansor"]["tuning_s"] > 0
+    assert rows["untuned"]["tuning_s"] is None
+    absent = found["environment"]["missing"][tiny]
+    assert {*rows, *absent} == {
+        "ansor", "untuned", "torch", "torch_channels_last", "onnxruntime"
+    }  # fmt: skip
+    assert ("torch" in rows) == (find_spec("torch") is not None)
+
+
+def test_the_demo_ends_with_a_comparison(
+    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "_start", pretend)
+    options = ["--model", tiny, "--trials", "0", "--peers", "", "--rounds", "1"]
+    output = run(demo.demo, *options, "--out", str(tmp_path / "out"))
+    assert "tuned is faster by" in output
+    assert (tmp_path / "out" / "model.ansor").is_file()
+
+
+def pretend(case: Case, what: str) -> None:
+    """A child that answers at once: 1 ms, 2 s untuned; Inductor fails."""
+    if what == "inductor":
+        raise ChildError("out of order")
+    latency_s = 2.0 if what == "untuned" else 1e-3
+    case.file(f"{what}.json").write_text(json.dumps({"latency_s": latency_s}))
+    np.save(case.output(what), np.float32([2.0, -4.0 + 0.4 * (what == "ansor")]))
+
+
+@pytest.fixture
+def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
+    """A case whose children only pretend."""
+    monkeypatch.setattr(rounds, "_start", pretend)
+    return Case("resnet18", str(tmp_path), 1)
+
+
+def test_what_is_not_installed_is_left_out_and_said_so(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(systems, "find_spec", lambda name: None)
+    found = compare(case, peer_systems(["torch", "onnxruntime", "openvino"]))
+    assert [result.system for result in found.results] == ["ansor", "untuned"]
+    assert found.missing["torch"] == "not installed: torch"
+    assert set(found.missing) == {"torch", "torch_channels_last", "onnxruntime", "openvino"}
+    assert "left out: openvino, not installed" in render(found)
+
+
+def test_a_peer_that_fails_is_left_out(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(systems, "find_spec", lambda name: object())
+    found = compare(case, ["inductor", "onnxruntime"])
+    assert found.missing == {"inductor": "out of order"}
+    assert found.results[-1].system == "onnxruntime"
+
+
+def test_systems_take_turns_and_slow_ones_run_once(case: Case) -> None:
+    found = {result.system: result for result in compare(case, [], rounds=3).results}
+    assert found["ansor"].samples_s == (1e-3,) * 3
+    assert found["untuned"].samples_s == (2.0,)
+
+
+def test_outputs_are_compared_with_the_reference(case: Case) -> None:
+    found = compare(case, [], rounds=1)
+    assert found.reference == "untuned"
+    assert found.results[0].difference == pytest.approx(0.1)
+
+
+def test_a_child_that_dies_says_why(tmp_path: Path) -> None:
+    with pytest.raises(ChildError, match="KeyError: 'nothing'"):
+        rounds._start(Case("resnet18", str(tmp_path), 1), "nothing")
+
+
+def test_unknown_peers_and_models_are_named() -> None:
+    with pytest.raises(ArgumentError, match="peers='tensorflow'"):
+        peer_systems(["tensorflow"])
+    result = CliRunner().invoke(network.main, ["--models", "nonet"])
+    assert "nonet" in str(result.exception)
+
+
+def test_peers_stand_for_systems() -> None:
+    found = peer_systems(["torch", "onnxruntime"])
+    assert found == ["torch", "torch_channels_last", "onnxruntime"]
+
+
+def test_latency_is_the_median_of_rounds() -> None:
+    assert SystemResult("x", (3.0, 1.0, 2.0), 0.0).latency_s == 2.0
+
+
+def test_runs_are_timed_at_least_twice() -> None:
+    calls: list[None] = []
+    assert timed(lambda: calls.append(None), 0.0, 0.0) >= 0
+    assert len(calls) == 3  # one to warm up
+
+
+def test_an_operator_is_compared_with_the_peak(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operators, "peak_gflops", lambda *_, **__: 100.0)
+    op = "matmul:rows=32;columns=32;depth=32"
+    found = run(operators.main, "--ops", op, "--trials", "4", file=tmp_path / "operators.json")
+    (row,) = found["results"]
+    assert found["environment"]["peak_gflops"] == 100.0
+    assert set(row) == {
+        "op", "system", "latency_us", "gflops", "tuning_s", "trials", "max_rel_err"
+    }  # fmt: skip
+    assert row["trials"] == 4
+    assert row["gflops"] == pytest.approx(2 * 32**3 / row["latency_us"] / 1e3)
+    assert row["max_rel_err"] < 1e-5
+
+
+def test_parts_of_the_search_have_rates(tmp_path: Path) -> None:
+    options = ["--programs", "64", "--repeats", "1", "--measured", "0"]
+    found = run(throughput.main, *options, file=tmp_path / "throughput.json")
+    rates = {row["part"]: row["programs_per_s"] for row in found["results"]}
+    assert {"sampling", "loop nest", "draft", "features", "evolution"} <= set(rates)
+    assert all(rate > 0 for rate in rates.values())
+
+
+def test_the_environment_is_plain_json() -> None:
+    found = environment.environment(2, more=1)
+    assert json.loads(json.dumps(found)) == found
+    assert found["threads"] == 2
+    assert found["versions"]["apache-tvm"]
+    assert found["more"] == 1

@@ -1,0 +1,154 @@
+"""The command `ansor` on tiny budgets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import ansor
+from ansor.cli.hardware import describe
+from ansor.cli.main import main
+from ansor.hardware.cpu import Hardware
+
+MODEL = "matmul:rows=32,columns=32,depth=32"
+
+
+def invoke(*arguments: str) -> Result:
+    """Runs a command."""
+    return CliRunner().invoke(main, arguments)
+
+
+def succeed(*arguments: str) -> str:
+    """Runs a command that must succeed; returns its output."""
+    result = invoke(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a matmul has been tuned; records are in "db.sqlite"."""
+    path = tmp_path_factory.mktemp("cli")
+    options = ["--trials", "6", "--threads", "1", "--preset", "quick", "--out", str(path / "out")]
+    succeed("tune", MODEL, *options, "--database", str(path / "db.sqlite"))
+    return path
+
+
+def test_tune_saves_a_network_and_its_report(folder: Path) -> None:
+    tuned = ansor.load(folder / "out" / "model.ansor", threads=1)
+    ones = np.ones((32, 32), dtype=np.float32)
+    assert np.allclose(tuned(ones, ones), 32)
+    report = (folder / "out" / "report.txt").read_text(encoding="utf-8")
+    assert "search: 6 programs measured" in report
+
+
+def test_tuning_without_trials_takes_what_is_known(folder: Path, tmp_path: Path) -> None:
+    options = ["--trials", "0", "--threads", "1", "--out", str(tmp_path)]
+    output = succeed("tune", MODEL, *options, "--database", str(folder / "db.sqlite"))
+    assert "search: 0 programs measured" in output
+
+
+def test_show_records_and_best(folder: Path) -> None:
+    database = str(folder / "db.sqlite")
+    assert "6 of 6 records" in succeed("show", "records", database)
+    assert "2 of 6 records" in succeed("show", "records", database, "--limit", "2")
+    assert "0 of 0 records" in succeed("show", "records", database, "--task", "nothing")
+    assert "1 threads" in succeed("show", "best", database)
+
+
+def test_show_program_prints_the_best_as_loops(folder: Path) -> None:
+    output = succeed("show", "program", MODEL, str(folder / "db.sqlite"), "--threads", "1")
+    assert "vectorize" in output
+    assert "C <-add- A, B" in output
+
+
+def test_show_program_without_records_for_this_target(folder: Path) -> None:
+    options = ["--target", "llvm -mcpu=x86-64", "--threads", "1"]
+    output = succeed("show", "program", MODEL, str(folder / "db.sqlite"), *options)
+    assert "no record for this target" in output
+
+
+def test_show_sketches_prints_holes() -> None:
+    output = succeed("show", "sketches", MODEL)
+    assert "for i.0 in" in output
+    assert "vectorize" in output
+
+
+def test_show_task_lists_or_details() -> None:
+    assert "MFLOP" in succeed("show", "task", MODEL)
+    assert "ComputeDAG" in succeed("show", "task", MODEL, "operator")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["tune", "nonet"], "model='nonet'"),
+        (["tune", "missing.pt2"], "model='missing.pt2'"),
+        (["tune", "matmul:rows=many"], "model='matmul:rows=many'"),
+        (["tune", "matmul:height=1"], "shape='height'"),
+        (["tune", MODEL, "--minutes", "-1"], "minutes=-1.0"),
+        (["tune", MODEL, "--trials", "-1"], "trials=-1"),
+        (["tune", MODEL, "--trials", "1", "--threads", "9999"], "threads=9999"),
+        (["tune", MODEL, "--target", "abacus"], "target='abacus'"),
+        (["tune", MODEL, "--database", "/nowhere/db"], "database='/nowhere/db'"),
+        (["show", "task", MODEL, "nothing"], "task='nothing'"),
+        (["demo", "--model", "nonet"], "model='nonet'"),
+        (["demo", "--peers", "nothing"], "peers='nothing'"),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_two(
+    arguments: list[str], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"ansor: {named}: ")
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_work(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = invoke("tune", MODEL, "--out", str(tmp_path / "file"))
+    assert result.exit_code == 2
+    assert "out=" in result.stderr
+
+
+def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("mine")
+    result = invoke("show", "records", str(file))
+    assert result.exit_code == 2
+    assert "not an SQLite file" in result.stderr
+    assert file.read_text() == "mine"
+
+
+def test_an_exported_program_is_tuned(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    exported = torch.export.export(torch.nn.Linear(8, 4), (torch.ones(2, 8),))
+    torch.export.save(exported, tmp_path / "linear.pt2")
+    succeed("tune", str(tmp_path / "linear.pt2"), "--trials", "0", "--out", str(tmp_path / "out"))
+    tuned = ansor.load(tmp_path / "out" / "model.ansor")
+    assert tuned(np.ones((2, 8), dtype=np.float32)).shape == (2, 4)
+
+
+def test_a_damaged_exported_program_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "bad.pt2").write_text("nothing")
+    result = invoke("tune", str(tmp_path / "bad.pt2"), "--out", str(tmp_path))
+    assert result.exit_code == 2
+    assert "is no exported program" in result.stderr
+
+
+def test_hardware_is_described_with_units() -> None:
+    text = describe(Hardware(name="Some CPU", cores=2))
+    assert "512 bits, 32 registers" in text
+    assert "48 KiB / 1024 KiB / 32768 KiB" in text
+
+
+def test_help_lists_the_commands() -> None:
+    output = succeed("--help")
+    assert all(name in output for name in ("tune", "show", "hardware", "demo"))
+    assert ansor.__version__ in succeed("--version")
