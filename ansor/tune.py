@@ -10,6 +10,7 @@ from typing import Any
 
 import tvm
 
+from ansor.arguments import check_budget, check_model, check_seed, check_threads, opened
 from ansor.callbacks import Callback, Finish
 from ansor.config import FULL, TuneConfig
 from ansor.dag.from_tir import read_dag
@@ -23,7 +24,6 @@ from ansor.frontend.operator import import_operator, is_operator
 from ansor.frontend.runtime import compile_model
 from ansor.hardware.detect import detect
 from ansor.hardware.target import resolve_target, target_text
-from ansor.hardware.threads import available_cores
 from ansor.measure.build import pass_context
 from ansor.measure.local import LocalDevice
 from ansor.program.lower import lower
@@ -86,24 +86,26 @@ def auto_schedule(
         MeasureError: no measurement worker can be started.
     """
     began = time.monotonic()
-    _check_budget(minutes, trials)
-    cores = _check_threads(threads)
+    check_budget(minutes, trials)
+    check_seed(seed)
+    cores = check_threads(threads)
+    check_model(model)
     resolved = resolve_target(target)
-    records = database if isinstance(database, Database) else Database(database)
     text = target_text(resolved, cores)
-    workload = prepare(model, resolved, text, example_inputs)
-    budget = Budget(trials, _search_seconds(minutes, began, len(workload.tasks), config))
-    _check_records(records, workload, text, budget)
-    hardware = detect(resolved, cores)
-    with LocalDevice(text, cores, config.measure) as device:
-        tuner = Tuner(workload.tasks, hardware, device, records, config, seed, callbacks, rules)
-        finish = tuner.run(budget)
-        _stage(callbacks, "checking the winners")
-        retime = not budget.is_empty and finish.reason != "interrupted"
-        winners = {
-            search.task.name: choose_winner(search, device, records, config.measure, retime)
-            for search in tuner.searches
-        }
+    with opened(database) as records:
+        workload = prepare(model, resolved, text, example_inputs)
+        budget = Budget(trials, _search_seconds(minutes, began, len(workload.tasks), config))
+        _check_records(records, workload, text, budget)
+        hardware = detect(resolved, cores)
+        with LocalDevice(text, cores, config.measure) as device:
+            tuner = Tuner(workload.tasks, hardware, device, records, config, seed, callbacks, rules)
+            finish = tuner.run(budget)
+            _stage(callbacks, "checking the winners")
+            retime = not budget.is_empty and finish.reason != "interrupted"
+            winners = {
+                search.task.name: choose_winner(search, device, records, config.measure, retime)
+                for search in tuner.searches
+            }
     _stage(callbacks, "compiling")
     return _finished(workload, resolved, winners, finish, seed, threads)
 
@@ -187,20 +189,6 @@ def _search_seconds(
 def _stage(callbacks: Sequence[Callback], text: str) -> None:
     for callback in callbacks:
         callback.on_stage(text)
-
-
-def _check_budget(minutes: float | None, trials: int | None) -> None:
-    if minutes is not None and not minutes > 0:
-        raise ArgumentError("minutes", minutes, "must be a positive number")
-    if trials is not None and (trials < 0 or trials != int(trials)):
-        raise ArgumentError("trials", trials, "must be a whole number, zero for no measurements")
-
-
-def _check_threads(threads: int | None) -> int:
-    most = len(os.sched_getaffinity(0))
-    if threads is not None and not 1 <= threads <= most:
-        raise ArgumentError("threads", threads, f"must be between 1 and {most}")
-    return threads or available_cores()
 
 
 def _check_records(records: Database, workload: Workload, target: str, budget: Budget) -> None:

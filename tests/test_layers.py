@@ -26,6 +26,7 @@ LAYERS = (
     ("search_state",),
     ("tuner", "winners"),
     ("tuned",),
+    ("arguments",),
     ("tune",),
     ("compare",),
     ("cli",),

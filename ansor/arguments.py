@@ -1,0 +1,69 @@
+"""Checks of what the public calls are given, before any work starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
+
+from ansor.database.database import Database
+from ansor.errors import ArgumentError
+from ansor.hardware.threads import available_cores
+from ansor.models.registry import model_config
+
+
+def check_model(model: object) -> None:
+    """Raises an `ArgumentError` for an unknown name; other models are checked by their importer."""
+    if isinstance(model, str):
+        model_config(model)
+
+
+def check_budget(minutes: object, trials: object) -> None:
+    """Raises an `ArgumentError` unless `minutes` and `trials` are sensible or None."""
+    if minutes is not None and not (_is_number(minutes, Real) and minutes > 0):  # type: ignore[operator]
+        raise ArgumentError("minutes", minutes, "must be a positive number")
+    if trials is not None and not (_is_number(trials, Integral) and trials >= 0):  # type: ignore[operator]
+        raise ArgumentError("trials", trials, "must be a whole number, zero for no measurements")
+
+
+def check_seed(seed: object) -> None:
+    """Raises an `ArgumentError` unless the seed is a whole number, not negative."""
+    if not (_is_number(seed, Integral) and seed >= 0):  # type: ignore[operator]
+        raise ArgumentError("seed", seed, "must be a whole number, not negative")
+
+
+def check_threads(threads: int | None) -> int:
+    """Returns the number of threads to use, all cores for None.
+
+    Raises:
+        ArgumentError: more than there are, or none.
+    """
+    most = len(os.sched_getaffinity(0))
+    if threads is not None and not (_is_number(threads, Integral) and 1 <= threads <= most):
+        raise ArgumentError("threads", threads, f"must be between 1 and {most}")
+    return threads or available_cores()
+
+
+@contextmanager
+def opened(database: object) -> Iterator[Database]:
+    """The database to use: the caller's, left open, or one of our own, closed at the end.
+
+    Raises:
+        ArgumentError: neither a path nor a database nor None.
+        DatabaseError: the file cannot be used.
+    """
+    if isinstance(database, Database):
+        yield database
+        return
+    if database is not None and not isinstance(database, str | os.PathLike):
+        raise ArgumentError("database", database, "give a path, a Database or None")
+    own = Database(database)
+    try:
+        yield own
+    finally:
+        own.close()
+
+
+def _is_number(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
