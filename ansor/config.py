@@ -81,6 +81,8 @@ class MeasureConfig:
     verify_timeout_s: float = 120.0  # building and running a program and the untuned reference
     seed: int = 0  # of the input data
     max_int_input: int = 1  # integers of the input data: an index into anything must be in range
+    cold_pool_bytes: int = 64 << 20  # memory that weights are taken from in turns; past most L3s
+    max_copies: int = 64  # argument sets of one task
     leaders: int = 3  # best programs of a task that are timed against each other at the end
     leader_margin: float = 0.05  # only those within this share of the best
     compare_rounds: int = 5  # turns of that comparison

@@ -13,8 +13,16 @@ from ansor.dag.graph import ComputeDAG
 class Task:
     """One workload to tune.
 
-    `key` is stable over processes, platforms and versions: a hash of our canonical text of the DAG.
-    `weight` says how often the model calls it; `target` is the canonical text of the TVM target.
+    Attributes:
+        name: function of the network.
+        func: the compute definition.
+        dag: the same as a graph.
+        target: canonical text of the TVM target.
+        weight: how often the model calls it.
+        constants: positions of the parameters that are weights, known when the network is
+            compiled: a program may ask for them in another layout.
+        cold_bytes: weights of the whole network. In it, all of them pass through the caches
+            between two runs of a function, and so they do when programs are timed.
     """
 
     name: str
@@ -22,8 +30,12 @@ class Task:
     dag: ComputeDAG
     target: str
     weight: int = 1
+    constants: tuple[int, ...] = ()
+    cold_bytes: int = 0
 
     @property
     def key(self) -> str:
-        """Hash of the compute definition, 16 hex digits."""
-        return self.dag.key
+        """Stable over processes, platforms and versions: a hash of the compute definition, and
+        which of its parameters are constant."""
+        positions = ".".join(map(str, self.constants))
+        return f"{self.dag.key}-{positions}" if positions else self.dag.key

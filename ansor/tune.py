@@ -26,6 +26,7 @@ from ansor.hardware.detect import detect
 from ansor.hardware.target import resolve_target, target_text
 from ansor.measure.build import pass_context
 from ansor.measure.local import LocalDevice
+from ansor.program.layout import packings
 from ansor.program.lower import lower
 from ansor.program.program import Program
 from ansor.sketch.rules import Rule
@@ -126,7 +127,9 @@ def prepare(
     else:
         mod = optimize(import_model(model, example_inputs).mod, target)
     tasks, unscheduled = [], {}
-    for function in extract_functions(mod):
+    functions = extract_functions(mod)
+    cold_bytes = sum(function.weight * function.constant_bytes for function in functions)
+    for function in functions:
         try:
             dag = read_dag(function.func)
         except UnsupportedError as error:
@@ -134,7 +137,17 @@ def prepare(
                 raise
             unscheduled[function.name] = str(error)
             continue
-        tasks.append(Task(function.name, function.func, dag, target_key, function.weight))
+        tasks.append(
+            Task(
+                function.name,
+                function.func,
+                dag,
+                target_key,
+                function.weight,
+                function.constants,
+                cold_bytes,
+            )
+        )
     return Workload(mod, tuple(tasks), unscheduled)
 
 
@@ -148,12 +161,16 @@ def _finished(
 ) -> TunedModel:
     """Puts the winners in place and compiles."""
     scheduled: dict[str, Any] = {}
+    widths: dict[str, dict[int, int]] = {}
     for task in workload.tasks:
         program = winners[task.name].program
         if program.steps:
             scheduled[task.name] = lower(task.func, program)
+            names = list(task.dag.buffers)
+            widths[task.name] = {names.index(b): w for b, w in packings(program).items()}
     with pass_context():
-        compiled = compile_model(apply_programs(workload.mod, scheduled), target, threads)
+        applied = apply_programs(workload.mod, scheduled, widths)
+        compiled = compile_model(applied, target, threads)
     status = {task.name: task for task in finish.tasks}
     tasks = [
         TaskResult(

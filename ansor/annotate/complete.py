@@ -20,6 +20,7 @@ from ansor.program.steps import (
     FuseConsumer,
     Initialise,
     Inline,
+    LayoutRewrite,
     MultiLevelTile,
     Parallel,
     RFactor,
@@ -44,7 +45,7 @@ class _Builder:
         self.dag: ComputeDAG = state.dag
         self.hardware, self.config = hardware, config
         self.decisions: list[Decision] = list(state.decisions)
-        structural = Inline | CacheWrite | CacheRead | RFactor
+        structural = Inline | CacheWrite | CacheRead | LayoutRewrite | RFactor
         self.structure: list[Step] = [s for s in state.steps if isinstance(s, structural)]
         self.tiles: list[Step] = [s for s in state.steps if isinstance(s, MultiLevelTile)]
         self.fusions: list[Step] = [s for s in state.steps if isinstance(s, FuseConsumer)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ansor.compare.rounds import Comparison, SystemResult
 from ansor.report.text import align, milliseconds
 
-_HEADER = ("system", "latency ms", "rounds ms", "tuned is faster by", "error")
+_HEADER = ("system", "latency ms", "rounds ms", "vs ansor", "error")
 
 
 def render(comparison: Comparison) -> str:

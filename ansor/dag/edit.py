@@ -1,4 +1,4 @@
-"""New graphs from old ones: what `Inline`, `CacheWrite`, `CacheRead` and `RFactor` do to a `ComputeDAG`."""
+"""New graphs from old ones: what the structural steps of a sketch do to a `ComputeDAG`."""
 
 from __future__ import annotations
 

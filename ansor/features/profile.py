@@ -6,6 +6,7 @@ at depth L one execution of its statement.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -167,6 +168,8 @@ def _profile_access(
     strides: dict[int, Floats] = {}
     stride: Floats | float = 1.0
     dense: npt.NDArray[np.bool_] | bool = True
+    if access.buffer in population.sketch.roles.packed:
+        return _profile_packed(view, access, buffer)
     for index, extent in zip(reversed(access.indices), reversed(buffer.shape), strict=True):
         size = _size(population, extent)
         if isinstance(size, float) and size == 1:
@@ -178,6 +181,28 @@ def _profile_access(
             dense = _still_dense(dense, span >= size)
         stride = stride * size
     return AccessProfile(buffer, is_write, strides, footprint, run)
+
+
+def _profile_packed(view: _View, access: Access, buffer: Buffer) -> AccessProfile:
+    """A read of a constant that lies in memory as ``[n / width, ..., width]``."""
+    population = view.nest.population
+    sizes = [float(size) for size in buffer.shape if isinstance(size, int)]
+    chosen = population.values(population.sketch.roles.packed[access.buffer])[:, 0]
+    width: Floats = np.where(chosen == 0, sizes[-1], chosen).astype(np.float32)
+    strides: dict[int, Floats] = {}
+    last = _span(view, access.indices[-1], sizes[-1], None, strides, 1.0)
+    rest = np.float32(math.prod(sizes[:-1]))
+    strides = {k: np.where(np.abs(s) < width, s, s * rest) for k, s in strides.items()}
+    footprint, run = last.copy(), np.minimum(last, width)
+    dense = last >= width
+    stride: Floats = width
+    for index, size in zip(reversed(access.indices[:-1]), reversed(sizes[:-1]), strict=True):
+        span = _span(view, index, size, None, strides, stride)
+        footprint *= span
+        run *= np.where(dense, span, 1)
+        dense = dense & (span >= size)
+        stride = stride * np.float32(size)
+    return AccessProfile(buffer, False, strides, footprint, run)
 
 
 def _still_dense(

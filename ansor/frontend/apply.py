@@ -11,6 +11,8 @@ from tvm.relax import transform
 from tvm.target import Target
 
 from ansor.errors import ArgumentError
+from ansor.frontend.rewrite import Lookup, op_name, rewrite
+from ansor.program.layout import pack
 
 Signature = tuple[tuple[tuple[int, ...], str], ...]
 
@@ -22,19 +24,38 @@ def signature(func: tirx.PrimFunc) -> Signature:
     )
 
 
-def apply_programs(mod: tvm.IRModule, programs: Mapping[str, tirx.PrimFunc]) -> tvm.IRModule:
+Widths = Mapping[int, int]  # parameter to the width that its last dimension is packed by
+
+
+def apply_programs(
+    mod: tvm.IRModule,
+    programs: Mapping[str, tirx.PrimFunc],
+    packings: Mapping[str, Widths] | None = None,
+) -> tvm.IRModule:
     """A copy of the module in which the named functions are replaced by their scheduled forms.
+
+    Args:
+        mod: an optimised module.
+        programs: scheduled function by name.
+        packings: for functions that want weights packed, which parameters and how wide; the
+            weights of all their calls are packed here.
 
     Raises:
         ArgumentError: a name that the module does not hold, or other parameters than before.
     """
-    functions = dict(mod.functions)
-    for variable in mod.get_global_vars():
-        if variable.name_hint in programs:
-            program = programs[variable.name_hint]
-            functions[variable] = _replacement(variable.name_hint, functions[variable], program)
-    _check_names(programs, {variable.name_hint for variable in functions})
-    return tvm.IRModule(functions, attrs=mod.attrs)
+    packings = {name: widths for name, widths in (packings or {}).items() if widths}
+    _check_names(programs, {variable.name_hint for variable in mod.get_global_vars()})
+    functions: dict[Any, Any] = {}
+    renewed: dict[str, Any] = {}  # variables of functions whose parameters change
+    for variable, function in mod.functions.items():
+        name = variable.name_hint
+        if name in programs:
+            expected = _packed_signature(signature(function), packings.get(name, {}))
+            function = _replacement(name, expected, programs[name])
+        if name in packings:
+            variable = renewed[name] = _variable_for(name, function)
+        functions[variable] = function
+    return _packed_calls(tvm.IRModule(functions, attrs=mod.attrs), packings, renewed)
 
 
 def _check_names(programs: Mapping[str, Any], known: set[str]) -> None:
@@ -43,11 +64,44 @@ def _check_names(programs: Mapping[str, Any], known: set[str]) -> None:
         raise ArgumentError("programs", ", ".join(unknown), "no such function in the module")
 
 
-def _replacement(name: str, before: tirx.PrimFunc, program: tirx.PrimFunc) -> tirx.PrimFunc:
-    if signature(program) != signature(before):
-        remedy = f"its parameters must stay {signature(before)}"
+def _replacement(name: str, expected: Signature, program: tirx.PrimFunc) -> tirx.PrimFunc:
+    if signature(program) != expected:
+        remedy = f"its parameters must be {expected}"
         raise ArgumentError(f"programs[{name!r}]", signature(program), remedy)
     return program.without_attr("global_symbol")  # private again, as the call sites expect
+
+
+def _packed_signature(plain: Signature, widths: Widths) -> Signature:
+    out = list(plain)
+    for position, width in widths.items():
+        shape, dtype = plain[position]
+        out[position] = ((shape[-1] // width, *shape[:-1], width), dtype)
+    return tuple(out)
+
+
+def _variable_for(name: str, function: tirx.PrimFunc) -> Any:
+    """A new variable of the function's present type; Relax checks calls against it."""
+    variable = tvm.ir.GlobalVar(name)
+    fresh = tirx.PrimFunc(function.params, function.body, function.ret_type, function.attrs)
+    relax.expr._update_type(variable, fresh.ty)
+    return variable
+
+
+def _packed_calls(
+    mod: tvm.IRModule, packings: Mapping[str, Widths], renewed: Mapping[str, Any]
+) -> tvm.IRModule:
+    """Lets calls of functions with changed parameters name them anew and packs their weights."""
+
+    def packed(call: Any, lookup: Lookup) -> Any:
+        if op_name(call) != "relax.call_tir" or call.args[0].name_hint not in packings:
+            return call
+        name, fields = call.args[0].name_hint, list(call.args[1].fields)
+        for position, width in packings[name].items():
+            fields[position] = relax.const(pack(lookup(fields[position]).value.numpy(), width))
+        arguments = [renewed[name], relax.Tuple(fields), *call.args[2:]]
+        return relax.Call(call.op, arguments, call.attrs, call.ty_args)
+
+    return rewrite(mod, packed) if packings else mod
 
 
 def compile_module(mod: tvm.IRModule, target: Target) -> relax.VMExecutable:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import tirx
 from tvm.ir import GenericConst
@@ -27,6 +29,15 @@ class ExtractedFunction:
     func: tirx.PrimFunc
     weight: int
     constants: tuple[int, ...]
+
+    @property
+    def constant_bytes(self) -> int:
+        """Bytes of the weights of one call."""
+        params = [self.func.params[position] for position in self.constants]
+        return sum(
+            math.prod(int(size) for size in p.shape) * np.dtype(str(p.dtype)).itemsize
+            for p in params
+        )
 
 
 def extract_functions(mod: tvm.IRModule) -> list[ExtractedFunction]:

@@ -1,4 +1,4 @@
-"""A single compute definition as a network of one call, so that operators and networks go one way."""
+"""A single compute definition as a network of one call: operators and networks go one way."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ def import_operator(model: Any) -> tvm.IRModule:
         with builder.dataflow():
             callee = builder.add_func(func.without_attr("global_symbol"), "operator")
             types = [_type(p) for p in outputs]
-            out = builder.emit(
-                relax.call_tir(callee, relax.Tuple(variables), types if len(types) > 1 else types[0])
-            )
+            kind = types if len(types) > 1 else types[0]
+            out = builder.emit(relax.call_tir(callee, relax.Tuple(variables), kind))
             result = builder.emit_output(out)
         builder.emit_func_output(result)
     return builder.get()

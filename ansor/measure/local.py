@@ -119,7 +119,9 @@ class LocalDevice:
             raise ArgumentError("task.target", task.target, remedy)
         if task.key not in self._definitions:
             text = str(tvm.ir.save_json(task.func))
-            self._definitions[task.key] = Define(task.key, text, task.target)
+            self._definitions[task.key] = Define(
+                task.key, text, task.target, task.constants, task.cold_bytes
+            )
         return self._definitions[task.key]
 
     @contextmanager

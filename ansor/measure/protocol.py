@@ -19,11 +19,14 @@ class Setup:
 
 @dataclass(frozen=True)
 class Define:
-    """A task, once per worker: its function as TVM's JSON, its target's text."""
+    """A task, once per worker: its function as TVM's JSON, its target's text, which parameters are
+    weights, and how many bytes of weights pass through the caches between two runs."""
 
     key: str
     func_json: str
     target: str
+    constants: tuple[int, ...] = ()
+    cold_bytes: int = 0
 
 
 @dataclass(frozen=True)

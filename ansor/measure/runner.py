@@ -13,11 +13,15 @@ import tvm
 from tvm import tirx
 
 from ansor.config import MeasureConfig
+from ansor.dag.from_tir import buffer_names
 from ansor.errors import AnsorError
 from ansor.measure.build import ENTRY, build
+from ansor.measure.cold import ColdMemory
 from ansor.measure.inputs import on_device, random_arrays, relative_difference
+from ansor.measure.protocol import Define
 from ansor.measure.result import ErrorKind
 from ansor.measure.timing import time_program, time_round
+from ansor.program.layout import packed_arrays
 from ansor.program.program import Program
 
 Lowering = Callable[[tirx.PrimFunc, Program], tirx.PrimFunc]
@@ -47,6 +51,8 @@ class WorkerTask:
     func: tirx.PrimFunc
     target: str
     config: MeasureConfig
+    constants: tuple[int, ...] = ()
+    cold_bytes: int = 0
 
     @cached_property
     def device(self) -> Any:
@@ -76,6 +82,15 @@ class WorkerTask:
         return [tensor.numpy() for tensor in tensors]
 
 
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A program that was built: its machine code, and its function as it was scheduled."""
+
+    task: WorkerTask
+    func: tirx.PrimFunc
+    module: Any
+
+
 @dataclass
 class Runner:
     """Answers the requests of `ansor.measure.protocol`, one method each."""
@@ -83,43 +98,72 @@ class Runner:
     config: MeasureConfig
     lowering: Lowering
     tasks: dict[str, WorkerTask] = field(default_factory=dict)
-    slots: dict[int, tuple[WorkerTask, Any]] = field(default_factory=dict)
+    slots: dict[int, Built] = field(default_factory=dict)
 
-    def define(self, key: str, func_json: str, target: str) -> None:
+    @cached_property
+    def cold(self) -> ColdMemory:
+        """Memory that weights are taken from in turns."""
+        return ColdMemory(self.config.cold_pool_bytes, self.config.max_copies)
+
+    def define(self, task: Define) -> None:
         """Keeps a task."""
-        self.tasks[key] = WorkerTask(tvm.ir.load_json(func_json), target, self.config)
+        func = tvm.ir.load_json(task.func_json)
+        self.tasks[task.key] = WorkerTask(
+            func, task.target, self.config, task.constants, task.cold_bytes
+        )
 
     def build(self, key: str, slot: int, program: Program) -> None:
         """Lowers and compiles a program and keeps it."""
-        self.slots[slot] = (self.tasks[key], self._compiled(self.tasks[key], program))
+        self.slots[slot] = self._compiled(self.tasks[key], program)
 
     def time(self, slot: int, limit_s: float | None) -> tuple[float, ...]:
         """Times a kept program and drops it."""
-        task, module = self.slots.pop(slot)
+        built = self.slots.pop(slot)
         with stage(ErrorKind.RUN):
-            return time_program(module, task.device, task.arguments, limit_s, self.config)
+            sets = self._argument_sets(built)
+            return time_program(built.module, built.task.device, sets, limit_s, self.config)
 
     def compare(self, slots: tuple[int, ...], rounds: int) -> list[tuple[float, ...]]:
         """Times kept programs in turns and drops them."""
         kept = [self.slots.pop(slot) for slot in slots]
         with stage(ErrorKind.RUN):
-            times = [
-                [time_round(module, task.device, task.arguments, self.config)
-                 for task, module in kept]
-                for _ in range(rounds)
-            ]  # fmt: skip
+            times = [[self._time_round(built) for built in kept] for _ in range(rounds)]
         return list(zip(*times, strict=True))
 
     def verify(self, key: str, program: Program) -> float:
         """Difference between the program and the reference, relative to the largest value."""
         task = self.tasks[key]
-        module = self._compiled(task, program)
+        built = self._compiled(task, program)
         with stage(ErrorKind.RUN):
             arrays, expected = task.reference
-            return relative_difference(task.run(module, arrays), expected)
+            names = list(buffer_names(task.func).values())
+            packed = packed_arrays(program, dict(zip(names, arrays, strict=False)))
+            actual = task.run(built.module, list(packed.values()))
+            unchanged = [i for i, a in enumerate(packed.values()) if a.shape == arrays[i].shape]
+            return relative_difference(
+                [actual[i] for i in unchanged], [expected[i] for i in unchanged]
+            )
 
-    def _compiled(self, task: WorkerTask, program: Program) -> Any:
+    def _time_round(self, built: Built) -> float:
+        sets = self._argument_sets(built)
+        return time_round(built.module, built.task.device, sets, self.config)
+
+    def _argument_sets(self, built: Built) -> list[list[Any]]:
+        """Arguments for timing: one set, or several that differ in their weights."""
+        task = built.task
+        if not task.constants or not task.cold_bytes:
+            return [task.arguments]
+        weights = [built.func.params[position] for position in task.constants]
+        sets = []
+        for copies in self.cold.sets(weights, task.cold_bytes):
+            arguments = list(task.arguments)
+            for position, copy in zip(task.constants, copies, strict=True):
+                arguments[position] = copy
+            sets.append(arguments)
+        return sets
+
+    def _compiled(self, task: WorkerTask, program: Program) -> Built:
         with stage(ErrorKind.LOWER):
             func = self.lowering(task.func, program)
         with stage(ErrorKind.BUILD):
-            return build(func, task.target)
+            return Built(task, func, build(func, task.target))

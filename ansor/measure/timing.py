@@ -3,36 +3,39 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
+from itertools import cycle, islice
 from typing import Any
 
 from ansor.config import MeasureConfig
 from ansor.measure.build import ENTRY
 
+Arguments = Sequence[Sequence[Any]]  # sets of arguments, taken in turns
+
 
 def time_program(
-    module: Any, device: Any, arguments: list[Any], limit_s: float | None, config: MeasureConfig
+    module: Any, device: Any, sets: Arguments, limit_s: float | None, config: MeasureConfig
 ) -> tuple[float, ...]:
     """Seconds of one run: a single entry for a slow program, else one per repeat.
 
     Args:
+        sets: arguments; with several sets each run takes the next.
         limit_s: a program slower than this in its first run is not repeated.
     """
-    run = _synchronous(module, device, arguments)
-    first_s = _seconds(run)
+    first_s = _seconds(module, device, sets, 1)
     if limit_s is not None and first_s > limit_s:
         if first_s < config.retry_below_s:  # cold caches and sleeping threads may be to blame
-            first_s = min(first_s, _seconds(run))
+            first_s = min(first_s, _seconds(module, device, sets, 1))
         if first_s > limit_s:
             return (first_s,)
     number = runs_per_repeat(first_s, config)
-    return _evaluate(module, device, arguments, number, config.repeats)
+    return _evaluate(module, device, sets, number, config.repeats)
 
 
-def time_round(module: Any, device: Any, arguments: list[Any], config: MeasureConfig) -> float:
+def time_round(module: Any, device: Any, sets: Arguments, config: MeasureConfig) -> float:
     """Seconds of one run, from a single repeat."""
-    number = runs_per_repeat(_seconds(_synchronous(module, device, arguments)), config)
-    return _evaluate(module, device, arguments, number, 1)[0]
+    number = runs_per_repeat(_seconds(module, device, sets, 1), config)
+    return _evaluate(module, device, sets, number, 1)[0]
 
 
 def runs_per_repeat(first_s: float, config: MeasureConfig) -> int:
@@ -42,23 +45,20 @@ def runs_per_repeat(first_s: float, config: MeasureConfig) -> int:
 
 
 def _evaluate(
-    module: Any, device: Any, arguments: list[Any], number: int, repeats: int
+    module: Any, device: Any, sets: Arguments, number: int, repeats: int
 ) -> tuple[float, ...]:
+    if len(sets) > 1:
+        return tuple(_seconds(module, device, sets, number) / number for _ in range(repeats))
     evaluator = module.time_evaluator(ENTRY, device, number=number, repeat=repeats)
-    return tuple(float(t) for t in evaluator(*arguments).results)
+    return tuple(float(t) for t in evaluator(*sets[0]).results)
 
 
-def _synchronous(module: Any, device: Any, arguments: list[Any]) -> Callable[[], None]:
+def _seconds(module: Any, device: Any, sets: Arguments, number: int) -> float:
+    """Seconds of `number` runs, the sets of arguments in turns."""
     kernel = module[ENTRY]
-
-    def run() -> None:
-        kernel(*arguments)
-        device.sync()
-
-    return run
-
-
-def _seconds(run: Callable[[], None]) -> float:
+    calls = list(islice(cycle(sets), number))
     start = time.perf_counter()
-    run()
+    for arguments in calls:
+        kernel(*arguments)
+    device.sync()
     return time.perf_counter() - start

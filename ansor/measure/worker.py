@@ -76,8 +76,8 @@ def answer(runner: Runner, request: Request) -> Reply:
 def dispatch(runner: Runner, request: Request) -> object:
     """Calls the method of the runner that the request asks for."""
     match request:
-        case Define(key, func_json, target):
-            runner.define(key, func_json, target)
+        case Define():
+            runner.define(request)
         case Build(key, slot, program):
             runner.build(key, slot, program)
         case Time(slot, limit_s):

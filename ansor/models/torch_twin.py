@@ -87,7 +87,8 @@ class TorchResNet(nn.Module):
         x = self.pool(torch.relu(self.bn1(self.conv1(x))))
         for index in range(1, self.depth + 1):
             x = getattr(self, f"layer{index}")(x)
-        return self.fc(x.mean((2, 3)))  # type: ignore[no-any-return]
+        logits: torch.Tensor = self.fc(x.mean((2, 3)))
+        return logits
 
 
 def load_parameters(model: nn.Module, params: Mapping[str, Array]) -> nn.Module:

@@ -26,6 +26,7 @@ from ansor.program.steps import (
     FuseConsumer,
     Initialise,
     Inline,
+    LayoutRewrite,
     MultiLevelTile,
     Parallel,
     RFactor,
@@ -107,6 +108,19 @@ class Replay:
         reads = [region.source.same_as(source) for region in self.sch.get(block).reads]
         self.blocks[step.copy] = self.sch.cache_read(block, reads.index(True), "global")
         self.dag = edit.cache_read(self.dag, step.stage, step.buffer, step.copy)
+
+    @apply.register
+    def _(self, step: LayoutRewrite) -> None:
+        (width,) = self.values[step.hole]
+        if width == 0:
+            return
+        block, source = self.blocks[step.stage], self.buffers[step.buffer]
+        reads = [region.source.same_as(source) for region in self.sch.get(block).reads]
+
+        def packed(*index: Any) -> list[Any]:
+            return [index[-1] // width, *index[:-1], index[-1] % width]
+
+        self.sch.transform_layout(block, ("read", reads.index(True)), packed)
 
     @apply.register
     def _(self, step: RFactor) -> None:

@@ -16,6 +16,7 @@ from ansor.program.loops import tiled_loops
 from ansor.program.steps import (
     ComputeAt,
     FuseConsumer,
+    LayoutRewrite,
     MultiLevelTile,
     Parallel,
     Step,
@@ -65,6 +66,11 @@ class Roles:
     def vector(self) -> dict[str, int]:
         """Vectorised stage to the most lanes."""
         return {s.stage: s.lanes for s in self.steps if isinstance(s, Vectorize)}
+
+    @cached_property
+    def packed(self) -> dict[str, str]:
+        """Packed buffer to the hole that says how wide."""
+        return {s.buffer: s.hole for s in self.steps if isinstance(s, LayoutRewrite)}
 
     @cached_property
     def unroll(self) -> dict[str, str]:

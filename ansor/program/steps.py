@@ -38,6 +38,17 @@ class CacheRead:
 
 
 @dataclass(frozen=True)
+class LayoutRewrite:
+    """Ask for the constant `buffer` that `stage` reads packed: its last dimension is split by
+    `hole`, the outer part comes first of all, the inner part last. Zero leaves it as it is.
+    """
+
+    stage: str
+    buffer: str
+    hole: str
+
+
+@dataclass(frozen=True)
 class RFactor:
     """Split reduction `axis` of `stage` by `hole` and turn one part into a spatial axis (rule 6).
 
@@ -138,6 +149,7 @@ Step = (
     Inline
     | CacheWrite
     | CacheRead
+    | LayoutRewrite
     | RFactor
     | MultiLevelTile
     | StripMine

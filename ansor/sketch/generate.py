@@ -16,6 +16,7 @@ def generate(
     hardware: Hardware,
     config: SketchConfig | None = None,
     user_rules: Iterable[Rule] = (),
+    constants: Iterable[str] = (),
 ) -> list[State]:
     """Returns the terminal states, in a fixed order.
 
@@ -24,9 +25,10 @@ def generate(
         hardware: what the rules need to know of the machine.
         config: limits of the space.
         user_rules: tried before the built-in ones, in order.
+        constants: buffers whose values are known when the network is compiled.
     """
     config = config or SketchConfig()
-    context = Context(hardware, config)
+    context = Context(hardware, config, frozenset(constants))
     rules = (*user_rules, *CPU_RULES)
     queue, done = [start(dag)], []
     while queue:

@@ -14,17 +14,26 @@ import numpy as np
 from ansor.config import SketchConfig
 from ansor.dag import edit, predicates
 from ansor.hardware.cpu import Hardware
-from ansor.program.decision import Decision, divisors, factorisations
-from ansor.program.steps import CacheRead, CacheWrite, FuseConsumer, Inline, MultiLevelTile, RFactor
+from ansor.program.decision import Decision, category, divisors, factorisations
+from ansor.program.steps import (
+    CacheRead,
+    CacheWrite,
+    FuseConsumer,
+    Inline,
+    LayoutRewrite,
+    MultiLevelTile,
+    RFactor,
+)
 from ansor.sketch.state import State
 
 
 @dataclass(frozen=True)
 class Context:
-    """What rules may look at beside the state."""
+    """What rules may look at beside the state; `constants` are buffers known at compile time."""
 
     hardware: Hardware
     config: SketchConfig
+    constants: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -129,7 +138,7 @@ def pack_operand(state: State, context: Context) -> Derived:
     if not predicates.has_data_reuse(dag, name):
         return Derived()
     buffer = predicates.vector_operand(dag, name)
-    if buffer is None or dag.buffers[buffer].kind != "input":
+    if buffer is None or dag.buffers[buffer].kind != "input" or buffer in context.constants:
         return Derived()
     if predicates.reuse_of(dag, name, buffer) < config.min_pack_reuse:
         return Derived()
@@ -184,8 +193,28 @@ CPU_RULES: tuple[Rule, ...] = (
 )
 
 
+def _packed(state: State, context: Context) -> State:
+    """`state` with the constant operand of its current stage packed, as a decision on the width.
+
+    Beyond the paper's layout rewrite: the width is chosen freely, not given by the tiles.
+    """
+    name, dag = state.current, state.dag
+    buffer = predicates.vector_operand(dag, name)
+    if buffer is None or buffer not in context.constants:
+        return state
+    extent = dag.buffers[buffer].shape[-1]
+    lanes = context.hardware.lanes(dag.buffers[buffer].item_bytes)
+    assert isinstance(extent, int)
+    most = context.config.max_innermost_factor
+    widths = [d for d in divisors(extent) if d % lanes == 0 and d <= most and d < extent]
+    hole = f"{name}.{buffer}.packed"
+    decision = category(hole, name, (0, *widths))
+    return state.add(LayoutRewrite(name, buffer, hole), decisions=(decision,))
+
+
 def _tiled(state: State, context: Context) -> State:
     """`state` with its current stage tiled, and one decision per axis."""
+    state = _packed(state, context)
     name, config = state.current, context.config
     stage, structure = state.dag.stages[name], config.tile_structure
     decisions = []

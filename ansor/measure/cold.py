@@ -1,0 +1,71 @@
+"""Weights as cold as in a network: each run of a kernel takes them from another place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tvm
+
+_ALIGNMENT = 64  # bytes; what TVM's kernels rely on
+
+
+class ColdMemory:
+    """One block of memory that stands for all weights of a network, one after the other.
+
+    Args:
+        size_bytes: of the block; past the last cache, where "cold" means main memory.
+        most: copies of a function's weights.
+    """
+
+    def __init__(self, size_bytes: int, most: int) -> None:
+        self._size, self._most = size_bytes, most
+
+    @cached_property
+    def _block(self) -> npt.NDArray[np.uint8]:
+        raw = np.zeros(self._size + _ALIGNMENT, dtype=np.uint8)
+        first = -raw.ctypes.data % _ALIGNMENT
+        block = raw[first : first + self._size]
+        halves = block.view(np.float32)
+        halves[:] = np.random.default_rng(0).uniform(-1, 1, len(halves)).astype(np.float32)
+        return block
+
+    def sets(self, params: Sequence[Any], cold_bytes: int) -> list[list[Any]]:
+        """Tensors for the parameters `params`, in as many copies as `cold_bytes` has room for.
+
+        A function with more weights than the block holds gets the same memory for each copy.
+        """
+        sizes = [_bytes(p) for p in params]
+        one = sum(-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes)
+        room = min(cold_bytes, self._size) // max(one, 1)
+        count = max(1, min(room, self._most))
+        if one > self._size:
+            return [[_fresh(p) for p in params]]
+        return [self._copy(params, sizes, number * one) for number in range(count)]
+
+    def _copy(self, params: Sequence[Any], sizes: Sequence[int], offset: int) -> list[Any]:
+        tensors = []
+        for param, size in zip(params, sizes, strict=True):
+            view = self._block[offset : offset + size].view(_dtype(param)).reshape(_shape(param))
+            tensors.append(tvm.runtime.from_dlpack(view))
+            offset += -(-size // _ALIGNMENT) * _ALIGNMENT
+        return tensors
+
+
+def _fresh(param: Any) -> Any:
+    return tvm.runtime.tensor(np.ones(_shape(param), dtype=_dtype(param)))
+
+
+def _shape(param: Any) -> tuple[int, ...]:
+    return tuple(int(size) for size in param.shape)
+
+
+def _dtype(param: Any) -> np.dtype[Any]:
+    return np.dtype(str(param.dtype))
+
+
+def _bytes(param: Any) -> int:
+    return int(np.prod(_shape(param))) * _dtype(param).itemsize
