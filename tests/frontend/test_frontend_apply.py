@@ -10,6 +10,7 @@ import tvm
 from tvm import tirx
 from tvm.target import Target
 
+from ansor.dag.from_tir import buffer_names
 from ansor.errors import ArgumentError
 from ansor.frontend import (
     CompiledModel,
@@ -18,6 +19,9 @@ from ansor.frontend import (
     extract_functions,
     random_inputs,
 )
+from ansor.program.lower import lower
+from ansor.program.program import Program
+from ansor.program.steps import LayoutRewrite
 
 
 def function(mod: tvm.IRModule, name: str) -> tirx.PrimFunc:
@@ -72,7 +76,7 @@ def test_unknown_function_is_named(optimized: tvm.IRModule) -> None:
 
 def test_program_with_other_parameters_is_refused(optimized: tvm.IRModule) -> None:
     program = function(optimized, "mean")
-    with pytest.raises(ArgumentError, match=r"programs\['transpose'\].*must stay"):
+    with pytest.raises(ArgumentError, match=r"programs\['transpose'\].*must be"):
         apply_programs(optimized, {"transpose": program})
 
 
@@ -82,3 +86,28 @@ def test_extracted_function_compiles_alone(optimized: tvm.IRModule, target: Targ
     result = tvm.runtime.tensor(np.zeros((1, 32, 32, 3), np.float32))
     library["main"](tvm.runtime.tensor(x), result)
     np.testing.assert_array_equal(result.numpy(), x.transpose(0, 2, 3, 1))
+
+
+def conv_of(mod: tvm.IRModule) -> tuple[str, tirx.PrimFunc]:
+    """The first convolution with at least eight output channels and constant weights."""
+    found = next(f for f in extract_functions(mod) if "conv2d" in f.name and 1 in f.constants)
+    return found.name, found.func
+
+
+def test_packed_weights_give_the_same_result(
+    optimized: tvm.IRModule, compiled: CompiledModel, target: Target
+) -> None:
+    name, func = conv_of(optimized)
+    weight = list(buffer_names(func).values())[1]
+    program = Program("packed", (LayoutRewrite("conv2d_nhwc", weight, "width"),), {"width": (4,)})
+    applied = apply_programs(optimized, {name: lower(func, program)}, {name: {1: 4}})
+    x = random_inputs(compiled.inputs)
+    np.testing.assert_allclose(compile_model(applied, target)(*x), compiled(*x), rtol=1e-5)
+
+
+def test_a_packed_program_without_its_packing_is_refused(optimized: tvm.IRModule) -> None:
+    name, func = conv_of(optimized)
+    weight = list(buffer_names(func).values())[1]
+    program = Program("packed", (LayoutRewrite("conv2d_nhwc", weight, "width"),), {"width": (4,)})
+    with pytest.raises(ArgumentError, match=name):
+        apply_programs(optimized, {name: lower(func, program)})

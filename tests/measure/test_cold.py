@@ -1,0 +1,74 @@
+"""Argument sets for timing with cold weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tvm import te, tirx
+
+from ansor.config import MeasureConfig
+from ansor.measure.cold import ColdMemory
+from ansor.measure.protocol import Build, Time, Verify
+from ansor.measure.runner import Runner, WorkerTask
+from ansor.measure.worker import answer
+from ansor.program.lower import lower
+from ansor.program.program import Program
+from ansor.program.steps import LayoutRewrite
+
+CONFIG = MeasureConfig(min_time_s=0.001, cold_pool_bytes=1 << 20)
+WEIGHT_BYTES = 64 * 32 * 4
+
+
+def dense() -> tirx.PrimFunc:
+    x, w = te.placeholder((8, 64), name="x"), te.placeholder((64, 32), name="w")
+    k = te.reduce_axis((0, 64), name="k")
+    y = te.compute((8, 32), lambda i, j: te.sum(x[i, k] * w[k, j], axis=k), name="y")
+    return te.create_prim_func([x, w, y])
+
+
+def weights() -> list[Any]:
+    return [dense().params[1]]
+
+
+def addresses(sets: list[list[Any]]) -> list[int]:
+    return [int(np.from_dlpack(tensors[0]).ctypes.data) for tensors in sets]
+
+
+def test_copies_lie_apart_and_aligned() -> None:
+    places = addresses(ColdMemory(1 << 20, 64).sets(weights(), 1 << 20))
+    assert len(places) == 64
+    assert all(place % 64 == 0 for place in places)
+    assert min(np.diff(sorted(places))) >= WEIGHT_BYTES
+
+
+@pytest.mark.parametrize(
+    ("cold_bytes", "count"), [(0, 1), (WEIGHT_BYTES, 1), (5 * WEIGHT_BYTES, 5), (1 << 30, 64)]
+)
+def test_as_many_copies_as_the_network_has_weights(cold_bytes: int, count: int) -> None:
+    assert len(ColdMemory(1 << 20, 64).sets(weights(), cold_bytes)) == count
+
+
+def test_weights_larger_than_the_block_get_memory_of_their_own() -> None:
+    ((tensor,),) = ColdMemory(64, 64).sets(weights(), 1 << 30)
+    assert tensor.shape == (64, 32)
+
+
+def task() -> WorkerTask:
+    return WorkerTask(dense(), "llvm", CONFIG, constants=(1,), cold_bytes=1 << 19)
+
+
+@pytest.mark.parametrize("width", [0, 16])
+def test_programs_are_timed_and_checked_with_their_own_layout(width: int) -> None:
+    runner = Runner(CONFIG, lower, {"dense": task()})
+    program = Program("packed", (LayoutRewrite("y", "w", "width"),), {"width": (width,)})
+    assert answer(runner, Build("dense", 1, program)).error is None
+    sets = runner._argument_sets(runner.slots[1])
+    assert len(sets) == 64
+    expected = (64, 32) if width == 0 else (2, 64, 16)
+    assert {tuple(arguments[1].shape) for arguments in sets} == {expected}
+    assert len({id(arguments[0]) for arguments in sets}) == 1  # activations stay warm
+    times = answer(runner, Time(1, None)).value
+    assert len(times) == CONFIG.repeats  # type: ignore[arg-type]
+    assert answer(runner, Verify("dense", program)).value < 1e-6  # type: ignore[operator]
