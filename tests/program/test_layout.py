@@ -111,7 +111,7 @@ def test_strides_are_those_of_the_packed_array() -> None:
             k = int(stage.steps[2].get(loop, np.zeros(64))[row])
             j = int(stage.steps[1].get(loop, np.zeros(64))[row])
             moved = place[k * shape[-1] + j]
-            aligned = j < width and width % max(j, 1) == 0 or j % width == 0
+            aligned = (j < width and width % max(j, 1) == 0) or j % width == 0
             if aligned:
                 assert read.strides.get(number, np.zeros(64))[row] == moved
 
