@@ -25,7 +25,6 @@ class SketchConfig:
     min_pack_reuse: int = 256  # reads per element that pay for packing an operand
     min_pack_bytes: int = 1 << 20  # operands smaller than this stay in the second cache as they are
     max_sketches: int = 32  # a typical subgraph has fewer than 10 (§4.1)
-    max_tables: int = 4096  # rows of one decision's table of choices
 
 
 @dataclass(frozen=True)

@@ -156,23 +156,6 @@ def rename(index: Index, axes: Mapping[int, int]) -> Index:
     return renamed
 
 
-def linear(index: Index, num_axes: int) -> list[float]:
-    """Coefficient of every axis, `[A]`; exact for affine indices.
-
-    A quotient divides its coefficients, a remainder keeps them: the mean slope, for estimates.
-    """
-    out = [0.0] * num_axes
-    for atom, coef in index.terms:
-        if isinstance(atom, int):
-            out[atom] += coef
-            continue
-        inner = linear(atom.index, num_axes)
-        divisor = atom.divisor if isinstance(atom, Quotient) else 1
-        for axis, value in enumerate(inner):
-            out[axis] += coef * value / divisor
-    return out
-
-
 def _substitute_atom(atom: Atom, values: Sequence[Index | None]) -> Index | None:
     if isinstance(atom, int):
         return values[atom]

@@ -92,12 +92,28 @@ def test_rename_renumbers_the_axes(index: Index, order: list[int], point: Values
     assert evaluate(renamed, point) == evaluate(index, [point[a] for a in order])
 
 
-@given(indices, points)
-def test_linear_is_exact_for_affine_indices(index: Index, point: Values) -> None:
-    slopes = ix.linear(index, AXES)
-    if index.is_affine:
-        expected = evaluate(index, point) - index.const
-        assert sum(s * v for s, v in zip(slopes, point, strict=True)) == pytest.approx(expected)
+extents = st.lists(st.integers(1, 6), min_size=AXES, max_size=AXES)
+
+
+@given(indices, extents, st.data())
+def test_values_lie_within_the_bounds(index: Index, sizes: list[int], data: st.DataObject) -> None:
+    point = [data.draw(st.integers(0, size - 1)) for size in sizes]
+    low, high = ix.bounds(index, sizes)
+    assert low <= evaluate(index, point) <= high
+
+
+@given(indices, extents, st.data())
+def test_simplifying_keeps_the_value_in_the_domain(
+    index: Index, sizes: list[int], data: st.DataObject
+) -> None:
+    point = [data.draw(st.integers(0, size - 1)) for size in sizes]
+    assert evaluate(ix.simplify(index, sizes), point) == evaluate(index, point)
+
+
+def test_simplifying_removes_what_cannot_vary() -> None:
+    group = ix.scale(ix.quotient(ix.axis_index(0), 64), 3)
+    assert ix.simplify(group, [64]) == Index()
+    assert ix.simplify(ix.remainder(ix.axis_index(0), 64), [64]) == ix.axis_index(0)
 
 
 @given(indices)
