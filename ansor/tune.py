@@ -93,8 +93,8 @@ def auto_schedule(
     check_model(model)
     resolved = resolve_target(target)
     text = target_text(resolved, cores)
-    _stage(callbacks, "importing the model")
     with opened(database) as records:
+        _stage(callbacks, "importing the model")
         workload = prepare(model, resolved, text, example_inputs)
         budget = Budget(trials, _search_seconds(minutes, began, len(workload.tasks), config))
         _check_records(records, workload, text, budget)
