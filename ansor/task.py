@@ -19,8 +19,6 @@ class Task:
         dag: the same as a graph.
         target: canonical text of the TVM target.
         weight: how often the model calls it.
-        constants: positions of the parameters that are weights, known when the network is
-            compiled: a program may ask for them in another layout.
         cold_bytes: weights of the whole network. In it, all of them pass through the caches
             between two runs of a function, and so they do when programs are timed.
     """
@@ -30,12 +28,15 @@ class Task:
     dag: ComputeDAG
     target: str
     weight: int = 1
-    constants: tuple[int, ...] = ()
     cold_bytes: int = 0
 
     @property
     def key(self) -> str:
-        """Stable over processes, platforms and versions: a hash of the compute definition, and
-        which of its parameters are constant."""
-        positions = ".".join(map(str, self.constants))
-        return f"{self.dag.key}-{positions}" if positions else self.dag.key
+        """Hash of the compute definition, stable over processes, platforms and versions."""
+        return self.dag.key
+
+    @property
+    def constants(self) -> tuple[int, ...]:
+        """Positions of the parameters that are weights, known when the network is compiled."""
+        buffers = self.dag.buffers.values()  # parameters come first, in order
+        return tuple(i for i, buffer in enumerate(buffers) if buffer.constant)

@@ -132,23 +132,14 @@ def prepare(
     cold_bytes = sum(function.weight * function.constant_bytes for function in functions)
     for function in functions:
         try:
-            dag = read_dag(function.func)
+            dag = read_dag(function.func, function.constants)
         except UnsupportedError as error:
             if is_operator(model):
                 raise
             unscheduled[function.name] = str(error)
             continue
-        tasks.append(
-            Task(
-                function.name,
-                function.func,
-                dag,
-                target_key,
-                function.weight,
-                function.constants,
-                cold_bytes,
-            )
-        )
+        task = Task(function.name, function.func, dag, target_key, function.weight, cold_bytes)
+        tasks.append(task)
     return Workload(mod, tuple(tasks), unscheduled)
 
 

@@ -88,9 +88,7 @@ class Tuner:
         stream: np.random.SeedSequence,
     ) -> SearchPolicy:
         config = self.config
-        names = list(task.dag.buffers)  # parameters come first, in order
-        constants = [names[position] for position in task.constants]
-        states = generate(task.dag, hardware, config.sketch, user_rules, constants)
+        states = generate(task.dag, hardware, config.sketch, user_rules)
         sketches = [complete(state, hardware, config.sketch) for state in states]
         rng = np.random.default_rng(stream)
         return SearchPolicy(task.key, sketches, self.model, config.evolution, rng)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ansor.cost_model.register_tile import RegisterTile, register_tile
+from ansor.cost_model.streaming import cold_bytes
 from ansor.features.profile import Floats, StageProfile
 from ansor.hardware.cpu import Hardware
 
@@ -62,6 +63,7 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
         / np.float32(hardware.issue_width)
     )
     traffic = [_traffic(profile, capacity, hardware) for capacity in hardware.cache_bytes]
+    traffic[-1] = traffic[-1] + cold_bytes(profile)
     bandwidth = (*hardware.cache_bandwidth[:2], _memory_bytes_per_cycle(hardware))
     transfer = [t / np.float32(b) for t, b in zip(traffic, bandwidth, strict=True)]
     parts = np.stack([arithmetic, ports, issue, *transfer])
@@ -110,7 +112,8 @@ def _traffic(profile: StageProfile, capacity: int, hardware: Hardware) -> Floats
     """`[P]` bytes that cross into a cache of `capacity` bytes.
 
     At the outermost depth where everything fits, each loop further out brings in what its whole
-    range touches. What fits altogether comes in once; from memory not at all, as runs are warm.
+    range touches. What fits altogether comes in once; from memory not at all, as runs are warm
+    but for weights, which are counted apart.
     """
     line = np.float32(hardware.line_bytes)
     lines = [access.lines(hardware.line_bytes) for access in profile.accesses]

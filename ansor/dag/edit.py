@@ -40,7 +40,7 @@ def cache_read(dag: ComputeDAG, name: str, buffer: str, copy: str) -> ComputeDAG
     stages: list[Stage] = []
     for old in dag.stages.values():
         stages += [new, replace(stage, reads=reads)] if old.name == name else [old]
-    local = replace(source, name=copy, kind="intermediate")
+    local = replace(source, name=copy, kind="intermediate", constant=False)
     return ComputeDAG(stages, {**dag.buffers, copy: local})
 
 

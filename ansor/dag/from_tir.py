@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from tvm import ir, tirx
@@ -17,8 +17,12 @@ from ansor.errors import UnsupportedError
 _SPATIAL, _REDUCE = 0, 2  # tirx.IterVar kinds
 
 
-def read_dag(func: tirx.PrimFunc) -> ComputeDAG:
+def read_dag(func: tirx.PrimFunc, constants: Collection[int] = ()) -> ComputeDAG:
     """Returns the graph of `func`.
+
+    Args:
+        func: a compute definition, not scheduled.
+        constants: positions of the parameters whose values are known at compile time.
 
     Raises:
         UnsupportedError: a block is opaque, its loops are dynamic or not a plain nest, it updates a
@@ -31,7 +35,7 @@ def read_dag(func: tirx.PrimFunc) -> ComputeDAG:
     _check_unique(blocks)
     stages = [_read_stage(realize, loops, names) for realize, loops in blocks]
     _check_writers(stages)
-    return ComputeDAG(stages, _buffers(func, stages, names))
+    return ComputeDAG(stages, _buffers(func, stages, names, constants))
 
 
 def block_names(func: tirx.PrimFunc) -> list[str]:
@@ -103,14 +107,17 @@ def buffer_names(func: tirx.PrimFunc) -> dict[Any, str]:
     return names
 
 
-def _buffers(func: tirx.PrimFunc, stages: list[Stage], names: dict[Any, str]) -> dict[str, Buffer]:
+def _buffers(
+    func: tirx.PrimFunc, stages: list[Stage], names: dict[Any, str], constants: Collection[int]
+) -> dict[str, Buffer]:
     written = {w.buffer for stage in stages for w in stage.writes}
-    params = {names[buffer] for buffer in func.params}
+    params = [names[buffer] for buffer in func.params]
+    known = {params[position] for position in constants}
     out = {}
     for buffer, name in names.items():
         shape = tuple(_static(size, f"buffer {name}") for size in buffer.shape)
         kind = "intermediate" if name not in params else "output" if name in written else "input"
-        out[name] = Buffer(name, shape, str(buffer.dtype), kind)
+        out[name] = Buffer(name, shape, str(buffer.dtype), kind, constant=name in known)
     return out
 
 

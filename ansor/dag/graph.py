@@ -66,7 +66,7 @@ class ComputeDAG:
     def text(self) -> str:
         """Canonical text of the definition: the same on every platform and version."""
         return "\n".join(
-            [f"{b.kind} {b.dtype}{list(b.shape)}" for b in self.buffers.values()]
+            [_buffer_text(buffer) for buffer in self.buffers.values()]
             + [_stage_text(self.stages[name]) for name in self.order]
         )
 
@@ -84,6 +84,11 @@ class ComputeDAG:
             reads = ", ".join(f"{r.buffer}[{', '.join(map(str, r.indices))}]" for r in stage.reads)
             lines.append(f"  {name}({domain}) <- {reads}")
         return "\n".join(lines)
+
+
+def _buffer_text(buffer: Buffer) -> str:
+    kind = "constant" if buffer.constant else buffer.kind
+    return f"{kind} {buffer.dtype}{list(buffer.shape)}"
 
 
 def _stage_text(stage: Stage) -> str:

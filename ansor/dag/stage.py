@@ -40,12 +40,22 @@ class Axis:
 
 @dataclass(frozen=True)
 class Buffer:
-    """A tensor: `kind` is "input", "output" or "intermediate"; unknown sizes are holes."""
+    """A tensor.
+
+    Attributes:
+        name: unique in its graph.
+        shape: sizes; a decision may choose some of them.
+        dtype: element type.
+        kind: "input", "output" or "intermediate".
+        constant: an input whose values are known when the network is compiled (weights): it may
+            be asked for in another layout, and is cold when it is read.
+    """
 
     name: str
     shape: tuple[int | HoleExtent, ...]
     dtype: str
     kind: str
+    constant: bool = False
 
     @property
     def item_bytes(self) -> int:

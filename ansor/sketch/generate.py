@@ -16,7 +16,6 @@ def generate(
     hardware: Hardware,
     config: SketchConfig | None = None,
     user_rules: Iterable[Rule] = (),
-    constants: Iterable[str] = (),
 ) -> list[State]:
     """Returns the terminal states, in a fixed order.
 
@@ -25,10 +24,9 @@ def generate(
         hardware: what the rules need to know of the machine.
         config: limits of the space.
         user_rules: tried before the built-in ones, in order.
-        constants: buffers whose values are known when the network is compiled.
     """
     config = config or SketchConfig()
-    context = Context(hardware, config, frozenset(constants))
+    context = Context(hardware, config)
     rules = (*user_rules, *CPU_RULES)
     queue, done = [start(dag)], []
     while queue:

@@ -29,11 +29,10 @@ from ansor.sketch.state import State
 
 @dataclass(frozen=True)
 class Context:
-    """What rules may look at beside the state; `constants` are buffers known at compile time."""
+    """What rules may look at beside the state."""
 
     hardware: Hardware
     config: SketchConfig
-    constants: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,7 @@ def pack_operand(state: State, context: Context) -> Derived:
     if not predicates.has_data_reuse(dag, name):
         return Derived()
     buffer = predicates.vector_operand(dag, name)
-    if buffer is None or dag.buffers[buffer].kind != "input" or buffer in context.constants:
+    if buffer is None or dag.buffers[buffer].kind != "input" or dag.buffers[buffer].constant:
         return Derived()
     if predicates.reuse_of(dag, name, buffer) < config.min_pack_reuse:
         return Derived()
@@ -200,7 +199,7 @@ def _packed(state: State, context: Context) -> State:
     """
     name, dag = state.current, state.dag
     buffer = predicates.vector_operand(dag, name)
-    if buffer is None or buffer not in context.constants:
+    if buffer is None or not dag.buffers[buffer].constant:
         return state
     extent = dag.buffers[buffer].shape[-1]
     lanes = context.hardware.lanes(dag.buffers[buffer].item_bytes)

@@ -13,6 +13,7 @@ from test_nest_agrees import computed_loops, lowered_loops
 
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
+from ansor.dag.from_tir import read_dag
 from ansor.features.profile import profile
 from ansor.hardware.cpu import Hardware
 from ansor.program.layout import pack, packed_arrays, packings
@@ -33,7 +34,7 @@ def constant_of(name: str) -> str:
 
 
 def sketches(name: str, hardware: Hardware = NARROW) -> list[Sketch]:
-    states = generate(dag(name), hardware, CONFIG, constants={constant_of(name)})
+    states = generate(read_dag(workload(name).func, constants=[1]), hardware, CONFIG)
     return [complete(state, hardware, CONFIG) for state in states]
 
 

@@ -1,0 +1,37 @@
+"""How fast weights stream from memory, by how far the accesses of a stage run on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ansor.features.profile import AccessProfile, Floats, StageProfile
+
+# Measured on Zen 5 with cold weights of 9 MB: runs of 128 bytes reach a third of the bandwidth
+# that whole slabs do. Prefetchers need about this many bytes of each run to catch up.
+_RUN_IN_BYTES = 256.0
+
+
+def cold_bytes(profile: StageProfile) -> Floats:
+    """`[P]`: bytes of constant operands, as many as would take the same time in one long run."""
+    total = np.zeros(profile.extents.shape[1], dtype=np.float32)
+    for access in profile.accesses:
+        if access.buffer.constant:
+            run = sequential_run(profile, access) * np.float32(access.buffer.item_bytes)
+            total += access.bytes[0] * (1 + np.float32(_RUN_IN_BYTES) / run)
+    return total
+
+
+def sequential_run(profile: StageProfile, access: AccessProfile) -> Floats:
+    """`[P]`: elements that are read one after the other before the address jumps.
+
+    Loops that do not move the access are passed over: they find it in a cache.
+    """
+    run = np.ones(profile.extents.shape[1], dtype=np.float32)
+    running = np.ones(profile.extents.shape[1], dtype=np.bool_)
+    for loop in sorted(access.strides, reverse=True):
+        extent, stride = profile.extents[loop], access.strides[loop]
+        goes_on = (stride == run) | (extent == 1) | (stride == 0)
+        grows = running & goes_on & (stride != 0)
+        run = np.where(grows, run * extent, run)
+        running = running & goes_on
+    return run
