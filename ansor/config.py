@@ -49,6 +49,8 @@ class EvolutionConfig:
 class CostModelConfig:
     """The GBDT on top of the draft (`ansor.cost_model`)."""
 
+    use_draft: bool = True  # False: no estimate before measurements; shows what the draft brings
+    use_gbdt: bool = True  # False: nothing is learned; shows what the GBDT brings
     rounds: int = 60  # boosting rounds; the residual is small, few are enough
     max_depth: int = 6
     max_bin: int = 64  # histogram bins; features are logarithms, few are enough

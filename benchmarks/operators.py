@@ -1,103 +1,164 @@
-"""Single operators after a small budget, against the machine's measured peak.
+"""Single operators after a small budget: against the machine's measured peak, and other systems.
 
-``python -m benchmarks.operators --ops conv2d --trials 64 --json FILE``
+``python -m benchmarks.operators --ops C2D.2,GMM.3 --trials 64 --peers torch,metaschedule:128
+--json FILE``
 """
 
 from __future__ import annotations
 
+import statistics
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 import numpy as np
+import platformdirs
+from tvm import tirx
+from tvm.ir import save_json
 
-from ansor.errors import ArgumentError
+from ansor.errors import AnsorError
 from ansor.hardware.detect import peak_gflops
+from ansor.hardware.target import resolve_target, target_text
 from ansor.hardware.threads import available_cores
 from ansor.report.progress import Progress
 from ansor.report.text import align
 from ansor.tune import auto_schedule
-from ansor.workloads import Workload, build, names
+from ansor.workloads import Workload, suite
 from benchmarks.environment import environment, write
+from benchmarks.operator_case import Case, workload_of
+from benchmarks.operator_peers import Peers, parse_peers, start, systems_for
 
 _HEADER = ("op", "system", "latency µs", "GFLOP/s", "of peak", "tuning s", "trials", "error")
+_SLOW_S = 0.5  # a program slower than this is not timed again in later rounds
 
 
 @dataclass(frozen=True)
 class Row:
-    """One operator by one system.
+    """One operator by one system; numbers are None where there are none.
 
     Attributes:
-        latency_us: the best program's, as re-timed at the end of the search.
+        latency_us: of one run; the median of rounds, each in a process of its own.
         gflops: billions of operations of the definition per second.
         tuning_s: seconds from the call to the compiled operator.
         trials: programs measured.
         max_rel_err: largest difference from NumPy's result over its largest value.
+        error: why there is no latency.
     """
 
     op: str
     system: str
-    latency_us: float
-    gflops: float
-    tuning_s: float
-    trials: int
-    max_rel_err: float
+    latency_us: float | None = None
+    gflops: float | None = None
+    tuning_s: float | None = None
+    trials: int | None = None
+    max_rel_err: float | None = None
+    error: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it: "error" only where there is one."""
+        values = asdict(self)
+        return values if self.error else {k: v for k, v in values.items() if k != "error"}
 
 
-def measure(op: str, trials: int, threads: int, seed: int) -> Row:
-    """Tunes one operator with default sizes, or sizes as in "conv2d:height=28,width=28"."""
-    workload = workload_of(op)
+def measure(case: Case, trials: int, peers: Peers, rounds: int) -> Iterator[Row]:
+    """Tunes one operator and times it, and what it is compared with, in turns."""
+    workload = case.workload
+    row = _tuned(case, workload, trials)
+    rows = {"ansor": row, **{name: Row(case.op, name) for name in systems_for(case.op, peers)}}
+    samples: dict[str, list[float]] = {name: [] for name in rows}
+    for _ in range(rounds):
+        for name, times in samples.items():
+            if rows[name].error or (times and times[0] > _SLOW_S):
+                continue
+            try:
+                found = start(case, name)
+            except AnsorError as error:
+                rows[name] = replace(rows[name], error=str(error))
+                continue
+            times.append(found.pop("latency_s"))
+            rows[name] = replace(rows[name], **found)
+    expected = workload.reference(*case.inputs(workload))
+    for name, found_row in rows.items():
+        yield _judged(found_row, samples[name], expected, case, workload.flops)
+
+
+def _tuned(case: Case, workload: Workload, trials: int) -> Row:
+    """Runs the search and leaves the program in the case's folder."""
     began = time.perf_counter()
-    with Progress() as progress:
-        tuned = auto_schedule(
-            list(workload.tensors), trials=trials, seed=seed, threads=threads, callbacks=[progress]
-        )
-    tuning_s = time.perf_counter() - began
-    (task,) = tuned.tasks
-    latency_s = task.latency_s or tuned.benchmark().latency_s
-    arrays = workload.inputs(np.random.default_rng(seed))
-    expected = workload.reference(*arrays)
-    error = np.abs(tuned(*arrays) - expected).max() / np.abs(expected).max()
-    return Row(
-        op=op,
-        system="ansor",
-        latency_us=latency_s * 1e6,
-        gflops=task.flops / latency_s / 1e9,
-        tuning_s=tuning_s,
-        trials=task.trials,
-        max_rel_err=float(error),
-    )
+    try:
+        with Progress() as progress:
+            tuned = auto_schedule(
+                list(workload.tensors),
+                trials=trials,
+                seed=case.seed,
+                threads=case.threads,
+                callbacks=[progress],
+            )
+        tuning_s = time.perf_counter() - began
+        functions = tuned.compiled.mod.functions.values()
+        (func,) = [f for f in functions if isinstance(f, tirx.PrimFunc)]
+        case.file("program.json").write_text(save_json(func), encoding="utf-8")
+    except Exception as error:  # whatever it is, the other operators are wanted
+        return Row(case.op, "ansor", error=_first_line(error))
+    return Row(case.op, "ansor", tuning_s=tuning_s, trials=tuned.tasks[0].trials)
 
 
-def workload_of(op: str) -> Workload:
-    """The operator that "name" or "name:size=value;..." means.
+def _judged(row: Row, samples_s: Sequence[float], expected: Any, case: Case, flops: int) -> Row:
+    if row.error or not samples_s:
+        return row
+    latency_s = statistics.median(samples_s)
+    output = np.load(case.file(f"{row.system}.npy"), mmap_mode="r")
+    error = float(np.abs(output - expected).max() / np.abs(expected).max())
+    gflops = flops / latency_s / 1e9
+    return replace(row, latency_us=latency_s * 1e6, gflops=gflops, max_rel_err=error)
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0]}"
+
+
+def chosen_ops(ops: str, batch: int) -> list[str]:
+    """What `--ops` means; "all" is the suite.
 
     Raises:
         ArgumentError: no such operator or size.
     """
-    name, _, sizes = op.partition(":")
-    if name not in names():
-        raise ArgumentError("ops", op, f"operators are {', '.join(names())}")
-    pairs = [part.partition("=") for part in sizes.split(";") if part]
-    return build(name, **{size: int(value) for size, _, value in pairs})
+    chosen = [name for op in ops.split(",") for name in (suite(batch) if op == "all" else (op,))]
+    for op in chosen:
+        workload_of(op, batch)
+    return chosen
 
 
-def table(rows: list[Row], peak: float | None) -> str:
+def table(rows: Sequence[Row], peak: float | None) -> str:
     """For people."""
     cells = [
         (
             row.op,
             row.system,
-            f"{row.latency_us:.1f}",
-            f"{row.gflops:.0f}",
-            f"{100 * row.gflops / peak:.0f}%" if peak else "-",
-            f"{row.tuning_s:.0f}",
-            str(row.trials),
-            f"{row.max_rel_err:.1e}",
+            _number(row.latency_us, ".1f"),
+            _number(row.gflops, ".0f"),
+            f"{100 * row.gflops / peak:.0f}%" if peak and row.gflops is not None else "-",
+            _number(row.tuning_s, ".0f"),
+            _number(row.trials, "d"),
+            row.error or _number(row.max_rel_err, ".1e"),
         )
         for row in rows
     ]
     return align(_HEADER, cells, (0, 1))
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def default_cache() -> str:
+    """Where MetaSchedule's tuning is kept if nothing else is said."""
+    return str(Path(platformdirs.user_cache_dir("ansor")) / "metaschedule")
 
 
 @click.command()
@@ -105,24 +166,44 @@ def table(rows: list[Row], peak: float | None) -> str:
     "--ops",
     default="conv2d",
     show_default=True,
-    help='Separated by commas; sizes as in "conv2d:height=28;width=28".',
+    help='Separated by commas: "C2D.2", "conv2d:height=28;width=28", or "all", the suite.',
 )
-@click.option("--trials", type=click.IntRange(1), default=64, show_default=True)
+@click.option("--batch", type=click.IntRange(1), default=1, show_default=True, help="The suite's.")
+@click.option(
+    "--trials", type=click.IntRange(0), default=64, show_default=True, help="0 measures nothing."
+)
+@click.option("--peers", default="", help='Such as "torch,metaschedule:128".')
+@click.option("--cache", default=default_cache, help="Where MetaSchedule's tuning is kept.")
 @click.option("--threads", type=int, help="All cores by default.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
+@click.option("--seconds", type=float, default=0.3, show_default=True, help="Timed in a round.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--json", "file", metavar="FILE", help="Where results are written.")
-def main(ops: str, trials: int, threads: int | None, seed: int, file: str | None) -> None:
+def main(
+    ops: str,
+    batch: int,
+    trials: int,
+    peers: str,
+    cache: str,
+    threads: int | None,
+    rounds: int,
+    seconds: float,
+    seed: int,
+    file: str | None,
+) -> None:
     """Tunes single operators; conv2d by default: NHWC, 56x56x64 to 64, 3x3, bias and ReLU."""
-    chosen = ops.split(",")
-    for op in chosen:
-        workload_of(op)
+    chosen = chosen_ops(ops, batch)
+    others = parse_peers(peers)
     cores = threads or available_cores()
     peak = peak_gflops("native", cores, fresh=True)
-    about = environment(cores, peak_gflops=peak, seed=seed)
+    about = environment(cores, peak_gflops=peak, seed=seed, batch=batch, rounds=rounds)
+    target = target_text(resolve_target("native"), cores)
     rows: list[Row] = []
     for op in chosen:
-        rows.append(measure(op, trials, cores, seed))
-        write(file, {"environment": about, "results": [asdict(row) for row in rows]})
+        with TemporaryDirectory() as folder:
+            case = Case(op, batch, folder, target, cores, seed, seconds, others.trials, cache)
+            rows.extend(measure(case, trials, others, rounds))
+        write(file, {"environment": about, "results": [row.document() for row in rows]})
     print(table(rows, peak))
     print(f"\npeak of this machine, measured now: {peak or 0:.0f} GFLOP/s fp32")
 

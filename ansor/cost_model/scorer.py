@@ -23,7 +23,7 @@ class Estimate:
     """What the models say of a population.
 
     Attributes:
-        drafted: `[P]`, log of the draft's throughput (1 / seconds).
+        drafted: `[P]`, log of the draft's throughput (1 / seconds); 0 without a draft.
         features: `[P, S, F]`, or None where they were not needed.
         legal: `[P] bool`.
         signature: `[P, K]`: equal rows are the same program.
@@ -65,12 +65,12 @@ class CostModel:
         """Evaluates draft, legality and (where asked for) features."""
         nest = build_nest(population)
         profiles = profile(nest)
-        breakdown = draft(profiles, self.hardware)
+        breakdown = draft(profiles, self.hardware) if self._config.use_draft else {}
         features = None
         if with_features:
             features = with_draft(extract(population, profiles), breakdown)
         ok = legal(nest, self.hardware, self._sketch_config)
-        return Estimate(-np.log(seconds(breakdown)), features, ok, nest.signature)
+        return Estimate(_log_throughput(breakdown, len(population)), features, ok, nest.signature)
 
     def score(self, population: Population) -> Floats:
         """`[P]`: expected log-throughput, minus infinity where a program may not be built."""
@@ -95,12 +95,19 @@ class CostModel:
         records.latency_s += latency_s
 
     @property
+    def is_blind(self) -> bool:
+        """Whether all legal programs score the same: there is no draft, and nothing is learned."""
+        return not self._config.use_draft and not self._model.is_trained
+
+    @property
     def size(self) -> int:
         """Number of programs learned from or waiting to be."""
         return sum(len(records.latency_s) for records in self._records.values())
 
     def fit(self) -> bool:
         """Trains if there are enough new records; returns whether it did."""
+        if not self._config.use_gbdt:
+            return False
         enough = max(self._config.min_records, self._fitted * (1 + self._config.retrain_growth))
         if self.size < enough:
             return False
@@ -130,8 +137,18 @@ class CostModel:
         )
 
 
+def _log_throughput(breakdowns: dict[str, Breakdown], programs: int) -> Floats:
+    """`[P]`: log of the draft's throughput, 0 where there is no draft."""
+    if not breakdowns:
+        return np.zeros(programs, dtype=np.float32)
+    drafted: Floats = -np.log(seconds(breakdowns))
+    return drafted
+
+
 def with_draft(features: Floats, breakdowns: dict[str, Breakdown]) -> Floats:
-    """Appends each stage's draft to its features, as shares of the whole program's time."""
+    """Appends each stage's draft, if any, to its features, as shares of the program's time."""
+    if not breakdowns:
+        return features
     total = seconds(breakdowns)
     columns = []
     for breakdown in breakdowns.values():

@@ -57,14 +57,19 @@ class SearchPolicy:
 
     def propose(self, count: int) -> list[Candidate]:
         """Returns up to `count` programs worth measuring, none of them measured before."""
+        drawn = self._random(count) if self._model.is_blind else self._promising(count)
+        batch = distinct(drawn, self._measured)[:count]
+        self.exhausted = not batch
+        return batch
+
+    def _promising(self, count: int) -> list[Candidate]:
+        """The head of the ranking with some random programs, then the rest of it."""
         ranked = self._descent() if self._stalled >= self._config.patience else []
         if len(ranked) < count:
             ranked = distinct([*ranked, *self._ranked()], self._measured)
         batch = ranked[: self._greedy(count)] if self.trials else self._first_of_each(ranked, count)
         random = self._random(count - len(batch))
-        batch = distinct([*batch, *random, *ranked], self._measured)[:count]
-        self.exhausted = not batch
-        return batch
+        return [*batch, *random, *ranked]
 
     def _greedy(self, count: int) -> int:
         """How many of a batch are not random (ε-greedy); right on average for any batch size."""
@@ -126,12 +131,11 @@ class SearchPolicy:
         scores = self._model.score(drawn)
         order = np.argsort(-scores, kind="stable")[: self._config.population]
         rows = [drawn.choices[order]]
-        good = sorted(
-            (c for c in self._tried if c.sketch is sketch), key=lambda c: c.latency_s or np.inf
-        )
+        tried = [c for c in self._tried if c.sketch is sketch]
+        good = sorted(tried, key=lambda c: c.latency_s or np.inf)[: self._config.elite]
         count = int(self._config.population * self._config.measured_ratio)
         if good:
-            elite = np.stack([c.row for c in good[: self._config.elite]])
+            elite = np.stack([c.row for c in good])
             picked = Population(sketch, elite[self._rng.integers(0, len(elite), count)])
             rows += [elite, mutate(picked, self._rng, self._config).choices]
         return Population(sketch, np.concatenate(rows))

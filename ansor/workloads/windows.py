@@ -9,17 +9,22 @@ import numpy as np
 from ansor.workloads.workload import Array
 
 
-def windows(data: Array, kernel: int, stride: int, padding: int, fill: float = 0.0) -> Array:
+def windows(
+    data: Array, kernel: int, stride: int, padding: int, fill: float = 0.0, dilation: int = 1
+) -> Array:
     """Windows over the spatial dimensions of channels-last `data` `[N, *space, C]`.
 
     Returns:
-        `[N, *out, C, *kernel]`, `kernel` points along each spatial dimension.
+        `[N, *out, C, *kernel]`, `kernel` points, `dilation` apart, along each spatial dimension.
     """
     space = range(1, data.ndim - 1)
     padded = np.pad(data, _margins(data.ndim, padding), constant_values=fill)
-    view = np.lib.stride_tricks.sliding_window_view(padded, [kernel] * len(space), tuple(space))
-    starts = (slice(None), *(slice(None, None, stride) for _ in space))
-    return view[starts]
+    reach = [(kernel - 1) * dilation + 1] * len(space)
+    view = np.lib.stride_tricks.sliding_window_view(padded, reach, tuple(space))
+    starts = (slice(None), *(slice(None, None, stride) for _ in space), slice(None))
+    points = (slice(None, None, dilation) for _ in space)
+    chosen = (*starts, *points)
+    return view[chosen]
 
 
 def _margins(ndim: int, padding: int) -> Sequence[tuple[int, int]]:

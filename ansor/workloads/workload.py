@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from tvm import te, tirx
+from tvm import ir, te, tirx
 
 Array = npt.NDArray[np.float32]
 
@@ -33,7 +34,42 @@ class Workload:
         """The definition as a TensorIR function, unscheduled."""
         return te.create_prim_func(list(self.tensors))
 
+    @cached_property
+    def flops(self) -> int:
+        """Floating-point operations, a multiplication and the addition to a sum counted apart."""
+        return sum(_flops(op) for op in _computed(self.tensors[-1].op, {}))
+
     def inputs(self, rng: np.random.Generator) -> list[Array]:
         """Standard normal inputs, in the order of `tensors`."""
         shapes = [tuple(int(size) for size in tensor.shape) for tensor in self.tensors[:-1]]
         return [rng.standard_normal(shape, dtype=np.float32) for shape in shapes]
+
+
+def _computed(op: Any, seen: dict[Any, None]) -> tuple[Any, ...]:
+    """The compute operations that `op` rests on, itself included, each once."""
+    if op not in seen and isinstance(op, te.ComputeOp):
+        seen[op] = None
+        for tensor in op.input_tensors:
+            _computed(tensor.op, seen)
+    return tuple(seen)
+
+
+def _flops(op: Any) -> int:
+    axes = [*op.axis, *op.reduce_axis]
+    reduces = bool(op.reduce_axis)
+    body = op.body[0].source[0] if reduces else op.body[0]
+    return math.prod(int(axis.dom.extent) for axis in axes) * (_operations(body) + reduces)
+
+
+def _operations(expr: Any) -> int:
+    """Arithmetic on numbers that are not indices, in one evaluation."""
+    if isinstance(expr, _BINARY):
+        return 1 + _operations(expr.a) + _operations(expr.b)
+    if not isinstance(expr, ir.Call) or expr.op.name == "te.tensor_load":
+        return 0
+    if expr.op.name.endswith("if_then_else"):
+        return sum(_operations(value) for value in expr.args[1:])
+    return 1 + sum(_operations(value) for value in expr.args)
+
+
+_BINARY = (tirx.Add, tirx.Sub, tirx.Mul, tirx.Div, tirx.Max, tirx.Min)

@@ -138,7 +138,8 @@ def test_an_operator_is_compared_with_the_peak(
 ) -> None:
     monkeypatch.setattr(operators, "peak_gflops", lambda *_, **__: 100.0)
     op = "matmul:rows=32;columns=32;depth=32"
-    found = run(operators.main, "--ops", op, "--trials", "4", file=tmp_path / "operators.json")
+    options = ["--ops", op, "--trials", "4", "--rounds", "1", "--seconds", "0.05"]
+    found = run(operators.main, *options, file=tmp_path / "operators.json")
     (row,) = found["results"]
     assert found["environment"]["peak_gflops"] == 100.0
     assert set(row) == {

@@ -1,0 +1,75 @@
+"""What the processes that time single operators are told, and the definition that it stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ansor.errors import ArgumentError
+from ansor.workloads import Workload, build, names, suite, suite_workload
+from ansor.workloads.workload import Array
+
+
+@dataclass(frozen=True)
+class Case:
+    """One operator under comparison; it travels to child processes as JSON.
+
+    Attributes:
+        op: as on the command line.
+        batch: of the suite's members.
+        folder: holds programs, latencies and outputs.
+        target: text of the TVM target, threads included.
+        threads: that every system may use.
+        seed: of the inputs and of MetaSchedule's search.
+        seconds: of timed runs.
+        trials: of MetaSchedule.
+        cache: folder that MetaSchedule's tuning is kept in.
+    """
+
+    op: str
+    batch: int
+    folder: str
+    target: str
+    threads: int
+    seed: int = 0
+    seconds: float = 0.5
+    trials: int = 128
+    cache: str = ""
+
+    def file(self, name: str) -> Path:
+        """A file of the case."""
+        return Path(self.folder) / name
+
+    @property
+    def workload(self) -> Workload:
+        """The definition."""
+        return workload_of(self.op, self.batch)
+
+    def inputs(self, workload: Workload) -> list[Array]:
+        """The inputs that all systems are given."""
+        return workload.inputs(np.random.default_rng(self.seed))
+
+
+def workload_of(op: str, batch: int = 1) -> Workload:
+    """The operator that "C2D.2", "name" or "name:size=value;..." means.
+
+    Raises:
+        ArgumentError: no such operator or size.
+    """
+    name, _, sizes = op.partition(":")
+    if name not in names():
+        if op in suite(batch):
+            return suite_workload(op, batch)
+        known = f"{', '.join(names())}, and members of the suite such as C2D.2"
+        raise ArgumentError("ops", op, f"operators are {known}")
+    pairs = [part.partition("=") for part in sizes.split(";") if part]
+    return build(name, **{size: _integer(op, value) for size, _, value in pairs})
+
+
+def _integer(op: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ArgumentError("ops", op, 'sizes are integers, as in "conv2d:height=28"') from None

@@ -1,0 +1,30 @@
+"""An operator as a task, and its search space, as the tuner makes them."""
+
+from __future__ import annotations
+
+from ansor.annotate.complete import complete
+from ansor.config import TuneConfig
+from ansor.hardware.cpu import Hardware
+from ansor.hardware.target import resolve_target, target_text
+from ansor.program.sketch import Sketch
+from ansor.sketch.generate import generate
+from ansor.task import Task
+from ansor.tune import prepare
+from benchmarks.operator_case import workload_of
+
+
+def task_of(op: str, threads: int) -> Task:
+    """The task of one operator on this machine.
+
+    Raises:
+        ArgumentError: no such operator or size.
+    """
+    target = resolve_target("native")
+    tensors = list(workload_of(op).tensors)
+    return prepare(tensors, target, target_text(target, threads)).tasks[0]
+
+
+def sketches_of(task: Task, hardware: Hardware, config: TuneConfig) -> list[Sketch]:
+    """All its sketches, complete."""
+    states = generate(task.dag, hardware, config.sketch)
+    return [complete(state, hardware, config.sketch) for state in states]

@@ -1,0 +1,41 @@
+"""Times a scheduled function, whoever scheduled it."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import numpy as np
+import tvm
+
+from ansor.config import MeasureConfig
+from ansor.hardware.threads import use_threads
+from ansor.measure.build import ENTRY, build
+from ansor.measure.timing import time_program
+from ansor.workloads.workload import Array
+from benchmarks.operator_case import Case
+
+_WARM_UP_S = 0.1
+_REPEATS = 10
+
+
+def time_function(func: Any, case: Case, exact: bool) -> tuple[float, Array]:
+    """Median seconds of one run, and the output.
+
+    Args:
+        func: a TensorIR function with the parameters of the case's workload.
+        exact: compile as TVM does by default, with the library's transcendental functions.
+    """
+    use_threads(case.threads)
+    module = build(func, case.target, exact)
+    workload = case.workload
+    device = tvm.cpu()
+    shape = tuple(int(size) for size in workload.tensors[-1].shape)
+    out = tvm.runtime.tensor(np.full(shape, np.nan, dtype=np.float32), device)
+    arguments = [tvm.runtime.tensor(x, device) for x in case.inputs(workload)]
+    sets = [[*arguments, out]]
+    module[ENTRY](*sets[0])
+    result = out.numpy().copy()
+    time_program(module, device, sets, None, MeasureConfig(min_time_s=_WARM_UP_S, repeats=1))
+    config = MeasureConfig(min_time_s=case.seconds, repeats=_REPEATS)
+    return statistics.median(time_program(module, device, sets, None, config)), result

@@ -1,0 +1,201 @@
+"""Operators beside other systems: small ones, or children that only pretend."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from ansor.compare.rounds import ChildError
+from ansor.errors import ArgumentError, UnsupportedError
+from ansor.workloads.opevo import convolution_nchw, product
+from ansor.workloads.suite import FAMILIES
+from ansor.workloads.workload import Workload
+from benchmarks import operator_child, operators
+from benchmarks.operator_case import Case
+from benchmarks.operator_peers import Peers, parse_peers, start, systems_for
+
+KEYS = {"op", "system", "latency_us", "gflops", "tuning_s", "trials", "max_rel_err"}
+SHAPES: Mapping[str, tuple[int, ...]] = {
+    "C1D": (14, 6, 8, 3, 2, 1),
+    "C2D": (9, 8, 3, 8, 5, 2, 2),
+    "C3D": (4, 7, 6, 3, 8, 3, 2, 1),
+    "GMM": (8, 12, 16),
+    "GRP": (7, 6, 8, 16, 3, 1, 1, 4),
+    "DIL": (9, 10, 4, 8, 3, 2, 1, 2),
+    "DEP": (8, 7, 8, 3, 2, 1),
+    "T2D": (4, 3, 6, 8, 4, 2, 1),
+    "CAP": (6, 5, 3, 4, 3, 2, 1, 4),
+    "NRM": (12, 20),
+    "SFM": (8, 30),
+    "CBR": (8, 9, 4, 8, 3, 2, 1),
+    "TBG": (8, 3, 6),
+    "TBS": (8, 3, 6),
+}
+OPEVO = {
+    "OPE.3": product("x", 3, 8, 6, 10),
+    "OPE.4": product("x", 3, 8, 6, 10, "A"),
+    "OPE.5": product("x", 3, 8, 6, 10, "B"),
+    "OPE.6": convolution_nchw("x", 2, 3, 15, 8, 11, 4, 0),
+    "OPE.7": convolution_nchw("x", 2, 4, 9, 8, 5, 1, 2),
+}
+
+
+def run(tmp_path: Path, *arguments: str) -> Any:
+    """Runs the benchmark; returns the JSON that it wrote."""
+    file = tmp_path / "operators.json"
+    quick = ["--rounds", "1", "--seconds", "0.02", "--cache", str(tmp_path / "cache")]
+    result = CliRunner().invoke(operators.main, [*arguments, *quick, "--json", str(file)])
+    assert result.exception is None, result.output
+    return json.loads(file.read_text())
+
+
+@pytest.fixture(autouse=True)
+def peak(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose peak need not be measured."""
+    monkeypatch.setattr(operators, "peak_gflops", lambda *_, **__: 100.0)
+
+
+def test_members_of_the_suite_are_compared_with_pytorch(tmp_path: Path) -> None:
+    found = run(tmp_path, "--ops", "DEP.3", "--trials", "0", "--peers", "torch")
+    rows = {row["system"]: row for row in found["results"]}
+    assert list(rows) == ["ansor", "torch", "torch_channels_last"]
+    assert found["environment"]["peak_gflops"] == 100.0
+    if find_spec("torch") is None:
+        assert rows.pop("torch")["error"] == rows.pop("torch_channels_last")["error"]
+    for row in rows.values():
+        assert set(row) == KEYS
+        assert row["max_rel_err"] < 1e-5
+        operations = 2 * 7 * 7 * 1024 * 9
+        assert row["gflops"] == pytest.approx(operations / row["latency_us"] / 1e3)
+    assert rows["ansor"]["trials"] == 0
+    assert rows["ansor"]["tuning_s"] > 0
+
+
+def test_an_operator_that_fails_is_reported_and_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedule = operators.auto_schedule
+
+    def failing(tensors: Any, **options: Any) -> Any:
+        if len(tensors) == 2:
+            raise UnsupportedError("block S: out of order\nand more")
+        return schedule(tensors, **options)
+
+    monkeypatch.setattr(operators, "auto_schedule", failing)
+    ops = "NRM.0,matmul:rows=16;columns=16;depth=16"
+    first, second = run(tmp_path, "--ops", ops, "--trials", "0")["results"]
+    assert first["error"] == "UnsupportedError: block S: out of order"
+    assert first["latency_us"] is None
+    assert set(second) == KEYS
+    assert second["max_rel_err"] < 1e-5
+
+
+def test_a_peer_that_fails_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pretend(case: Case, system: str) -> dict[str, Any]:
+        if system == "metaschedule":
+            raise ChildError("no program after 8 trials")
+        np.save(case.file(f"{system}.npy"), np.zeros(1, dtype=np.float32))
+        return {"latency_s": 2.0}
+
+    tuned = operators.Row("NRM.0", "ansor", tuning_s=1.0, trials=0)
+    monkeypatch.setattr(operators, "_tuned", lambda *_: tuned)
+    monkeypatch.setattr(operators, "start", pretend)
+    options = ("--ops", "NRM.0", "--trials", "0", "--peers", "torch,metaschedule:8")
+    ansor, torch, other = run(tmp_path, *options)["results"]
+    assert ansor["latency_us"] == torch["latency_us"] == 2e6
+    assert ansor["max_rel_err"] == 1.0
+    assert other["error"] == "no program after 8 trials"
+
+
+def test_a_child_that_dies_says_why(tmp_path: Path) -> None:
+    case = Case("NRM.0", 1, str(tmp_path), "llvm", 1)
+    with pytest.raises(ChildError, match="KeyError: 'nothing'"):
+        start(case, "nothing")
+
+
+def test_the_output_is_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case("NRM.0", 1, str(tmp_path), "llvm", 1)
+    for value in (1.0, 2.0):
+        found = (value, np.float32([value]), {"trials": 3})
+        monkeypatch.setattr(operator_child, "SYSTEMS", {"x": lambda _, found=found: found})
+        operator_child.run("x", case)
+    assert np.load(case.file("x.npy")) == [1.0]
+    assert json.loads(case.file("x.json").read_text()) == {"latency_s": 2.0, "trials": 3}
+    assert Case(**json.loads(json.dumps(asdict(case)))) == case
+
+
+@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize("op", [*SHAPES, *OPEVO])
+def test_pytorch_computes_the_same(op: str, channels_last: bool) -> None:
+    pytest.importorskip("torch")
+    from benchmarks.peers_torch import form
+
+    shape = SHAPES.get(op, ())
+    workload: Workload = FAMILIES[op](op, 2, shape) if shape else OPEVO[op]
+    inputs = workload.inputs(np.random.default_rng(0))
+    expected = workload.reference(*inputs)
+    made = form(op, inputs, channels_last, shape)
+    out = made.finish(made.call()).numpy()
+    assert out.shape == expected.shape
+    assert np.abs(out - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+def test_an_operator_without_a_pytorch_form_is_named() -> None:
+    pytest.importorskip("torch")
+    from benchmarks.peers_torch import form
+
+    with pytest.raises(ArgumentError, match="max_pool2d has no PyTorch form"):
+        form("max_pool2d", [], False, ())
+
+
+def test_what_metaschedule_found_is_kept_by_all_that_decides_it(tmp_path: Path) -> None:
+    pytest.importorskip("cloudpickle")
+    from benchmarks.peers_metaschedule import folder_of
+
+    def folder(**other: Any) -> Path:
+        known = {"op": "NRM.0", "batch": 1, "target": "llvm", "threads": 2, **other}
+        case = Case(folder="", cache=str(tmp_path), **known)
+        return folder_of(case.workload.func, case)
+
+    others = ({"batch": 2}, {"op": "NRM.1"}, {"trials": 8}, {"seed": 1}, {"threads": 1})
+    assert folder() == folder(seconds=9.0)
+    assert len({folder(), *(folder(**other) for other in others)}) == 6
+    assert folder().parent == tmp_path
+
+
+def test_peers_are_read() -> None:
+    assert parse_peers("") == Peers()
+    assert parse_peers("torch,metaschedule:8") == Peers(("torch", "metaschedule"), 8)
+    assert parse_peers("metaschedule").trials == 128
+
+
+@pytest.mark.parametrize("text", ["tensorflow", "torch:8", "metaschedule:", "metaschedule:-1"])
+def test_wrong_peers_are_named(text: str) -> None:
+    with pytest.raises(ArgumentError, match=f"peers='{text}'"):
+        parse_peers(text)
+
+
+def test_channels_last_applies_where_there_are_channels() -> None:
+    peers = Peers(("torch",))
+    assert systems_for("C2D.0", peers) == ["torch", "torch_channels_last"]
+    assert systems_for("OPE.7", peers) == ["torch", "torch_channels_last"]
+    assert systems_for("OPE.0", peers) == systems_for("GMM.3", peers) == ["torch"]
+
+
+@pytest.mark.parametrize("ops", ["C2D.4", "nothing", "matmul:rows=x", "C2D.0,", "matmul:depth"])
+def test_wrong_operators_are_named(ops: str) -> None:
+    with pytest.raises(ArgumentError, match="ops="):
+        operators.chosen_ops(ops, 1)
+
+
+def test_all_is_the_suite() -> None:
+    assert len(operators.chosen_ops("all", 1)) == 64
+    assert len(operators.chosen_ops("all,matmul", 16)) == 57
