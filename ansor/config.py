@@ -13,10 +13,12 @@ class SketchConfig:
     """The search space (`ansor.sketch`, `ansor.annotate`)."""
 
     tile_structure: str = "SSRSRS"  # Ansor §4.1, Table 1, rule 3 (CPU)
+    host_structure: str = "SSSFV"  # of an output that computes its producers tile by tile
     fuse_levels: tuple[int, ...] = (1, 2)  # spatial tile levels a consumer may be fused at (§4.1)
     max_innermost_factor: int = 64  # elements; TVM's `max_innermost_split_factor`
     max_vector_bytes: int = 256  # bytes of the vectorised loop: four 512-bit registers
     unroll_steps: tuple[int, ...] = (0, 16, 64)  # statements; TVM's 512 builds ten times longer
+    register_rows: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 14, 16)  # elements of a tile, per axis
     max_unrolled_statements: int = 64  # register tile, counted in vector statements
     # Elements per core below which threads split a reduction; TVM's 16 also had to fill vectors,
     # which a rule of its own does here.

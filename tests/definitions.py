@@ -30,6 +30,14 @@ SIZES: Mapping[str, tuple[str, dict[str, int]]] = MappingProxyType(
         ),
         "depthwise_conv2d": ("depthwise_conv2d", {"height": 14, "width": 14, "channels": 16}),
         "transposed_conv2d": ("transposed_conv2d", {"channels": 8, "filters": 8}),
+        "separable_conv2d": (
+            "separable_conv2d",
+            {"height": 8, "width": 8, "channels": 16, "filters": 32},
+        ),
+        "winograd_conv2d": (
+            "winograd_conv2d",
+            {"height": 8, "width": 16, "channels": 8, "filters": 32},
+        ),
         "softmax": ("softmax", {"rows": 16, "columns": 60}),
         "row_sum": ("row_sum", {"rows": 4, "columns": 4096}),
         "total_sum": ("total_sum", {"size": 4096}),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ansor.annotate.location import Locations
 from ansor.config import SketchConfig
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import HoleExtent, Stage
 from ansor.hardware.cpu import Hardware
 from ansor.program.decision import Decision, category, divisors
-from ansor.program.loops import own_loops, vector_axis
+from ansor.program.location import Locations
+from ansor.program.loops import num_leading, vector_axis
 from ansor.program.roles import Roles
 from ansor.program.sketch import Sketch
 from ansor.program.steps import (
@@ -23,6 +23,7 @@ from ansor.program.steps import (
     LayoutRewrite,
     MultiLevelTile,
     Parallel,
+    RegisterTile,
     RFactor,
     Step,
     StripMine,
@@ -48,21 +49,28 @@ class _Builder:
         structural = Inline | CacheWrite | CacheRead | LayoutRewrite | RFactor
         self.structure: list[Step] = [s for s in state.steps if isinstance(s, structural)]
         self.tiles: list[Step] = [s for s in state.steps if isinstance(s, MultiLevelTile)]
+        self.inner: list[Step] = [s for s in state.steps if isinstance(s, RegisterTile)]
         self.fusions: list[Step] = [s for s in state.steps if isinstance(s, FuseConsumer)]
 
     def build(self) -> Sketch:
         """Runs the phases."""
-        locations = Locations(self.dag, Roles(self.dag, (*self.tiles, *self.fusions)))
+        shaped = (*self.tiles, *self.inner, *self.fusions)
+        locations = Locations(self.dag, Roles(self.dag, shaped))
         roots = [name for name in self.dag.order if name not in locations.host]
         strips = [step for name in roots for step in self._strip(name, locations)]
         self.tiles += strips
         parallel = [step for name in roots for step in self._parallel(name)]
         located = [self._locate(name, locations) for name in locations.order]
-        vector = [self._vectorize(name) for name in self.dag.order if self.dag.stages[name].spatial]
+        vector = [self._vectorize(s) for s in self._in_order() if vector_axis(s) is not None]
         unroll = [self._unroll(name) for name in roots]
+        roles = Roles(self.dag, (*self.tiles, *self.inner))
+        unroll += [Unroll(name, None) for name in locations.host if roles.unrolled(name)]
         initial = [Initialise(s.name) for s in self.dag.stages.values() if s.reduce]
-        steps = (*self.structure, *self.tiles, *parallel, *self.fusions, *located)
+        steps = (*self.structure, *self.tiles, *parallel, *self.fusions, *self.inner, *located)
         return Sketch(self.dag, (*steps, *vector, *unroll, *initial), tuple(self.decisions))
+
+    def _in_order(self) -> list[Stage]:
+        return [self.dag.stages[name] for name in self.dag.order]
 
     def _decide(self, decision: Decision) -> str:
         self.decisions.append(decision)
@@ -87,21 +95,20 @@ class _Builder:
 
     def _parallel(self, name: str) -> list[Step]:
         stage = self.dag.stages[name]
-        if not stage.spatial:
+        if not num_leading(stage):
             return []
-        choices = tuple(range(len(stage.spatial) + 1))
+        choices = tuple(range(num_leading(stage) + 1))
         hole = self._decide(category(f"{name}.parallel", name, choices))
         return [Parallel(name, hole)]
 
     def _locate(self, name: str, locations: Locations) -> Step:
         host = locations.host[name]
-        loops = own_loops(self.dag.stages[host], locations.shape(host))
-        deepest = locations.deepest(host, loops)
+        deepest = locations.deepest(host)
         hole = self._decide(category(f"{name}.location", name, tuple(range(deepest + 1))))
         return ComputeAt(name, host, hole)
 
-    def _vectorize(self, name: str) -> Step:
-        return Vectorize(name, self._lanes(self.dag.stages[name]))
+    def _vectorize(self, stage: Stage) -> Step:
+        return Vectorize(stage.name, self._lanes(stage))
 
     def _unroll(self, name: str) -> Step:
         hole = self._decide(category(f"{name}.unroll", name, self.config.unroll_steps))

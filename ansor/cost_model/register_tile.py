@@ -17,6 +17,7 @@ class RegisterTile:
     Attributes:
         steps: how often the block is executed.
         elements: elements it computes.
+        statements: vector statements of a step.
         accumulators: vector registers that hold its results.
         operations: arithmetic operations of a step, in vectors.
         loads: vector loads of a step, spills included.
@@ -27,6 +28,7 @@ class RegisterTile:
 
     steps: Floats
     elements: Floats
+    statements: Floats
     accumulators: Floats
     operations: Floats
     loads: Floats
@@ -49,8 +51,10 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
     width = ones if profile.vector is None else profile.extents[profile.vector]
     vectors = np.ceil(width / np.float32(hardware.lanes(write.buffer.item_bytes)))
     unrolled = unrolled_extents(profile)
-    copies = unrolled.prod(axis=0, dtype=np.float32)
+    folded = _folded_reduction(profile, unrolled)
+    copies = unrolled.prod(axis=0, dtype=np.float32) / folded
     accumulators = copies * vectors
+    statements = accumulators * folded
     reads = [a for a in profile.accesses if not a.is_write]
     loads = sum((_registers(profile, a, unrolled, width, vectors) for a in reads), 0 * ones)
     stores = _registers(profile, write, unrolled, width, vectors)
@@ -59,25 +63,34 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
         reduction = innermost_reduction(profile)
         over = accumulators + vectors + 1 - np.float32(hardware.vector_registers)
         spilled = np.where((over > 0) & (reduction > 1), over + np.float32(_SPILL_MARGIN), 0)
-        drain = np.maximum(np.float32(_DRAIN_PER_POINT) * copies, stores) / reduction + spilled
+        rounds = np.maximum(reduction / folded, 1)
+        drain = np.maximum(np.float32(_DRAIN_PER_POINT) * copies, stores) / rounds + spilled
         loads = loads + spilled
         stores = spilled
     ops = stage.ops
     count = max(ops.float_add, ops.float_mul) + ops.float_cmp + ops.float_div + ops.select
     count += ops.int_add + ops.int_mul + ops.int_cmp + ops.float_special * 8
     return RegisterTile(
-        steps=profile.iterations / (copies * width),
+        steps=profile.iterations / (copies * folded * width),
         elements=copies * width,
+        statements=statements,
         accumulators=accumulators,
-        operations=accumulators * np.float32(count),
+        operations=statements * np.float32(count),
         loads=loads.astype(np.float32),
         stores=stores.astype(np.float32),
         drain=drain.astype(np.float32),
     )
 
 
+def _folded_reduction(profile: StageProfile, unrolled: Floats) -> Floats:
+    """`[P]`: reduction steps that are unrolled, being over folded axes."""
+    reduces = [profile.nest.loops[loop].reduce for loop in profile.active]
+    count: Floats = np.where(np.asarray(reduces, dtype=np.bool_)[:, None], unrolled, 1).prod(axis=0)
+    return count
+
+
 def unrolled_extents(profile: StageProfile) -> Floats:
-    """`[L, P]`: extents of the loops of the register tile, 1 for the others."""
+    """`[L, P]`: extents of the unrolled loops, 1 for the others."""
     mask = profile.nest.unrolled[list(profile.active)]
     out: Floats = np.where(mask, profile.extents, np.float32(1))
     return out

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from ansor.dag import index as ix
 from ansor.dag.graph import ComputeDAG
-from ansor.dag.stage import Access, Axis, Buffer, Derived, HoleExtent, OpCounts, Stage
+from ansor.dag.stage import (
+    Access,
+    Axis,
+    Buffer,
+    Derived,
+    HoleExtent,
+    OpCounts,
+    Stage,
+    axes_of,
+)
+
+_MAX_TABLE = 128  # entries; larger tables of constants would be unrolled for too long
 
 
 def inline(dag: ComputeDAG, name: str) -> ComputeDAG:
@@ -121,15 +133,22 @@ def _final(stage: Stage, new: Axis, partial: str, inner: bool) -> Stage:
 def _substitute(stage: Stage, gone: Stage) -> Stage:
     """Replaces every read of what `gone` wrote by what `gone` read."""
     reads: list[Access] = []
-    ops, branch = stage.ops, stage.has_branch
+    ops, branch, folded = stage.ops, stage.has_branch, stage.folded
     for read in stage.reads:
         if read.buffer != gone.output:
             reads.append(read)
-            continue
-        reads += [_mapped(inner, read.indices) for inner in gone.reads]
-        ops, branch = ops + gone.ops, branch or gone.has_branch
+        elif is_table(gone):  # literals, once its indices are unrolled
+            folded |= axes_of(read)
+        else:
+            reads += [_mapped(inner, read.indices) for inner in gone.reads]
+            ops, branch = ops + gone.ops, branch or gone.has_branch
     unique = tuple(dict.fromkeys(reads))
-    return replace(stage, reads=unique, ops=ops, has_branch=branch)
+    return replace(stage, reads=unique, ops=ops, has_branch=branch, folded=folded)
+
+
+def is_table(stage: Stage) -> bool:
+    """Whether a stage only holds a few constants."""
+    return not stage.reads and math.prod(axis.size for axis in stage.axes) <= _MAX_TABLE
 
 
 def _mapped(access: Access, values: tuple[ix.Index | None, ...] | list[ix.Index | None]) -> Access:

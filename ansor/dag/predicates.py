@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+import networkx as nx
+
 from ansor.dag.graph import ComputeDAG
-from ansor.dag.stage import Access, HoleExtent, Stage
+from ansor.dag.stage import Access, HoleExtent, Stage, axes_of
 
 
 def is_inlinable(dag: ComputeDAG, name: str) -> bool:
@@ -39,13 +41,15 @@ def can_inline(dag: ComputeDAG, name: str) -> bool:
 def has_data_reuse(dag: ComputeDAG, name: str) -> bool:
     """Whether multi-level tiling can pay: a reduction some read of which leaves out spatial axes.
 
+    Folded axes do not count: they are unrolled, and what they reuse stays in registers.
+
     Deviation: TVM's version also tiles stages without a reduction that have two such reads, e.g.
     two broadcast operands; there the reused values fit in registers and tiling brings nothing.
     """
     stage = dag.stages[name]
-    spatial = {a for a in stage.spatial if _extent(stage, a) != 1}
+    spatial = {a for a in stage.spatial if _extent(stage, a) != 1} - stage.folded
     reusing = any(spatial - axes_of(read) for read in stage.reads)
-    return bool(stage.reduce) and bool(spatial) and reusing and not stage.derived
+    return has_reduction(stage) and bool(spatial) and reusing and not stage.derived
 
 
 def fusible_consumer(dag: ComputeDAG, name: str) -> str | None:
@@ -63,6 +67,56 @@ def fusible_consumer(dag: ComputeDAG, name: str) -> str | None:
     if consumer.reduce or not same_domain or not all(_is_identity(read) for read in reads):
         return None
     return consumer.name
+
+
+def ends_chain(dag: ComputeDAG, name: str) -> bool:
+    """Whether a stage without reductions of its own follows several, one of them costly.
+
+    Computed tile by tile of this stage, what they hand on to each other stays in a cache (softmax
+    over a product, Winograd's transforms, a depthwise before a pointwise convolution).
+    """
+    stage = dag.stages[name]
+    if has_reduction(stage) or stage.derived or not set(stage.spatial) - stage.folded:
+        return False
+    earlier = [s for s in nx.ancestors(dag.graph, name) if dag.stages[s].reduce]
+    return len(earlier) > 1 and any(has_data_reuse(dag, s) for s in earlier)
+
+
+def whole_axes(dag: ComputeDAG, name: str) -> frozenset[int]:
+    """Spatial axes of a stage that run along folded axes of what it is computed from.
+
+    Part of them is no use: a transform makes all its results from the same few values.
+    """
+    found: dict[str, set[int]] = {}
+    for this in dag.order:
+        stage = dag.stages[this]
+        found[this] = set(stage.folded)
+        for producer in dag.producers(this):
+            found[this] |= _axes_along(dag.stages[producer], found[producer], stage)
+    return frozenset(found[name] & set(dag.stages[name].spatial))
+
+
+def _axes_along(producer: Stage, axes: set[int], consumer: Stage) -> set[int]:
+    """Axes of `consumer` that index what `producer` wrote where one of its `axes` did."""
+    write, found = producer.writes[0], set()
+    for read in consumer.reads:
+        if read.buffer == write.buffer:
+            pairs = zip(write.indices, read.indices, strict=True)
+            found |= {r.single_axis for w, r in pairs if w and r and w.single_axis in axes}
+    return {axis for axis in found if axis is not None}
+
+
+def batch_axes(dag: ComputeDAG, name: str) -> frozenset[int]:
+    """Spatial axes that all reads of a stage depend on, the last axis aside: without any reuse."""
+    stage = dag.stages[name]
+    inner = set(stage.spatial[:-1])
+    shared = inner.intersection(*(axes_of(read) for read in stage.reads))
+    return frozenset(shared) if shared != inner else frozenset()
+
+
+def has_reduction(stage: Stage) -> bool:
+    """Whether a stage reduces over anything but folded axes."""
+    return bool(set(stage.reduce) - stage.folded)
 
 
 def needs_more_parallelism(dag: ComputeDAG, name: str, cores: int, spatial_per_core: int) -> bool:
@@ -118,24 +172,9 @@ def contiguous_reduction(dag: ComputeDAG, name: str) -> int | None:
     main = max(stage.reads, key=lambda read: len(axes_of(read)))
     last = main.indices[-1]
     axes = [atom for atom, factor in last.terms if factor == 1] if last is not None else []
+    split |= stage.folded
     found = [a for a in axes if isinstance(a, int) and a in stage.reduce and a not in split]
     return found[0] if len(axes) == len(found) == 1 else None
-
-
-def axes_of(access: Access) -> set[int]:
-    """Axes that an access depends on; all of them where an index is not understood."""
-    out: set[int] = set()
-    for index in access.indices:
-        if index is None:
-            return set(range(64))
-        stack = [atom for atom, _ in index.terms]
-        while stack:
-            atom = stack.pop()
-            if isinstance(atom, int):
-                out.add(atom)
-            else:
-                stack += [inner for inner, _ in atom.index.terms]
-    return out
 
 
 def _in_order(read: Access) -> bool:

@@ -122,7 +122,9 @@ class Stage:
     `axes` are in the block's order (spatial axes first in what TE makes); `body` is a canonical
     text of the statement; `has_branch` marks a condition (padding, for instance). In accesses,
     axis ``len(axes) + i`` stands for ``derived[i]``. `reducer` names the operator of a reduction
-    that is ``out = op(out, value)`` with a commutative ``op``, else it is None.
+    that is ``out = op(out, value)`` with a commutative ``op``, else it is None. `folded` are axes
+    that choose constants of the statement (the matrices of a Winograd transform): with their loops
+    unrolled, these become literals.
     """
 
     name: str
@@ -134,6 +136,7 @@ class Stage:
     body: str = ""
     derived: tuple[Derived, ...] = ()
     reducer: str | None = None
+    folded: frozenset[int] = frozenset()
 
     @property
     def spatial(self) -> tuple[int, ...]:
@@ -149,6 +152,22 @@ class Stage:
     def output(self) -> str:
         """The buffer this stage is known by: the first that it writes."""
         return self.writes[0].buffer
+
+
+def axes_of(access: Access) -> set[int]:
+    """Axes that an access depends on; all of them where an index is not understood."""
+    out: set[int] = set()
+    for index in access.indices:
+        if index is None:
+            return set(range(64))
+        stack = [atom for atom, _ in index.terms]
+        while stack:
+            atom = stack.pop()
+            if isinstance(atom, int):
+                out.add(atom)
+            else:
+                stack += [inner for inner, _ in atom.index.terms]
+    return out
 
 
 def _fields(counts: OpCounts) -> list[int]:

@@ -1,4 +1,9 @@
-"""The loops of a stage before any number is chosen, shared by both interpreters of a sketch."""
+"""The loops of a stage before any number is chosen, shared by both interpreters of a sketch.
+
+A structure is a string, outermost level first: "S" and "R" are a level of all spatial or reduction
+axes, "F" the folded axes (all of them unrolled), "V" the vectorised part of the vector axis. An "S"
+that ends a structure is the register tile: unrolled, its last loop vectorised.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.dag.stage import Stage
-from ansor.program.steps import MultiLevelTile, StripMine
+from ansor.program.steps import MultiLevelTile, RegisterTile, StripMine
+
+Shape = MultiLevelTile | RegisterTile | StripMine
+
+SIMPLE = "SRFV"  # a stage that is not tiled
+REGISTER_TILE = "SRS"  # a tiled stage inside the loops of another
 
 
 @dataclass(frozen=True)
@@ -21,38 +31,58 @@ class Loop:
     reduce: bool
 
 
-def tiled_loops(stage: Stage, structure: str) -> tuple[Loop, ...]:
-    """Loops of a multi-level tiled stage, outermost first: "SSRSRS" over all axes of each kind."""
-    seen = {"S": 0, "R": 0}
+def own_loops(stage: Stage, shape: Shape | None) -> tuple[Loop, ...]:
+    """A stage's loops, outermost first; without a shape as those of an attached stage."""
+    vector = shape.axis if isinstance(shape, StripMine) else vector_axis(stage)
+    return _loops(stage, structure_of(shape), vector)
+
+
+def structure_of(shape: Shape | None) -> str:
+    """The structure that a shape gives a stage."""
+    if isinstance(shape, MultiLevelTile):
+        return shape.structure
+    return REGISTER_TILE if isinstance(shape, RegisterTile) else SIMPLE
+
+
+def _loops(stage: Stage, structure: str, vector: int | None) -> tuple[Loop, ...]:
+    parts = dict.fromkeys(range(len(stage.axes)), 0)
     loops: list[Loop] = []
-    for kind in structure:
-        axes = stage.spatial if kind == "S" else stage.reduce
-        loops += [Loop(axis, seen[kind], kind == "R") for axis in axes]
-        seen[kind] += 1
+    for level in structure:
+        for axis in _axes(stage, level, vector):
+            loops.append(Loop(axis, parts[axis], stage.axes[axis].reduce))
+            parts[axis] += 1
     return tuple(loops)
 
 
-def simple_loops(stage: Stage, split: int | None) -> tuple[Loop, ...]:
-    """Loops of an untiled stage; spatial axis `split` has two parts, the second innermost."""
-    loops = [Loop(axis, 0, False) for axis in stage.spatial]
-    loops += [Loop(axis, 0, True) for axis in stage.reduce]
-    if split is not None:
-        loops.append(Loop(split, 1, False))
-    return tuple(loops)
+def _axes(stage: Stage, level: str, vector: int | None) -> list[int]:
+    """The axes of one level of a structure, in the order of their loops."""
+    if level == "V":
+        return [] if vector is None else [vector]
+    if level == "F":
+        return [axis for axis in (*stage.reduce, *stage.spatial) if axis in stage.folded]
+    axes = stage.spatial if level == "S" else stage.reduce
+    return [axis for axis in axes if axis not in stage.folded]
 
 
 def vector_axis(stage: Stage) -> int | None:
-    """The spatial axis that an untiled stage is vectorised over: its last."""
-    return stage.spatial[-1] if stage.spatial else None
+    """The spatial axis that a stage is vectorised over unless something else is said: its last."""
+    axes = _axes(stage, "S", None)
+    return axes[-1] if axes else None
 
 
-def own_loops(stage: Stage, shape: MultiLevelTile | StripMine | None) -> tuple[Loop, ...]:
-    """Loops of a stage as tiled, strip-mined, or (attached to a host) split for the vector unit."""
-    if isinstance(shape, MultiLevelTile):
-        return tiled_loops(stage, shape.structure)
-    if isinstance(shape, StripMine):
-        return simple_loops(stage, shape.axis)
-    return simple_loops(stage, vector_axis(stage))
+def num_leading(stage: Stage) -> int:
+    """How many loops may be fused and run on all cores: the outermost level of spatial axes."""
+    return len(_axes(stage, "S", None))
+
+
+def unrolled_loops(stage: Stage, shape: Shape | None) -> list[int]:
+    """Numbers of the loops that are unrolled: the register tile and folded axes."""
+    loops, structure = own_loops(stage, shape), structure_of(shape)
+    found = [i for i, loop in enumerate(loops) if loop.axis in stage.folded]
+    if structure.endswith("S"):
+        count = num_leading(stage)
+        found += range(len(loops) - count, len(loops) - 1)
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -61,6 +91,16 @@ def lane_table(most: int, size: int) -> npt.NDArray[np.int32]:
     table = np.ones(size + 1, dtype=np.int32)
     for lanes in range(2, most + 1):
         table[lanes::lanes] = lanes
+    return table
+
+
+@lru_cache(maxsize=64)
+def divisor_table(most: int, size: int) -> npt.NDArray[np.int32]:
+    """`[most + 1, size + 1]`: the largest divisor of each extent that is at most each limit."""
+    table = np.ones((most + 1, size + 1), dtype=np.int32)
+    for limit in range(2, most + 1):
+        table[limit] = table[limit - 1]
+        table[limit, limit::limit] = limit
     return table
 
 

@@ -16,7 +16,7 @@ from ansor.dag import edit
 from ansor.dag.from_tir import block_names, buffer_names, read_dag
 from ansor.dag.stage import Stage
 from ansor.errors import LoweringError
-from ansor.program.loops import Loop, lanes, own_loops
+from ansor.program.loops import Loop, lanes, num_leading, own_loops
 from ansor.program.program import Program
 from ansor.program.roles import Roles
 from ansor.program.steps import (
@@ -29,6 +29,7 @@ from ansor.program.steps import (
     LayoutRewrite,
     MultiLevelTile,
     Parallel,
+    RegisterTile,
     RFactor,
     Step,
     StripMine,
@@ -161,6 +162,10 @@ class Replay:
         self._split(step.stage, step)
 
     @apply.register
+    def _(self, step: RegisterTile) -> None:
+        pass  # the loops are split when the stage is attached
+
+    @apply.register
     def _(self, step: StripMine) -> None:
         self._split(step.stage, step)
 
@@ -214,7 +219,7 @@ class Replay:
             self.sch.compute_at(self.blocks[step.stage], loop, preserve_unit_loops=True)
             self._adopt(step.stage)
             return
-        self._split_for_vectors(step.stage, self.sch.get_loops(self.blocks[step.stage]))
+        self._split_attached(step.stage, self.sch.get_loops(self.blocks[step.stage]))
         self._parallel_root(step.stage)
 
     def _adopt(self, name: str) -> None:
@@ -222,7 +227,25 @@ class Replay:
         axes = range(len(self.dag.stages[name].axes))
         loops = self.sch.get_loops(self.blocks[name])[-len(axes) :]
         order = self.variables.get(name, list(axes))
-        self._split_for_vectors(name, [loops[order.index(axis)] for axis in axes])
+        self._split_attached(name, [loops[order.index(axis)] for axis in axes])
+
+    def _split_attached(self, name: str, own: list[Any]) -> None:
+        """Splits the loops of an attached stage, for registers or just for vectors."""
+        shape = self.roles.shape.get(name)
+        if not isinstance(shape, RegisterTile):
+            self._split_for_vectors(name, own)
+            return
+        parts: dict[tuple[int, int], Any] = {}
+        for axis, (loop, hole) in enumerate(zip(own, shape.holes, strict=True)):
+            split = [loop] if not hole else self._divide(loop, self.values[hole][0])
+            parts |= {(axis, part): handle for part, handle in enumerate(split)}
+        self._reorder(name, own_loops(self.dag.stages[name], shape), parts)
+
+    def _divide(self, loop: Any, most: int) -> list[Any]:
+        """Splits off the largest divisor of a loop's extent that is at most `most`."""
+        extent = int(self.sch.get(loop).extent)
+        inner = lanes(extent, most)
+        return self._parts(loop, (extent // inner, inner))
 
     def _split_for_vectors(self, name: str, own: list[Any]) -> None:
         """Orders a stage's own loops: spatial ones, reductions, the vector part last."""
@@ -230,24 +253,17 @@ class Replay:
         parts: dict[tuple[int, int], Any] = {(axis, 0): loop for axis, loop in enumerate(own)}
         if order[-1].part == 1:
             axis = order[-1].axis
-            extent = int(self.sch.get(own[axis]).extent)
-            width = lanes(extent, self.roles.vector.get(name, 1))
-            outer, inner = self._parts(own[axis], (extent // width, width))
+            outer, inner = self._divide(own[axis], self.roles.vector.get(name, 1))
             parts |= {(axis, 0): outer, (axis, 1): inner}
         self._reorder(name, order, parts)
 
     def _parallel_root(self, name: str) -> None:
         """Runs a located stage that ended up at the root on all cores."""
-        order = own_loops(self.dag.stages[name], None)
-        spatial = [
-            handle
-            for loop, handle in zip(order[:-1], self.loops[name], strict=False)
-            if not loop.reduce
-        ]
-        if spatial:
-            fused = self.sch.fuse(*spatial, preserve_unit_iters=True)
+        count = num_leading(self.dag.stages[name])
+        if count:
+            fused = self.sch.fuse(*self.loops[name][:count], preserve_unit_iters=True)
             self.sch.parallel(fused)
-            self.loops[name][: len(spatial)] = [fused] * len(spatial)
+            self.loops[name][:count] = [fused] * count
 
     @apply.register
     def _(self, step: Vectorize) -> None:
@@ -257,11 +273,11 @@ class Replay:
 
     @apply.register
     def _(self, step: Unroll) -> None:
-        for number in self.roles.register_loops(step.stage):
+        for number in self.roles.unrolled(step.stage):
             loop = self.loops[step.stage][number]
             if int(self.sch.get(loop).extent) > 1:
                 self.sch.unroll(loop)
-        (most,) = self.values[step.hole]
+        most = self.values[step.hole][0] if step.hole is not None else 0
         if most > 0:
             outer = self.loops[step.stage][0]
             self.sch.annotate(outer, "pragma_auto_unroll_max_step", most)

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from ansor.dag.index import Index
 from ansor.dag.stage import HoleExtent, Stage
-from ansor.program.loops import Loop, lane_table, own_loops
+from ansor.program.loops import Loop, divisor_table, lane_table, num_leading, own_loops
 from ansor.program.roles import Roles
 from ansor.program.sketch import Population
-from ansor.program.steps import StripMine
+from ansor.program.steps import RegisterTile, StripMine
 
 Column = npt.NDArray[np.int32]  # [P]
 
@@ -34,7 +34,7 @@ class StageNest:
         steps: `steps[axis][loop]` is `[P]`: by how much the loop advances the axis; missing is 0.
         position: `[P]`, number of host loops around the stage (0: a nest of its own).
         parallel: `[L, P] bool`; the loops that are fused and run on all cores.
-        unrolled: `[L, P] bool`; the loops of the register tile.
+        unrolled: `[L, P] bool`; the loops of the register tile, and of folded axes.
         vector: number of the loop that is vectorised, None for none.
     """
 
@@ -104,7 +104,7 @@ def _root(nest: LoopNest, roles: Roles, name: str) -> StageNest:
         fused = population.values(roles.parallel[name])[:, 0]
         parallel[:] = np.arange(len(loops))[:, None] < fused
     unrolled = np.zeros(extents.shape, dtype=np.bool_)
-    unrolled[roles.register_loops(name)] = True
+    unrolled[roles.unrolled(name)] = True
     position = np.zeros(nest.size, dtype=np.int32)
     steps = _own_steps(stage, loops, extents, 0)
     vector = len(loops) - 1 if name in roles.vector and not loops[-1].reduce else None
@@ -141,23 +141,26 @@ def axis_extent(population: Population, stage: Stage, axis: int) -> Column:
 def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:
     """A stage computed at a loop of its host: its region is what its neighbours need there."""
     stage, outer = nest.population.sketch.dag.stages[name], nest.stages[host]
-    position = roles.position(nest, name)
+    position, shape = roles.position(nest, name), roles.shape.get(name)
     enclosing = np.arange(len(outer.loops))[:, None] < position
     region, outer_steps = _region(nest, roles, name, position, enclosing)
-    loops = own_loops(stage, None)
-    own = _split_for_vectors(loops, region, roles.vector.get(name, 1))
+    loops = own_loops(stage, shape)
+    if isinstance(shape, RegisterTile):
+        own = _split_for_registers(nest.population, loops, region, shape)
+    else:
+        own = _split_for_vectors(loops, region, roles.vector.get(name, 1))
+    num_host = len(outer.loops)
     extents = np.concatenate([np.where(enclosing, outer.extents, 1), own])
-    steps = _own_steps(stage, loops, own, len(outer.loops))
+    steps = _own_steps(stage, loops, own, num_host)
     for axis, by_loop in outer_steps.items():
         steps[axis] = {**by_loop, **steps.get(axis, {})}
     parallel = np.zeros(extents.shape, dtype=np.bool_)
-    parallel[: len(outer.loops)] = outer.parallel & enclosing
-    spatial = [not loop.reduce for loop in loops[:-1]] + [False]
-    parallel[len(outer.loops) :] = np.asarray(spatial)[:, None] & (position == 0)
+    parallel[:num_host] = outer.parallel & enclosing
+    parallel[num_host : num_host + num_leading(stage)] = position == 0
     vector = len(extents) - 1 if name in roles.vector and not loops[-1].reduce else None
     unrolled = np.zeros(extents.shape, dtype=np.bool_)
+    unrolled[[num_host + number for number in roles.unrolled(name)]] = True
     chain = (*outer.loops, *loops)
-    num_host = len(outer.loops)
     return StageNest(stage, chain, num_host, extents, steps, position, parallel, unrolled, vector)
 
 
@@ -227,6 +230,26 @@ def _split_for_vectors(
         if loop.axis == split:
             vector = lane_table(most, int(extent.max(initial=1)))[extent]
             extent = vector if loop.part == 1 else extent // vector
+        rows.append(extent)
+    return np.stack(rows).astype(np.int32)
+
+
+def _split_for_registers(
+    population: Population, loops: tuple[Loop, ...], region: list[Column], shape: RegisterTile
+) -> npt.NDArray[np.int32]:
+    """`[own, P]`: extents of a register tile's loops, as large as its decisions allow."""
+    inner: dict[int, Column] = {}
+    for axis, hole in enumerate(shape.holes):
+        if hole:
+            most, extent = population.values(hole)[:, 0], region[axis]
+            table = divisor_table(int(most.max(initial=1)), int(extent.max(initial=1)))
+            inner[axis] = table[most, extent]
+    rows = []
+    for loop in loops:
+        extent = region[loop.axis]
+        if loop.axis in inner:
+            part = inner[loop.axis]
+            extent = part if loop.part == 1 else extent // part
         rows.append(extent)
     return np.stack(rows).astype(np.int32)
 

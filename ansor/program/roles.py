@@ -12,15 +12,15 @@ import numpy.typing as npt
 
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Access
-from ansor.program.loops import tiled_loops
+from ansor.program.loops import Shape, unrolled_loops
 from ansor.program.steps import (
     ComputeAt,
     FuseConsumer,
     LayoutRewrite,
     MultiLevelTile,
     Parallel,
+    RegisterTile,
     Step,
-    StripMine,
     Unroll,
     Vectorize,
 )
@@ -37,9 +37,9 @@ class Roles:
     steps: tuple[Step, ...]
 
     @cached_property
-    def shape(self) -> dict[str, MultiLevelTile | StripMine]:
-        """How each root stage's loops are split."""
-        return {s.stage: s for s in self.steps if isinstance(s, MultiLevelTile | StripMine)}
+    def shape(self) -> dict[str, Shape]:
+        """How a stage's loops are split: those of roots, and of tiled stages inside others."""
+        return {s.stage: s for s in self.steps if isinstance(s, Shape)}
 
     @cached_property
     def parallel(self) -> dict[str, str]:
@@ -75,7 +75,8 @@ class Roles:
     @cached_property
     def unroll(self) -> dict[str, str]:
         """Root stage to the hole of its unroll step."""
-        return {s.stage: s.hole for s in self.steps if isinstance(s, Unroll)}
+        steps = (s for s in self.steps if isinstance(s, Unroll))
+        return {s.stage: s.hole for s in steps if s.hole is not None}
 
     @cached_property
     def evaluation_order(self) -> tuple[str, ...]:
@@ -85,20 +86,15 @@ class Roles:
         return (*roots, *self.fused, *located)
 
     def hole_of(self, stage: str, axis: int) -> str | None:
-        """The decision that splits an axis of a root stage."""
+        """The decision that splits an axis of a tiled stage, or says how far."""
         shape = self.shape.get(stage)
-        if isinstance(shape, MultiLevelTile):
-            return shape.holes[axis]
+        if isinstance(shape, MultiLevelTile | RegisterTile):
+            return shape.holes[axis] or None
         return shape.hole if shape is not None and shape.axis == axis else None
 
-    def register_loops(self, name: str) -> list[int]:
-        """Numbers of the innermost spatial loops of a tiled stage but the vectorised one."""
-        shape = self.shape.get(name)
-        if not isinstance(shape, MultiLevelTile):
-            return []
-        count = len(self.dag.stages[name].spatial)
-        total = len(tiled_loops(self.dag.stages[name], shape.structure))
-        return list(range(total - count, total - 1))
+    def unrolled(self, name: str) -> list[int]:
+        """Numbers of a stage's own loops that are unrolled."""
+        return unrolled_loops(self.dag.stages[name], self.shape.get(name))
 
     def dims_of(self, name: str) -> list[int]:
         """For each dimension of the buffer that `name` writes, the axis that runs along it."""

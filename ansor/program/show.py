@@ -89,7 +89,7 @@ def _label(stage: Stage, loop: Loop) -> str:
 def _sketch_view(sketch: Sketch, name: str) -> _View:
     roles, stage = sketch.roles, sketch.dag.stages[name]
     loops = own_loops(stage, roles.shape.get(name))
-    register = roles.register_loops(name)
+    register = roles.unrolled(name)
     headers = []
     for number, loop in enumerate(loops):
         last = number == len(loops) - 1 and not loop.reduce

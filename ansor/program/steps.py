@@ -68,12 +68,25 @@ class RFactor:
 class MultiLevelTile:
     """Tile `stage` after `structure`, e.g. "SSRSRS" (rule 3).
 
-    `holes[a]` names the decision that splits axis `a`; a spatial axis has as many columns as the
-    structure has "S", a reduction axis as it has "R".
+    `holes[a]` names the decision that splits axis `a`, "" for an axis that stays whole (a folded
+    one); a spatial axis has as many columns as the structure has "S" (the vector axis one more
+    where there is a "V"), a reduction axis as it has "R". Letters: see `ansor.program.loops`.
     """
 
     stage: str
     structure: str
+    holes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RegisterTile:
+    """Tile an attached `stage` for registers: outer spatial loops, reduction, inner spatial loops.
+
+    `holes[a]` names the decision that says how large the inner part of spatial axis `a` may be,
+    "" for a reduction axis: it is the largest divisor of what is computed there.
+    """
+
+    stage: str
     holes: tuple[str, ...]
 
 
@@ -132,10 +145,12 @@ class Vectorize:
 
 @dataclass(frozen=True)
 class Unroll:
-    """Unroll the register tile of `stage` explicitly, and further loops up to `hole` statements."""
+    """Unroll the register tile and the folded axes of `stage` explicitly, and further loops up to
+    `hole` statements where there is one.
+    """
 
     stage: str
-    hole: str
+    hole: str | None
 
 
 @dataclass(frozen=True)
@@ -152,6 +167,7 @@ Step = (
     | LayoutRewrite
     | RFactor
     | MultiLevelTile
+    | RegisterTile
     | StripMine
     | Parallel
     | FuseConsumer

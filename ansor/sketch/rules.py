@@ -13,8 +13,13 @@ import numpy as np
 
 from ansor.config import SketchConfig
 from ansor.dag import edit, predicates
+from ansor.dag.graph import ComputeDAG
+from ansor.dag.stage import HoleExtent
 from ansor.hardware.cpu import Hardware
 from ansor.program.decision import Decision, category, divisors, factorisations
+from ansor.program.location import Locations
+from ansor.program.loops import vector_axis
+from ansor.program.roles import Roles
 from ansor.program.steps import (
     CacheRead,
     CacheWrite,
@@ -22,6 +27,7 @@ from ansor.program.steps import (
     Inline,
     LayoutRewrite,
     MultiLevelTile,
+    RegisterTile,
     RFactor,
 )
 from ansor.sketch.state import State
@@ -165,6 +171,58 @@ def tile_with_fusion(state: State, context: Context) -> Derived:
     return Derived(states, exclusive=consumer.endswith(".cache"))
 
 
+def tile_host(state: State, context: Context) -> Derived:
+    """Tiles the end of a chain, so that its producers can be computed tile by tile inside it.
+
+    Beyond the paper, whose fusion reaches one elementwise consumer.
+    """
+    name, dag, config = state.current, state.dag, context.config
+    if not predicates.ends_chain(dag, name) or not _has_static_axes(dag, name):
+        return Derived()
+    if _locations(state).host.get(name) is not None:
+        return Derived()
+    stage, structure = dag.stages[name], config.host_structure
+    lanes = config.max_vector_bytes // dag.buffers[stage.output].item_bytes
+    decisions = {}
+    whole = predicates.whole_axes(dag, name)
+    for axis in sorted(set(stage.spatial) - stage.folded):
+        vector = axis == vector_axis(stage)
+        table = factorisations(stage.axes[axis].size, structure.count("S") + vector)
+        table = table[table[:, -1] <= lanes] if vector else table
+        table = table[table[:, :2].prod(axis=1) == 1] if axis in whole else table
+        decisions[axis] = Decision(f"{name}.{stage.axes[axis].name}", name, table)
+    holes = tuple(decisions[a].name if a in decisions else "" for a in range(len(stage.axes)))
+    step = MultiLevelTile(name, structure, holes)
+    return Derived((state.add(step, decisions=tuple(decisions.values())).advance(),))
+
+
+def register_tile(state: State, context: Context) -> Derived:
+    """Tiles a stage for registers only and computes it inside the loops of a tiled one.
+
+    Beyond the paper; how deep is a decision, as for any stage without a nest of its own.
+    """
+    name, dag, config = state.current, state.dag, context.config
+    if not predicates.has_data_reuse(dag, name) or not _has_static_axes(dag, name):
+        return Derived()
+    host = _locations(state).host.get(name)
+    if host is None or host not in state.tiled:
+        return Derived()
+    stage = dag.stages[name]
+    width = context.hardware.lanes(dag.buffers[stage.output].item_bytes)
+    columns = tuple(range(width, config.max_innermost_factor + 1, width)) or (1,)
+    decisions, batch = {}, predicates.batch_axes(dag, name)
+    for axis in stage.spatial:
+        limits = columns if axis == vector_axis(stage) else config.register_rows
+        limits = (1,) if axis in batch else limits
+        fits = [most for most in limits if most <= stage.axes[axis].size] or [1]
+        hole = f"{name}.{stage.axes[axis].name}.registers"
+        decisions[axis] = category(hole, name, tuple(fits))
+    holes = tuple(decisions[a].name if a in decisions else "" for a in range(len(stage.axes)))
+    done = state.add(RegisterTile(name, holes), decisions=tuple(decisions.values())).advance()
+    # The end of a chain is tiled for nothing but its producers.
+    return Derived((done,), exclusive=predicates.ends_chain(dag, host))
+
+
 def tile(state: State, context: Context) -> Derived:
     """Rule 3: multi-level tiling of a stage with data reuse."""
     if not predicates.has_data_reuse(state.dag, state.current):
@@ -186,10 +244,21 @@ CPU_RULES: tuple[Rule, ...] = (
     rfactor_for_lanes,  # after threads: it also applies to the partial stage that they leave
     cache_write,  # forks the output; tiling then fuses the copy
     pack_operand,  # forks likewise; the copy is located by a decision
+    tile_host,  # forks the end of a chain of reductions
+    register_tile,  # only inside a tiled host; a nest of its own is the alternative
     tile_with_fusion,  # before plain tiling, which it makes mostly useless
     tile,
     skip,  # last: always applies
 )
+
+
+def _locations(state: State) -> Locations:
+    """Where the stages visited so far, and the current one, may be computed."""
+    return Locations(state.dag, Roles(state.dag, state.steps))
+
+
+def _has_static_axes(dag: ComputeDAG, name: str) -> bool:
+    return not any(isinstance(axis.extent, HoleExtent) for axis in dag.stages[name].axes)
 
 
 def _packed(state: State, context: Context) -> State:
@@ -216,12 +285,13 @@ def _tiled(state: State, context: Context) -> State:
     state = _packed(state, context)
     name, config = state.current, context.config
     stage, structure = state.dag.stages[name], config.tile_structure
-    decisions = []
-    for axis in stage.axes:
+    decisions, batch = [], predicates.batch_axes(state.dag, name)
+    for number, axis in enumerate(stage.axes):
         parts = structure.count("R" if axis.reduce else "S")
         table = factorisations(axis.size, parts)
         if not axis.reduce:
-            table = table[table[:, -1] <= config.max_innermost_factor]
+            most = 1 if number in batch else config.max_innermost_factor
+            table = table[table[:, -1] <= most]
         decisions.append(Decision(f"{name}.{axis.name}", name, table))
     holes = tuple(decision.name for decision in decisions)
     return state.add(MultiLevelTile(name, structure, holes), decisions=tuple(decisions))

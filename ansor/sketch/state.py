@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ansor.dag import edit
 from ansor.dag.graph import ComputeDAG
+from ansor.dag.predicates import can_inline
 from ansor.program.decision import Decision
-from ansor.program.steps import FuseConsumer, MultiLevelTile, Step
+from ansor.program.steps import FuseConsumer, Inline, MultiLevelTile, Step
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,5 +45,11 @@ class State:
 
 
 def start(dag: ComputeDAG) -> State:
-    """The initial state: nothing done, all stages to visit from the outputs on."""
-    return State(dag, tuple(reversed(dag.order)))
+    """The initial state: tables of constants inlined, all other stages to visit, outputs first.
+
+    Whether a stage is tiled depends on which of its axes only choose constants.
+    """
+    tables = [n for n in dag.order if edit.is_table(dag.stages[n]) and can_inline(dag, n)]
+    for name in tables:
+        dag = edit.inline(dag, name)
+    return State(dag, tuple(reversed(dag.order)), tuple(Inline(name) for name in tables))

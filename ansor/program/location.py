@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import cached_property
 
 from ansor.dag.graph import ComputeDAG
-from ansor.program.loops import Loop
+from ansor.dag.stage import Stage
+from ansor.program.loops import num_leading
 from ansor.program.roles import Roles
-from ansor.program.steps import MultiLevelTile, StripMine
+from ansor.program.steps import MultiLevelTile
 
 
 class Locations:
-    """Hosts of the stages that are neither inlined nor tiled nor outputs.
+    """Hosts of the stages that have no nest of their own and are no outputs.
 
     A stage may be attached below the loops of a root stage that is, or hosts, all its consumers,
     if all of them read it by affine indices.
@@ -19,7 +20,9 @@ class Locations:
 
     def __init__(self, dag: ComputeDAG, roles: Roles) -> None:
         self.dag, self.roles = dag, roles
-        self.tiled = frozenset(roles.shape)
+        self.tiled = frozenset(
+            name for name, shape in roles.shape.items() if isinstance(shape, MultiLevelTile)
+        )
 
     @cached_property
     def host(self) -> dict[str, str]:
@@ -36,24 +39,16 @@ class Locations:
         """Located stages, consumers before producers."""
         return [n for n in reversed(self.dag.order) if n in self.host and n not in self.roles.fused]
 
-    def shape(self, host: str) -> MultiLevelTile | StripMine | None:
-        """How the host is tiled, if it is."""
-        return self.roles.shape.get(host)
-
-    def deepest(self, host: str, loops: tuple[Loop, ...]) -> int:
+    def deepest(self, host: str) -> int:
         """Most loops of the host that may enclose another stage.
 
-        Of a tiled host: up to the outer reduction level, as deeper ones hold the register tile. Of
-        another: its outer spatial loops.
+        Of a tiled host: up to the outer reduction level, or all but the innermost spatial level,
+        as deeper ones hold the register tile. Of another: its outer spatial loops.
         """
-        shape = self.shape(host)
-        stage = self.dag.stages[host]
+        stage, shape = self.dag.stages[host], self.roles.shape.get(host)
         if isinstance(shape, MultiLevelTile):
-            level = shape.structure.index("R") + 1
-            spatial = shape.structure[:level].count("S")
-            return spatial * len(stage.spatial) + len(stage.reduce)
-        outer = len(stage.spatial)
-        return min(outer, next((i for i, loop in enumerate(loops) if loop.reduce), outer))
+            return _enclosing(stage, shape.structure)
+        return num_leading(stage)
 
     def _host_of(self, name: str, hosts: dict[str, str]) -> str | None:
         consumers = self.dag.consumers(name)
@@ -74,6 +69,15 @@ class Locations:
             for read in self.dag.stages[consumer].reads
             if read.buffer in buffers
         )
+
+
+def _enclosing(stage: Stage, structure: str) -> int:
+    """How many loops of a tiled stage lie outside its register tile."""
+    spatial = num_leading(stage)
+    if "R" not in structure:
+        return (structure.count("S") - 1) * spatial
+    level = structure.index("R") + 1
+    return structure[:level].count("S") * spatial + len(stage.reduce)
 
 
 def _writes_in_place(dag: ComputeDAG, name: str) -> bool:
