@@ -16,6 +16,8 @@ class SketchConfig:
     host_structure: str = "SSSFV"  # of an output that computes its producers tile by tile
     fuse_levels: tuple[int, ...] = (1, 2)  # spatial tile levels a consumer may be fused at (§4.1)
     max_innermost_factor: int = 64  # elements; TVM's `max_innermost_split_factor`
+    good_rows: tuple[int, int] = (4, 28)  # a register tile's rows: enough for latency, not too many
+    max_tail_waste: float = 0.125  # share computed twice where a split does not divide
     max_vector_bytes: int = 256  # bytes of the vectorised loop: four 512-bit registers
     unroll_steps: tuple[int, ...] = (0, 16, 64)  # statements; TVM's 512 builds ten times longer
     register_rows: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 14, 16)  # elements of a tile, per axis
@@ -35,7 +37,9 @@ class EvolutionConfig:
 
     initial: int = 2048  # programs sampled before the draft ranks them
     population: int = 512  # programs kept per generation
-    generations: int = 3  # Ansor's shipped default is 4, on a slower scorer
+    generations: int = 12  # at most
+    settled: int = 3  # generations without a gain after which the evolution ends
+    settled_gain: float = 0.002  # of the best score, a logarithm
     crossover_rate: float = 0.2  # share of children made by node-based crossover (§5.1)
     mutations_per_child: float = 1.5  # mean number of mutated decisions
     neighbour_rate: float = 0.8  # a mutation moves to a neighbour, otherwise anywhere

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
+from dataclasses import replace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -80,7 +81,7 @@ def search_rates(sketch: Sketch, hardware: Hardware, programs: int, repeats: int
     nest = build_nest(population)
     profiles = profile(nest)
     model = trained(sketch, hardware)
-    config = FULL.evolution
+    config = replace(FULL.evolution, settled=FULL.evolution.generations)  # all of them
     bred = config.population * config.generations + len(population)
     fresh = CostModel(hardware, FULL.cost_model, FULL.sketch)
     parts: list[tuple[str, int, Callable[[], object]]] = [

@@ -21,6 +21,7 @@ SIZES: Mapping[str, tuple[str, dict[str, int]]] = MappingProxyType(
     {
         "matmul": ("matmul", {"rows": 32, "columns": 48, "depth": 24}),
         "matmul_relu": ("matmul", {"rows": 32, "columns": 40, "depth": 36, "relu": 1}),
+        "matmul_prime": ("matmul", {"rows": 37, "columns": 53, "depth": 12, "relu": 1}),
         "batch_matmul": ("batch_matmul", {"batch": 3, "rows": 8, "columns": 16, "depth": 12}),
         "conv1d": ("conv1d", {"length": 14, "channels": 8, "filters": 16}),
         "conv2d": ("conv2d", {"height": 8, "width": 8, "channels": 8, "filters": 16}),
@@ -39,6 +40,7 @@ SIZES: Mapping[str, tuple[str, dict[str, int]]] = MappingProxyType(
             {"height": 8, "width": 16, "channels": 8, "filters": 32},
         ),
         "softmax": ("softmax", {"rows": 16, "columns": 60}),
+        "softmax_prime": ("softmax", {"rows": 6, "columns": 67}),
         "row_sum": ("row_sum", {"rows": 4, "columns": 4096}),
         "total_sum": ("total_sum", {"size": 4096}),
         "norm": ("norm", {"rows": 32, "columns": 32}),

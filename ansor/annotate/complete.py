@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ansor.config import SketchConfig
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import HoleExtent, Stage
 from ansor.hardware.cpu import Hardware
-from ansor.program.decision import Decision, category, divisors
+from ansor.program.decision import Decision, category, factorisations
 from ansor.program.location import Locations
 from ansor.program.loops import num_leading, vector_axis
 from ansor.program.roles import Roles
@@ -46,6 +48,7 @@ class _Builder:
         self.dag: ComputeDAG = state.dag
         self.hardware, self.config = hardware, config
         self.decisions: list[Decision] = list(state.decisions)
+        self.loose: set[str] = set()  # untiled roots whose vectors need not divide their axis
         structural = Inline | CacheWrite | CacheRead | LayoutRewrite | RFactor
         self.structure: list[Step] = [s for s in state.steps if isinstance(s, structural)]
         self.tiles: list[Step] = [s for s in state.steps if isinstance(s, MultiLevelTile)]
@@ -85,13 +88,28 @@ class _Builder:
         extent = stage.axes[axis].extent
         if isinstance(extent, HoleExtent):
             return [StripMine(name, axis, None)]
-        rows = [(extent // v, v) for v in divisors(extent) if v <= self._lanes(stage)]
-        decision = Decision(f"{name}.vector", name, np.asarray(rows, dtype=np.int32))
-        return [StripMine(name, axis, self._decide(decision))]
+        most, register = self._lanes(stage), self._register(stage)
+        table = factorisations(extent, 2)
+        table = table[table[:, 1] <= most]
+        if register and extent > register > table[:, 1].max():
+            self.loose.add(name)
+            widths = np.arange(register, min(most, extent) + 1, register, dtype=np.int32)
+            table = np.concatenate([table, np.stack([-(-extent // widths), widths], axis=1)])
+        return [StripMine(name, axis, self._decide(Decision(f"{name}.vector", name, table)))]
+
+    def _register(self, stage: Stage) -> int:
+        """Elements of a vector register; 0 where vectors must divide: reductions add up once."""
+        item_bytes = self.dag.buffers[stage.output].item_bytes
+        return 0 if stage.reduce else self.hardware.lanes(item_bytes)
 
     def _lanes(self, stage: Stage) -> int:
-        """Most elements of a vectorised loop."""
-        return self.config.max_vector_bytes // self.dag.buffers[stage.output].item_bytes
+        """Most elements of a vectorised loop; fewer where folded axes fill the unrolled block."""
+        item_bytes = self.dag.buffers[stage.output].item_bytes
+        folded = math.prod(stage.axes[axis].size for axis in stage.folded)
+        registers = max(1, self.config.max_unrolled_statements // folded)
+        return min(
+            self.config.max_vector_bytes // item_bytes, registers * self.hardware.lanes(item_bytes)
+        )
 
     def _parallel(self, name: str) -> list[Step]:
         stage = self.dag.stages[name]
@@ -103,12 +121,13 @@ class _Builder:
 
     def _locate(self, name: str, locations: Locations) -> Step:
         host = locations.host[name]
-        deepest = locations.deepest(host)
+        # A vector that is moved back reads what other iterations of its loop have computed.
+        deepest = locations.deepest(host) - (host in self.loose)
         hole = self._decide(category(f"{name}.location", name, tuple(range(deepest + 1))))
         return ComputeAt(name, host, hole)
 
     def _vectorize(self, stage: Stage) -> Step:
-        return Vectorize(stage.name, self._lanes(stage))
+        return Vectorize(stage.name, self._lanes(stage), self._register(stage))
 
     def _unroll(self, name: str) -> Step:
         hole = self._decide(category(f"{name}.unroll", name, self.config.unroll_steps))

@@ -98,9 +98,20 @@ def _arithmetic_cycles(profile: StageProfile, tile: RegisterTile, hardware: Hard
     cycles = cycles + vectors * np.float32(ops.float_div * _DIV_CYCLES)
     cycles = cycles + vectors * np.float32(ops.float_special * _SPECIAL_CYCLES)
     if profile.nest.stage.reduce:
-        cycles = np.maximum(cycles, np.float32(hardware.fma_latency))
+        cycles = np.maximum(cycles, _latency(tile, hardware))
     result: Floats = cycles.astype(np.float32)
     return result
+
+
+def _latency(tile: RegisterTile, hardware: Hardware) -> Floats:
+    """`[P]`: cycles of one step if additions wait for each other.
+
+    As many runs of the reduction as fit into the window of reordering wait at the same time.
+    """
+    instructions = (tile.operations + tile.loads) * tile.chain / tile.depth
+    runs = np.maximum(np.float32(hardware.reorder_window) / instructions, 1)
+    waits: Floats = np.float32(hardware.fma_latency) * tile.depth / runs
+    return waits
 
 
 def _memory_bytes_per_cycle(hardware: Hardware) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ansor.cost_model.compiled import CompiledLoops, compiled_loops
 from ansor.features.profile import AccessProfile, Floats, StageProfile
 from ansor.hardware.cpu import Hardware
 
@@ -24,6 +25,8 @@ class RegisterTile:
         stores: vector stores of a step, spills included.
         drain: cycles a step loses to spills, and to loading and storing the accumulators around
             a run of the inner reduction; nothing overlaps with them.
+        chain: additions to one accumulator, one after the other, in a run of the reduction.
+        depth: those of one step.
     """
 
     steps: Floats
@@ -34,11 +37,13 @@ class RegisterTile:
     loads: Floats
     stores: Floats
     drain: Floats
+    chain: Floats
+    depth: Floats
 
 
 # Measured on Zen 5: between two runs of the inner reduction the pipeline drains, two cycles for
 # every point of the tile, or one for every vector that has to be stored.
-_DRAIN_PER_POINT = 2.0
+_DRAIN_PER_POINT = 1.0
 # A tile that does not fit makes the register allocator spill more than the overhang.
 _SPILL_MARGIN = 4.0
 
@@ -48,25 +53,33 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
     stage = profile.nest.stage
     write = profile.accesses[-1]
     ones = np.ones(profile.extents.shape[1], dtype=np.float32)
-    width = ones if profile.vector is None else profile.extents[profile.vector]
+    loops = compiled_loops(profile, hardware)
+    unrolled, width = loops.unrolled, loops.width
     vectors = np.ceil(width / np.float32(hardware.lanes(write.buffer.item_bytes)))
-    unrolled = unrolled_extents(profile)
-    folded = _folded_reduction(profile, unrolled)
+    folded = _unrolled_reduction(profile, unrolled)
     copies = unrolled.prod(axis=0, dtype=np.float32) / folded
-    accumulators = copies * vectors
-    statements = accumulators * folded
+    points = np.minimum(loops.points, copies) if stage.reduce else copies
+    accumulators = points * vectors
+    statements = copies * folded * vectors
     reads = [a for a in profile.accesses if not a.is_write]
-    loads = sum((_registers(profile, a, unrolled, width, vectors) for a in reads), 0 * ones)
+    loads: Floats = 0 * ones
+    for read in reads:
+        needed = _registers(profile, read, unrolled, width, vectors)
+        stay = needed + accumulators < np.float32(hardware.vector_registers)
+        repeats = np.where(stay, _repeats(profile, read, loops), 1).astype(np.float32)
+        loads = loads + needed / repeats
     stores = _registers(profile, write, unrolled, width, vectors)
-    drain = 0 * ones
+    drain, chain = 0 * ones, ones
     if stage.reduce:
-        reduction = innermost_reduction(profile)
         over = accumulators + vectors + 1 - np.float32(hardware.vector_registers)
-        spilled = np.where((over > 0) & (reduction > 1), over + np.float32(_SPILL_MARGIN), 0)
-        rounds = np.maximum(reduction / folded, 1)
-        drain = np.maximum(np.float32(_DRAIN_PER_POINT) * copies, stores) / rounds + spilled
-        loads = loads + spilled
-        stores = spilled
+        spilled = np.where((over > 0) & (loops.reduction > 1), over + np.float32(_SPILL_MARGIN), 0)
+        chain = np.maximum(loops.reduction, folded)
+        rounds = chain / folded
+        in_flight = np.maximum(hardware.reorder_window / ((statements + loads) * rounds), 1)
+        drain = np.maximum(np.float32(_DRAIN_PER_POINT) * copies, stores) / rounds / in_flight
+        drain = drain + spilled
+        loads = loads + stores / rounds + spilled
+        stores = stores / rounds + spilled
     ops = stage.ops
     count = max(ops.float_add, ops.float_mul) + ops.float_cmp + ops.float_div + ops.select
     count += ops.int_add + ops.int_mul + ops.int_cmp + ops.float_special * 8
@@ -79,38 +92,32 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
         loads=loads.astype(np.float32),
         stores=stores.astype(np.float32),
         drain=drain.astype(np.float32),
+        chain=chain.astype(np.float32),
+        depth=folded.astype(np.float32),
     )
 
 
-def _folded_reduction(profile: StageProfile, unrolled: Floats) -> Floats:
-    """`[P]`: reduction steps that are unrolled, being over folded axes."""
+def _unrolled_reduction(profile: StageProfile, unrolled: Floats) -> Floats:
+    """`[P]`: reduction steps of one step of the block."""
     reduces = [profile.nest.loops[loop].reduce for loop in profile.active]
     count: Floats = np.where(np.asarray(reduces, dtype=np.bool_)[:, None], unrolled, 1).prod(axis=0)
     return count
 
 
-def unrolled_extents(profile: StageProfile) -> Floats:
-    """`[L, P]`: extents of the unrolled loops, 1 for the others."""
-    mask = profile.nest.unrolled[list(profile.active)]
-    out: Floats = np.where(mask, profile.extents, np.float32(1))
-    return out
-
-
-def innermost_reduction(profile: StageProfile) -> Floats:
-    """`[P]`: reduction steps between two visits of another element: what stays in registers.
-
-    Counts the reduction loops inside the innermost spatial loop that is neither vectorised nor
-    unrolled.
-    """
+def _repeats(profile: StageProfile, access: AccessProfile, loops: CompiledLoops) -> Floats:
+    """`[P]`: blocks in a row that read the same: iterations of the innermost loop that stays, where
+    it does not move the access."""
     count = np.ones(profile.extents.shape[1], dtype=np.float32)
-    inside = np.ones(profile.extents.shape[1], dtype=np.bool_)
+    found = np.zeros(len(count), dtype=np.bool_)
     for number in reversed(range(len(profile.extents))):
-        loop = profile.active[number]
+        if number == profile.vector:
+            continue
         extent = profile.extents[number]
-        if profile.nest.loops[loop].reduce and loop >= profile.nest.num_host:
-            count = np.where(inside, count * extent, count)
-        elif number != profile.vector:
-            inside = inside & ((extent == 1) | profile.nest.unrolled[loop])
+        here = ~found & (extent > loops.unrolled[number]) & (loops.unrolled[number] == 1)
+        moved = access.strides.get(number)
+        same = here if moved is None else here & (moved == 0)
+        count = np.where(same, extent, count)
+        found = found | here
     return count
 
 

@@ -27,11 +27,15 @@ def evolve(
         config: sizes and rates.
     """
     best, scores = _fittest(start, score(start), config.population)
+    idle = 0
     for _ in range(config.generations):
         children = _children(best, scores, rng, config)
-        pool = concatenate([best, children])
+        before, pool = scores[0], concatenate([best, children])
         all_scores = np.concatenate([scores, score(children)])
         best, scores = _fittest(pool, all_scores, config.population)
+        idle = 0 if scores[0] > before + config.settled_gain else idle + 1
+        if idle == config.settled:
+            break
     return best, scores
 
 

@@ -50,13 +50,14 @@ def _from_torch(value: Any, device: tvm.runtime.Device) -> Any:
     here = dense.__dlpack_device__() == (device.dlpack_device_type(), device.index)
     if here and dense.data_ptr() % ALIGNMENT_BYTES == 0:
         return tvm.runtime.from_dlpack(dense)
-    return tvm.runtime.tensor(dense.cpu().numpy(), device)
+    copy = tvm.runtime.empty(tuple(dense.shape), dtype_name(dense), device)
+    return tvm.runtime.from_dlpack(dense.cpu()).copyto(copy)
 
 
 def _from_numpy(value: Any, device: tvm.runtime.Device) -> Any:
     dense = np.ascontiguousarray(value)
     aligned = dense.ctypes.data % ALIGNMENT_BYTES == 0
-    if _is_host(device) and dense.flags.writeable and aligned:
+    if _is_host(device) and dense.flags.writeable and aligned and dense.dtype.kind != "V":
         return tvm.runtime.from_dlpack(dense)
     return tvm.runtime.tensor(dense, device)
 
@@ -79,4 +80,5 @@ def _as_torch(result: Any) -> Any:
 
 
 def _as_numpy(result: Any) -> Any:
-    return np.from_dlpack(result) if _is_host(result.device) else result.numpy()
+    shared = _is_host(result.device) and str(result.dtype) != "bfloat16"  # not in NumPy's DLPack
+    return np.from_dlpack(result) if shared else result.numpy()

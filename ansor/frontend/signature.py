@@ -11,7 +11,10 @@ from tvm import relax, tirx
 from ansor.errors import UnsupportedError
 
 DTYPES = frozenset(
-    ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
+    (
+        *("bfloat16", "float16", "float32", "float64"),
+        *("int8", "int16", "int32", "int64", "uint8", "bool"),
+    )
 )
 
 
@@ -73,8 +76,9 @@ def static_extent(name: str, axis: int, extent: Any) -> int:
     return int(extent)
 
 
-def check_dtype(what: str, dtype: str) -> None:
-    """Raises UnsupportedError unless the dtype is one that networks may use."""
-    if dtype not in DTYPES:
-        known = ", ".join(sorted(DTYPES))
+def check_dtype(what: str, dtype: str, besides: frozenset[str] = frozenset()) -> None:
+    """Raises UnsupportedError unless the dtype is one that networks may use, `besides` excepted."""
+    supported = DTYPES - besides
+    if dtype not in supported:
+        known = ", ".join(sorted(supported))
         raise UnsupportedError(f"{what} has dtype {dtype}; supported are {known}")

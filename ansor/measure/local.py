@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import cast
 
-import numpy as np
+import ml_dtypes
 import tvm
 
 from ansor.config import MeasureConfig
@@ -159,8 +159,9 @@ def tolerance(dag: ComputeDAG, config: MeasureConfig) -> float:
     allowed = config.verify_rtol
     for stage in dag.stages.values():
         dtype = dag.buffers[stage.output].dtype
-        if stage.reduce and dtype in ("float16", "float32", "float64"):
+        if stage.reduce and "float" in dtype:
             additions = math.prod(stage.axes[axis].size for axis in stage.reduce)
-            rounding = additions * float(np.finfo(dtype).eps) / 2
+            eps = float(ml_dtypes.finfo(dtype).eps)  # type: ignore[no-untyped-call]
+            rounding = additions * eps / 2
             allowed = max(allowed, config.verify_rounding * rounding)
     return allowed

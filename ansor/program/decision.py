@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 IntArray = npt.NDArray[np.int32]
+_CLOSEST = 4  # neighbours of a tile among those with another product
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,25 @@ def factorisations(extent: int, parts: int) -> IntArray:
     return np.concatenate(rows)
 
 
+def tailed(extent: int, parts: int, tiles: Iterable[int], waste: float) -> IntArray:
+    """Factors that multiply to more than `extent`, `[C, parts] int32`: tiles that do not divide it.
+
+    The last column is one of `tiles`, the one before is 1, the others hold as many tiles as it
+    takes; at most the share `waste` of the extent is computed twice, or as little as possible.
+    """
+    counts = {t: -(-extent // t) for t in tiles if t <= extent and extent % t}
+    least = min((t * count for t, count in counts.items()), default=0)
+    most = max(extent * (1 + waste), least)
+    rows = [
+        np.concatenate([outer, np.tile(np.array([[1, t]]), (len(outer), 1))], axis=1)
+        for t, count in counts.items()
+        for outer in [factorisations(count, parts - 2)]
+        if t * count <= most
+    ]
+    empty = np.empty((0, parts), dtype=np.int32)
+    return np.concatenate([empty, *rows]).astype(np.int32)
+
+
 @lru_cache(maxsize=4096)
 def divisors(extent: int) -> tuple[int, ...]:
     """Divisors in ascending order."""
@@ -75,14 +96,30 @@ def divisors(extent: int) -> tuple[int, ...]:
 
 
 def _tile_neighbours(table: IntArray) -> IntArray:
-    """Rows that differ in exactly two columns by the least ratio, found through a dictionary."""
+    """Rows that differ in exactly two columns by the least ratio, found through a dictionary; and
+    the closest rows with another product, where there are several."""
     where = {tuple(row): i for i, row in enumerate(table.tolist())}
     lists = [_moves(row, i, where) for i, row in enumerate(table.tolist())]
+    lists = [moves + list(near) for moves, near in zip(lists, _closest(table), strict=True)]
     width = max((len(moves) for moves in lists), default=1) or 1
     out = np.empty((len(table), width), dtype=np.int32)
     for i, moves in enumerate(lists):
         out[i] = np.resize(np.asarray(moves or [i], dtype=np.int32), width)
     return out
+
+
+def _closest(table: IntArray) -> list[tuple[int, ...]]:
+    """For each row, the few most alike among those with another product."""
+    products = table.prod(axis=1)
+    if (products == products[0]).all():
+        return [()] * len(table)
+    logs = np.log2(table)
+    found = []
+    for row, product in enumerate(products):
+        others = np.flatnonzero(products != product)
+        distance = np.abs(logs[others] - logs[row]).sum(axis=1)
+        found.append(tuple(others[np.argsort(distance, kind="stable")[:_CLOSEST]].tolist()))
+    return found
 
 
 def _moves(row: list[int], own: int, where: dict[tuple[int, ...], int]) -> list[int]:

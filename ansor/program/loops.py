@@ -86,12 +86,18 @@ def unrolled_loops(stage: Stage, shape: Shape | None) -> list[int]:
 
 
 @lru_cache(maxsize=64)
-def lane_table(most: int, size: int) -> npt.NDArray[np.int32]:
-    """`[size + 1]`: the largest divisor of each extent that is at most `most`."""
-    table = np.ones(size + 1, dtype=np.int32)
-    for lanes in range(2, most + 1):
-        table[lanes::lanes] = lanes
-    return table
+def lane_table(most: int, register: int, size: int) -> npt.NDArray[np.int32]:
+    """`[size + 1]`: how many lanes `Vectorize` takes of each extent."""
+    table = divisor_table(most, size)[most].copy()
+    extents = np.arange(size + 1)
+    if register:
+        widths = np.arange(register, most + 1, register, dtype=np.int32)
+        waste = -(-extents[:, None] // widths) * widths - extents[:, None]
+        fits = np.where(widths <= extents[:, None], waste, np.iinfo(np.int32).max)
+        best = widths[::-1][fits[:, ::-1].argmin(axis=1)]
+        table = np.where((table < register) & (extents > register), best, table)
+    out: npt.NDArray[np.int32] = table.astype(np.int32)
+    return out
 
 
 @lru_cache(maxsize=64)
@@ -104,6 +110,6 @@ def divisor_table(most: int, size: int) -> npt.NDArray[np.int32]:
     return table
 
 
-def lanes(extent: int, most: int) -> int:
+def largest_divisor(extent: int, most: int) -> int:
     """The largest divisor of `extent` that is at most `most`."""
-    return int(lane_table(most, extent)[extent])
+    return int(divisor_table(most, extent)[most, extent])

@@ -6,6 +6,7 @@ schedule API.
 
 from __future__ import annotations
 
+import math
 from functools import singledispatchmethod
 from typing import Any
 
@@ -16,7 +17,7 @@ from ansor.dag import edit
 from ansor.dag.from_tir import block_names, buffer_names, read_dag
 from ansor.dag.stage import Stage
 from ansor.errors import LoweringError
-from ansor.program.loops import Loop, lanes, num_leading, own_loops
+from ansor.program.loops import Loop, lane_table, largest_divisor, num_leading, own_loops
 from ansor.program.program import Program
 from ansor.program.roles import Roles
 from ansor.program.steps import (
@@ -36,6 +37,7 @@ from ansor.program.steps import (
     Unroll,
     Vectorize,
 )
+from ansor.program.tail import Tail, shift_tails
 
 
 def lower(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
@@ -46,7 +48,7 @@ def lower(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
     """
     if not program.steps:
         return func
-    return schedule(func, program).sch.mod["main"]
+    return schedule(func, program).result()
 
 
 def schedule(func: tirx.PrimFunc, program: Program) -> Replay:
@@ -66,7 +68,8 @@ class Replay:
 
     `loops[stage]` lists a stage's own loop handles as `own_loops` orders them; fused loops share
     one handle, so attaching below any of them means below the fused loop. `variables[stage]` lists
-    the axes of a block's variables where the block has another order than the stage.
+    the axes of a block's variables where the block has another order than the stage. `initial` are
+    the blocks that initialise reductions; `tails[stage, axis]` is a split that does not divide.
     """
 
     def __init__(self, func: tirx.PrimFunc, program: Program) -> None:
@@ -79,6 +82,8 @@ class Replay:
         self.buffers = {name: buffer for buffer, name in buffer_names(func).items()}
         self.loops: dict[str, list[Any]] = {}
         self.variables: dict[str, list[int]] = {}
+        self.initial: dict[str, Any] = {}
+        self.tails: dict[tuple[str, int], Tail] = {}
         self.dag = read_dag(func)
         self.steps = program.steps
 
@@ -86,6 +91,22 @@ class Replay:
     def roles(self) -> Roles:
         """What the steps make of each stage; to be asked after the structural steps."""
         return Roles(self.dag, self.steps)
+
+    def result(self) -> tirx.PrimFunc:
+        """The scheduled function, its last tiles moved where splits do not divide."""
+        tails: dict[str, dict[int, Tail]] = {}
+        for (name, axis), tail in self.tails.items():
+            for block in (self.blocks[name], self.initial.get(name)):
+                if block is not None:
+                    found = tails.setdefault(str(self.sch.get(block).name_hint), {})
+                    found[self._spatial_number(name, axis)] = tail
+        return shift_tails(self.sch.mod["main"], tails)
+
+    def _spatial_number(self, name: str, axis: int) -> int:
+        """Number of an axis among the spatial variables of its block."""
+        axes = self.dag.stages[name].axes
+        order = self.variables.get(name, list(range(len(axes))))
+        return [a for a in order if not axes[a].reduce].index(axis)
 
     @singledispatchmethod
     def apply(self, step: Step) -> None:
@@ -179,9 +200,16 @@ class Replay:
         parts: dict[tuple[int, int], Any] = {}
         for axis, loop in enumerate(loops):
             hole = roles.hole_of(name, axis)
-            split = [loop] if hole is None else self._parts(loop, self.values[hole])
+            split = [loop] if hole is None else self._tiled(name, axis, loop, self.values[hole])
             parts |= {(axis, part): handle for part, handle in enumerate(split)}
         self._reorder(name, own_loops(self.dag.stages[name], shape), parts)
+
+    def _tiled(self, name: str, axis: int, loop: Any, factors: tuple[int, ...]) -> list[Any]:
+        """Splits a loop; notes the tile where the factors do not divide it."""
+        extent = int(self.sch.get(loop).extent)
+        if math.prod(factors) > extent:
+            self.tails[name, axis] = Tail(extent, factors[-1])
+        return self._parts(loop, factors)
 
     def _parts(self, loop: Any, factors: tuple[int, ...]) -> list[Any]:
         return list(self.sch.split(loop, list(factors), preserve_unit_iters=True))
@@ -209,6 +237,8 @@ class Replay:
         loop = self.loops[step.stage][position - 1]
         block = self.blocks[step.consumer]
         self.sch.reverse_compute_at(block, loop, preserve_unit_loops=True)
+        tails = {axis: tail for (name, axis), tail in self.tails.items() if name == step.stage}
+        self.tails |= {(step.consumer, axis): tail for axis, tail in tails.items()}
         self._adopt(step.consumer)
 
     @apply.register
@@ -244,7 +274,7 @@ class Replay:
     def _divide(self, loop: Any, most: int) -> list[Any]:
         """Splits off the largest divisor of a loop's extent that is at most `most`."""
         extent = int(self.sch.get(loop).extent)
-        inner = lanes(extent, most)
+        inner = largest_divisor(extent, most)
         return self._parts(loop, (extent // inner, inner))
 
     def _split_for_vectors(self, name: str, own: list[Any]) -> None:
@@ -253,7 +283,10 @@ class Replay:
         parts: dict[tuple[int, int], Any] = {(axis, 0): loop for axis, loop in enumerate(own)}
         if order[-1].part == 1:
             axis = order[-1].axis
-            outer, inner = self._divide(own[axis], self.roles.vector.get(name, 1))
+            step, extent = self.roles.vector.get(name), int(self.sch.get(own[axis]).extent)
+            most, register = (step.lanes, step.register) if step is not None else (1, 0)
+            width = int(lane_table(most, register, extent)[extent])
+            outer, inner = self._tiled(name, axis, own[axis], (-(-extent // width), width))
             parts |= {(axis, 0): outer, (axis, 1): inner}
         self._reorder(name, order, parts)
 
@@ -274,12 +307,12 @@ class Replay:
     @apply.register
     def _(self, step: Unroll) -> None:
         for number in self.roles.unrolled(step.stage):
-            loop = self.loops[step.stage][number]
+            loop = self._loops(step.stage)[number]
             if int(self.sch.get(loop).extent) > 1:
                 self.sch.unroll(loop)
         most = self.values[step.hole][0] if step.hole is not None else 0
         if most > 0:
-            outer = self.loops[step.stage][0]
+            outer = self._loops(step.stage)[0]
             self.sch.annotate(outer, "pragma_auto_unroll_max_step", most)
             self.sch.annotate(outer, "pragma_unroll_explicit", 1)
 
@@ -288,9 +321,13 @@ class Replay:
         stage = self.dag.stages[step.stage]
         order = own_loops(stage, self.roles.shape.get(step.stage))
         first = next(i for i, loop in enumerate(order) if loop.reduce)
-        self.blocks[step.stage] = self._update_of(step.stage, self.loops[step.stage][first])
+        self.blocks[step.stage] = self._update_of(step.stage, self._loops(step.stage)[first])
+
+    def _loops(self, name: str) -> list[Any]:
+        """Loops of a stage; one without spatial axes was never split."""
+        return self.loops.setdefault(name, list(self.sch.get_loops(self.blocks[name])))
 
     def _update_of(self, name: str, loop: Any) -> Any:
         """Splits off the initialisation; the update keeps the block's handle."""
-        self.sch.decompose_reduction(self.blocks[name], loop)
+        self.initial[name] = self.sch.decompose_reduction(self.blocks[name], loop)
         return self.blocks[name]

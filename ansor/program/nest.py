@@ -18,7 +18,7 @@ from ansor.dag.stage import HoleExtent, Stage
 from ansor.program.loops import Loop, divisor_table, lane_table, num_leading, own_loops
 from ansor.program.roles import Roles
 from ansor.program.sketch import Population
-from ansor.program.steps import RegisterTile, StripMine
+from ansor.program.steps import RegisterTile, StripMine, Vectorize
 
 Column = npt.NDArray[np.int32]  # [P]
 
@@ -118,7 +118,7 @@ def _root_extents(
     shape = roles.shape.get(stage.name)
     if isinstance(shape, StripMine) and shape.hole is None:
         region = [axis_extent(population, stage, axis) for axis in range(len(stage.axes))]
-        return _split_for_vectors(loops, region, roles.vector.get(stage.name, 1))
+        return _split_for_vectors(loops, region, roles.vector.get(stage.name))
     return np.stack([_factor(population, roles, stage, loop) for loop in loops])
 
 
@@ -148,7 +148,7 @@ def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:
     if isinstance(shape, RegisterTile):
         own = _split_for_registers(nest.population, loops, region, shape)
     else:
-        own = _split_for_vectors(loops, region, roles.vector.get(name, 1))
+        own = _split_for_vectors(loops, region, roles.vector.get(name))
     num_host = len(outer.loops)
     extents = np.concatenate([np.where(enclosing, outer.extents, 1), own])
     steps = _own_steps(stage, loops, own, num_host)
@@ -220,7 +220,7 @@ def _span(
 
 
 def _split_for_vectors(
-    loops: tuple[Loop, ...], region: list[Column], most: int
+    loops: tuple[Loop, ...], region: list[Column], step: Vectorize | None
 ) -> npt.NDArray[np.int32]:
     """`[own, P]`: extents of an attached stage's loops, its last spatial axis split in two."""
     rows = []
@@ -228,8 +228,9 @@ def _split_for_vectors(
     for loop in loops:
         extent = region[loop.axis]
         if loop.axis == split:
-            vector = lane_table(most, int(extent.max(initial=1)))[extent]
-            extent = vector if loop.part == 1 else extent // vector
+            most, register = (step.lanes, step.register) if step is not None else (1, 0)
+            vector = lane_table(most, register, int(extent.max(initial=1)))[extent]
+            extent = vector if loop.part == 1 else -(-extent // vector)
         rows.append(extent)
     return np.stack(rows).astype(np.int32)
 

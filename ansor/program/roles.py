@@ -63,9 +63,9 @@ class Roles:
         return fused | {name: step.host for name, step in self.located.items()}
 
     @cached_property
-    def vector(self) -> dict[str, int]:
-        """Vectorised stage to the most lanes."""
-        return {s.stage: s.lanes for s in self.steps if isinstance(s, Vectorize)}
+    def vector(self) -> dict[str, Vectorize]:
+        """Vectorised stage to its step."""
+        return {s.stage: s for s in self.steps if isinstance(s, Vectorize)}
 
     @cached_property
     def packed(self) -> dict[str, str]:

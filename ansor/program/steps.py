@@ -71,6 +71,7 @@ class MultiLevelTile:
     `holes[a]` names the decision that splits axis `a`, "" for an axis that stays whole (a folded
     one); a spatial axis has as many columns as the structure has "S" (the vector axis one more
     where there is a "V"), a reduction axis as it has "R". Letters: see `ansor.program.loops`.
+    Factors may multiply to more than the extent: then the last tile is moved back (see `tail`).
     """
 
     stage: str
@@ -137,10 +138,13 @@ class Vectorize:
     """Vectorise the innermost loop of `stage` (where more than one iteration is left).
 
     An attached stage's last spatial axis is split first, by its largest divisor up to `lanes`.
+    Where that does not fill a `register` (elements; 0 for never), it is split by a multiple of one
+    that need not divide it, and the last vector is moved back.
     """
 
     stage: str
     lanes: int
+    register: int = 0
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ not apply. `exclusive` says that no later rule may try the same stage.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,9 +16,8 @@ from ansor.dag import edit, predicates
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import HoleExtent
 from ansor.hardware.cpu import Hardware
-from ansor.program.decision import Decision, category, divisors, factorisations
+from ansor.program.decision import Decision, category, divisors
 from ansor.program.location import Locations
-from ansor.program.loops import vector_axis
 from ansor.program.roles import Roles
 from ansor.program.steps import (
     CacheRead,
@@ -30,6 +29,7 @@ from ansor.program.steps import (
     RegisterTile,
     RFactor,
 )
+from ansor.sketch import tables
 from ansor.sketch.state import State
 
 
@@ -162,9 +162,10 @@ def tile_with_fusion(state: State, context: Context) -> Derived:
         return Derived()
     if consumer in state.tiled or consumer in state.fused:
         return Derived()
-    tiled = _tiled(state, context)
     states = tuple(
-        tiled.add(FuseConsumer(name, consumer, level)).advance()
+        _tiled(state, context, consumer if _may_have_tails(context, level) else None)
+        .add(FuseConsumer(name, consumer, level))
+        .advance()
         for level in context.config.fuse_levels
     )
     # A cache whose copy is not fused would be written and read back for nothing.
@@ -181,18 +182,8 @@ def tile_host(state: State, context: Context) -> Derived:
         return Derived()
     if _locations(state).host.get(name) is not None:
         return Derived()
-    stage, structure = dag.stages[name], config.host_structure
-    lanes = config.max_vector_bytes // dag.buffers[stage.output].item_bytes
-    decisions = {}
-    whole = predicates.whole_axes(dag, name)
-    for axis in sorted(set(stage.spatial) - stage.folded):
-        vector = axis == vector_axis(stage)
-        table = factorisations(stage.axes[axis].size, structure.count("S") + vector)
-        table = table[table[:, -1] <= lanes] if vector else table
-        table = table[table[:, :2].prod(axis=1) == 1] if axis in whole else table
-        decisions[axis] = Decision(f"{name}.{stage.axes[axis].name}", name, table)
-    holes = tuple(decisions[a].name if a in decisions else "" for a in range(len(stage.axes)))
-    step = MultiLevelTile(name, structure, holes)
+    decisions = tables.host_tiles(dag, name, context.config)
+    step = MultiLevelTile(name, config.host_structure, _holes(dag, name, decisions))
     return Derived((state.add(step, decisions=tuple(decisions.values())).advance(),))
 
 
@@ -201,24 +192,15 @@ def register_tile(state: State, context: Context) -> Derived:
 
     Beyond the paper; how deep is a decision, as for any stage without a nest of its own.
     """
-    name, dag, config = state.current, state.dag, context.config
+    name, dag = state.current, state.dag
     if not predicates.has_data_reuse(dag, name) or not _has_static_axes(dag, name):
         return Derived()
     host = _locations(state).host.get(name)
     if host is None or host not in state.tiled:
         return Derived()
-    stage = dag.stages[name]
-    width = context.hardware.lanes(dag.buffers[stage.output].item_bytes)
-    columns = tuple(range(width, config.max_innermost_factor + 1, width)) or (1,)
-    decisions, batch = {}, predicates.batch_axes(dag, name)
-    for axis in stage.spatial:
-        limits = columns if axis == vector_axis(stage) else config.register_rows
-        limits = (1,) if axis in batch else limits
-        fits = [most for most in limits if most <= stage.axes[axis].size] or [1]
-        hole = f"{name}.{stage.axes[axis].name}.registers"
-        decisions[axis] = category(hole, name, tuple(fits))
-    holes = tuple(decisions[a].name if a in decisions else "" for a in range(len(stage.axes)))
-    done = state.add(RegisterTile(name, holes), decisions=tuple(decisions.values())).advance()
+    decisions = tables.register_tiles(dag, name, context.hardware, context.config)
+    step = RegisterTile(name, _holes(dag, name, decisions))
+    done = state.add(step, decisions=tuple(decisions.values())).advance()
     # The end of a chain is tiled for nothing but its producers.
     return Derived((done,), exclusive=predicates.ends_chain(dag, host))
 
@@ -261,6 +243,16 @@ def _has_static_axes(dag: ComputeDAG, name: str) -> bool:
     return not any(isinstance(axis.extent, HoleExtent) for axis in dag.stages[name].axes)
 
 
+def _holes(dag: ComputeDAG, name: str, decisions: Mapping[int, Decision]) -> tuple[str, ...]:
+    axes = range(len(dag.stages[name].axes))
+    return tuple(decisions[axis].name if axis in decisions else "" for axis in axes)
+
+
+def _may_have_tails(context: Context, level: int) -> bool:
+    """Whether a consumer fused at `level` takes over each tile before the next is begun."""
+    return level == context.config.tile_structure.index("R")
+
+
 def _packed(state: State, context: Context) -> State:
     """`state` with the constant operand of its current stage packed, as a decision on the width.
 
@@ -270,28 +262,20 @@ def _packed(state: State, context: Context) -> State:
     buffer = predicates.vector_operand(dag, name)
     if buffer is None or not dag.buffers[buffer].constant:
         return state
-    extent = dag.buffers[buffer].shape[-1]
-    lanes = context.hardware.lanes(dag.buffers[buffer].item_bytes)
-    assert isinstance(extent, int)
-    most = context.config.max_innermost_factor
-    widths = [d for d in divisors(extent) if d % lanes == 0 and d <= most and d < extent]
     hole = f"{name}.{buffer}.packed"
-    decision = category(hole, name, (0, *widths))
-    return state.add(LayoutRewrite(name, buffer, hole), decisions=(decision,))
+    widths = tables.pack_widths(dag.buffers[buffer], context.hardware, context.config)
+    step = LayoutRewrite(name, buffer, hole)
+    return state.add(step, decisions=(category(hole, name, widths),))
 
 
-def _tiled(state: State, context: Context) -> State:
-    """`state` with its current stage tiled, and one decision per axis."""
+def _tiled(state: State, context: Context, consumer: str | None = None) -> State:
+    """`state` with its current stage tiled, and one decision per axis.
+
+    With `consumer`, the stage that takes over each tile, tiles need not divide the axes.
+    """
     state = _packed(state, context)
     name, config = state.current, context.config
-    stage, structure = state.dag.stages[name], config.tile_structure
-    decisions, batch = [], predicates.batch_axes(state.dag, name)
-    for number, axis in enumerate(stage.axes):
-        parts = structure.count("R" if axis.reduce else "S")
-        table = factorisations(axis.size, parts)
-        if not axis.reduce:
-            most = 1 if number in batch else config.max_innermost_factor
-            table = table[table[:, -1] <= most]
-        decisions.append(Decision(f"{name}.{axis.name}", name, table))
-    holes = tuple(decision.name for decision in decisions)
-    return state.add(MultiLevelTile(name, structure, holes), decisions=tuple(decisions))
+    loose = tables.loose_axes(state.dag, name, consumer, context.hardware, config)
+    decisions = tables.tiles(state.dag, name, loose, context.hardware, config)
+    step = MultiLevelTile(name, config.tile_structure, _holes(state.dag, name, decisions))
+    return state.add(step, decisions=tuple(decisions.values()))

@@ -15,7 +15,7 @@ from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import SketchConfig
 from ansor.cost_model.draft import draft, parallel_speedup, seconds
-from ansor.cost_model.register_tile import RegisterTile, innermost_reduction, register_tile
+from ansor.cost_model.register_tile import RegisterTile, register_tile
 from ansor.dag.from_tir import read_dag
 from ansor.features.profile import StageProfile, profile
 from ansor.hardware.cpu import Hardware
@@ -86,18 +86,7 @@ def test_accumulators(matmul: Sketch, rows: int, columns: int, accumulators: int
     tiles = {"C.i": (256 // rows, 1, 1, rows), "C.j": (256 // columns, 1, 1, columns)}
     tile = tile_of(matmul, GOOD | tiles)
     assert tile.accumulators.tolist() == [accumulators]
-    assert (tile.steps * tile.elements).tolist() == [256**3]
-
-
-def test_what_stays_in_registers(matmul: Sketch) -> None:
-    splits = [(256, 1), (64, 4), (4, 64), (1, 256)]
-    # i2 = j2 = 1: the outer reduction loop stands right outside the inner one.
-    joined = [GOOD | {"C.i": (2, 16, 1, 8), "C.j": (8, 1, 1, 32), "C.k": k} for k in splits]
-    found = innermost_reduction(profiles_of(matmul, *joined)["C"])
-    assert found.tolist() == [256, 256, 256, 256]
-    split = [GOOD | {"C.k": k} for k in splits]  # i2 = j2 = 2: only the inner one counts
-    found = innermost_reduction(profiles_of(matmul, *split)["C"])
-    assert found.tolist() == [1, 4, 64, 256]
+    assert (tile.steps * tile.elements * tile.depth).tolist() == [256**3]
 
 
 def test_a_long_inner_reduction_loses_less_between_tiles(matmul: Sketch) -> None:
@@ -111,8 +100,7 @@ def test_a_tile_that_spills_loads_and_stores_more(matmul: Sketch) -> None:
     per_element = tile.loads / tile.elements
     assert tile.accumulators[1] > HARDWARE.vector_registers
     assert per_element[1] > tile.accumulators[0] / tile.elements[0] / 4
-    assert tile.stores[0] == 0
-    assert tile.stores[1] > 0
+    assert tile.stores[1] > tile.stores[0]
 
 
 # pairs of (better, worse): each worse program differs in one idea

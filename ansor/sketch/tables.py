@@ -1,0 +1,119 @@
+"""The tables of tile sizes: what each decision of a tiled stage may be."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ansor.config import SketchConfig
+from ansor.dag import predicates
+from ansor.dag.graph import ComputeDAG
+from ansor.dag.stage import Buffer, axes_of
+from ansor.hardware.cpu import Hardware
+from ansor.program.decision import Decision, category, divisors, factorisations, tailed
+from ansor.program.loops import vector_axis
+
+Tables = dict[int, Decision]  # by axis
+
+
+def tiles(
+    dag: ComputeDAG, name: str, loose: frozenset[int], hardware: Hardware, config: SketchConfig
+) -> Tables:
+    """Factors of every axis of a multi-level tiled stage; those of `loose` axes may not divide."""
+    stage, structure = dag.stages[name], config.tile_structure
+    batch = predicates.batch_axes(dag, name)
+    found = {}
+    for number, axis in enumerate(stage.axes):
+        parts = structure.count("R" if axis.reduce else "S")
+        table = factorisations(axis.size, parts)
+        if not axis.reduce:
+            most = 1 if number in batch else config.max_innermost_factor
+            table = table[table[:, -1] <= most]
+        if number in loose:
+            inner = _tiles_of(dag, name, number, hardware, config)
+            tails = tailed(axis.size, parts, inner, config.max_tail_waste)
+            table = np.concatenate([table, tails])
+        found[number] = Decision(f"{name}.{axis.name}", name, table)
+    return found
+
+
+def host_tiles(dag: ComputeDAG, name: str, config: SketchConfig) -> Tables:
+    """Factors of every axis of a stage that hosts a chain of others."""
+    stage, structure = dag.stages[name], config.host_structure
+    lanes = config.max_vector_bytes // dag.buffers[stage.output].item_bytes
+    whole = predicates.whole_axes(dag, name)
+    found = {}
+    for axis in sorted(set(stage.spatial) - stage.folded):
+        vector = axis == vector_axis(stage)
+        table = factorisations(stage.axes[axis].size, structure.count("S") + vector)
+        table = table[table[:, -1] <= lanes] if vector else table
+        table = table[table[:, :2].prod(axis=1) == 1] if axis in whole else table
+        found[axis] = Decision(f"{name}.{stage.axes[axis].name}", name, table)
+    return found
+
+
+def register_tiles(dag: ComputeDAG, name: str, hardware: Hardware, config: SketchConfig) -> Tables:
+    """How large the register tile of an attached stage may be along each spatial axis."""
+    stage, batch = dag.stages[name], predicates.batch_axes(dag, name)
+    found = {}
+    for axis in stage.spatial:
+        inner = (1,) if axis in batch else _tiles_of(dag, name, axis, hardware, config)
+        fits = [most for most in inner if most <= stage.axes[axis].size] or [1]
+        hole = f"{name}.{stage.axes[axis].name}.registers"
+        found[axis] = category(hole, name, tuple(fits))
+    return found
+
+
+def pack_widths(buffer: Buffer, hardware: Hardware, config: SketchConfig) -> tuple[int, ...]:
+    """How wide the last dimension of a packed constant may be; 0 is the plain layout."""
+    lanes, extent = hardware.lanes(buffer.item_bytes), buffer.shape[-1]
+    assert isinstance(extent, int)
+    most = min(config.max_innermost_factor, extent - 1)
+    return (0, *(d for d in divisors(extent) if d % lanes == 0 and d <= most))
+
+
+def loose_axes(
+    dag: ComputeDAG, name: str, consumer: str | None, hardware: Hardware, config: SketchConfig
+) -> frozenset[int]:
+    """Axes whose divisors would leave vectors or registers idle, where tiles need not divide.
+
+    That asks for a consumer that takes over each tile. What both read along such an axis has to
+    be an input: a producer inside the loops is computed where an unmoved tile would lie.
+    """
+    if consumer is None or not _reads_inputs(dag, consumer, {dag.stages[name].output}):
+        return frozenset()
+    stage = dag.stages[name]
+    lanes = hardware.lanes(dag.buffers[stage.output].item_bytes)
+    last = stage.spatial[-1]
+    found = {last} if _is_awkward_vector(stage.axes[last].size, lanes) else set()
+    rows = set(stage.spatial[:-1]) - predicates.batch_axes(dag, name)
+    low, high = config.good_rows
+    longest = max(rows, key=lambda a: stage.axes[a].size, default=last)
+    good = any(low <= d <= high for a in rows for d in divisors(stage.axes[a].size))
+    if rows and not good and stage.axes[longest].size > high:
+        found.add(longest)
+    return frozenset(axis for axis in found if _moves_only_inputs(dag, name, axis))
+
+
+def _is_awkward_vector(extent: int, lanes: int) -> bool:
+    return extent > lanes and not any(d % lanes == 0 for d in divisors(extent))
+
+
+def _moves_only_inputs(dag: ComputeDAG, name: str, axis: int) -> bool:
+    reads = [read for read in dag.stages[name].reads if axis in axes_of(read)]
+    return all(dag.buffers[read.buffer].kind == "input" for read in reads)
+
+
+def _reads_inputs(dag: ComputeDAG, name: str, besides: set[str]) -> bool:
+    buffers = {read.buffer for read in dag.stages[name].reads} - besides
+    return all(dag.buffers[buffer].kind == "input" for buffer in buffers)
+
+
+def _tiles_of(
+    dag: ComputeDAG, name: str, axis: int, hardware: Hardware, config: SketchConfig
+) -> tuple[int, ...]:
+    """Sizes of a register tile along an axis: whole vectors, or a few rows."""
+    stage = dag.stages[name]
+    if axis != vector_axis(stage):
+        return config.register_rows
+    lanes = hardware.lanes(dag.buffers[stage.output].item_bytes)
+    return tuple(range(lanes, config.max_innermost_factor + 1, lanes)) or (1,)
