@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from dataclasses import replace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import click
 import numpy as np

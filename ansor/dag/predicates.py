@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import networkx as nx
 
@@ -158,6 +159,32 @@ def reuse_of(dag: ComputeDAG, name: str, buffer: str) -> int:
         if read.buffer == buffer:
             used |= axes_of(read)
     return math.prod(stage.axes[a].size for a in stage.spatial if a not in used)
+
+
+def reads_per_element(dag: ComputeDAG, consumer: str, producer: str) -> float:
+    """How often a stage reads each element that another one writes, on average."""
+    domain = math.prod(axis.size for axis in dag.stages[consumer].axes)
+    return domain / math.prod(axis.size for axis in dag.stages[producer].axes)
+
+
+def is_whole_along_vectors(dag: ComputeDAG, consumer: str, producer: str) -> bool:
+    """Whether padding leaves alone the dimension along which its consumer is vectorised.
+
+    Else its condition would differ from lane to lane.
+    """
+    stage, padded = dag.stages[consumer], dag.stages[producer]
+    if not stage.spatial or len(padded.reads) != 1:
+        return False
+    last = stage.spatial[-1]
+    source = dag.buffers[padded.reads[0].buffer].shape
+    reads = [read for read in stage.reads if read.buffer == padded.output]
+    grown = {d for d, axis in enumerate(padded.axes) if axis.extent != source[d]}
+    return len(source) == len(padded.axes) and not any(
+        index is None or last in axes_of(replace(read, indices=(index,)))
+        for read in reads
+        for d, index in enumerate(read.indices)
+        if d in grown
+    )
 
 
 def contiguous_reduction(dag: ComputeDAG, name: str) -> int | None:

@@ -23,6 +23,7 @@ from ansor.measure.result import ErrorKind
 from ansor.measure.timing import time_program, time_round
 from ansor.program.layout import packed_arrays
 from ansor.program.program import Program
+from ansor.program.reference import reference_of
 
 Lowering = Callable[[tirx.PrimFunc, Program], tirx.PrimFunc]
 
@@ -67,7 +68,7 @@ class WorkerTask:
     @cached_property
     def reference(self) -> tuple[list[Any], list[Any]]:
         """Arguments for checking, and what the definition as written makes of them."""
-        module = build(self.func, self.target, exact=True)
+        module = build(reference_of(self.func), self.target, exact=True)
         for low in (-1.0, 0.0):  # a root or a logarithm of a negative number compares nothing
             arrays = random_arrays(self.func, self.config, low)
             results = self.run(module, arrays)

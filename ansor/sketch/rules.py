@@ -61,17 +61,20 @@ def always_inline(state: State, _: Context) -> Derived:
     return Derived((done,), exclusive=True)
 
 
-def inline_padding(state: State, _: Context) -> Derived:
-    """Inlines a branch (padding) into a consumer without data reuse, as an alternative.
+def inline_padding(state: State, context: Context) -> Derived:
+    """Inlines a branch (padding) into its consumers, as an alternative.
 
-    There the condition costs less than the buffer; inside a tiled stage it would be evaluated
-    once per multiplication.
+    Where each element is read a few times only, the condition costs less than the buffer; inside
+    a convolution over channels it would be evaluated once per multiplication.
     """
-    name, dag = state.current, state.dag
+    name, dag, config = state.current, state.dag, context.config
     if not dag.stages[name].has_branch or not predicates.can_inline(dag, name):
         return Derived()
-    if any(consumer in state.tiled for consumer in dag.consumers(name)):
-        return Derived()
+    for consumer in set(dag.consumers(name)) & state.tiled:
+        if predicates.reads_per_element(dag, consumer, name) > config.max_branch_repeats:
+            return Derived()
+        if not predicates.is_whole_along_vectors(dag, consumer, name):
+            return Derived()
     done = replace(state.advance(), dag=edit.inline(dag, name)).add(Inline(name))
     return Derived((done,))
 

@@ -34,4 +34,4 @@ def test_a_typical_subgraph_has_fewer_than_ten_sketches(name: str) -> None:
 
 
 def test_a_chain_of_two_costly_stages_has_a_few_more() -> None:
-    assert len(sketches("separable_conv2d")) < 12
+    assert len(sketches("separable_conv2d")) <= 16
