@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ansor.config import SketchConfig
-from ansor.dag import edit, predicates
+from ansor.dag import chains, edit, operands, predicates
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import HoleExtent
 from ansor.hardware.cpu import Hardware
@@ -71,9 +71,9 @@ def inline_padding(state: State, context: Context) -> Derived:
     if not dag.stages[name].has_branch or not predicates.can_inline(dag, name):
         return Derived()
     for consumer in set(dag.consumers(name)) & state.tiled:
-        if predicates.reads_per_element(dag, consumer, name) > config.max_branch_repeats:
+        if operands.reads_per_element(dag, consumer, name) > config.max_branch_repeats:
             return Derived()
-        if not predicates.is_whole_along_vectors(dag, consumer, name):
+        if not operands.is_whole_along_vectors(dag, consumer, name):
             return Derived()
     done = replace(state.advance(), dag=edit.inline(dag, name)).add(Inline(name))
     return Derived((done,))
@@ -85,7 +85,7 @@ def rfactor_for_threads(state: State, context: Context) -> Derived:
     cores = context.hardware.cores
     if not predicates.needs_more_parallelism(dag, name, cores, config.rfactor_spatial_per_core):
         return Derived()
-    stage, lanes = dag.stages[name], predicates.contiguous_reduction(dag, name)
+    stage, lanes = dag.stages[name], operands.contiguous_reduction(dag, name)
     if stage.derived:
         return Derived()
     others = [axis for axis in stage.reduce if axis != lanes] or stage.reduce
@@ -97,7 +97,7 @@ def rfactor_for_threads(state: State, context: Context) -> Derived:
 def rfactor_for_lanes(state: State, context: Context) -> Derived:
     """Rule 6, inner factor: split a reduction that runs along memory into vector lanes."""
     name, dag = state.current, state.dag
-    axis = predicates.contiguous_reduction(dag, name)
+    axis = operands.contiguous_reduction(dag, name)
     if axis is None or predicates.has_data_reuse(dag, name):
         return Derived()
     item_bytes = dag.buffers[dag.stages[name].output].item_bytes
@@ -145,10 +145,10 @@ def pack_operand(state: State, context: Context) -> Derived:
     name, dag, config = state.current, state.dag, context.config
     if not predicates.has_data_reuse(dag, name):
         return Derived()
-    buffer = predicates.vector_operand(dag, name)
+    buffer = operands.vector_operand(dag, name)
     if buffer is None or dag.buffers[buffer].kind != "input" or dag.buffers[buffer].constant:
         return Derived()
-    if predicates.reuse_of(dag, name, buffer) < config.min_pack_reuse:
+    if operands.reuse_of(dag, name, buffer) < config.min_pack_reuse:
         return Derived()
     if dag.buffers[buffer].num_bytes < config.min_pack_bytes:
         return Derived()
@@ -181,7 +181,7 @@ def tile_host(state: State, context: Context) -> Derived:
     Beyond the paper, whose fusion reaches one elementwise consumer.
     """
     name, dag, config = state.current, state.dag, context.config
-    if not predicates.ends_chain(dag, name) or not _has_static_axes(dag, name):
+    if not chains.ends_chain(dag, name) or not _has_static_axes(dag, name):
         return Derived()
     if _locations(state).host.get(name) is not None:
         return Derived()
@@ -205,7 +205,7 @@ def register_tile(state: State, context: Context) -> Derived:
     step = RegisterTile(name, _holes(dag, name, decisions))
     done = state.add(step, decisions=tuple(decisions.values())).advance()
     # The end of a chain is tiled for nothing but its producers.
-    return Derived((done,), exclusive=predicates.ends_chain(dag, host))
+    return Derived((done,), exclusive=chains.ends_chain(dag, host))
 
 
 def tile(state: State, context: Context) -> Derived:
@@ -262,7 +262,7 @@ def _packed(state: State, context: Context) -> State:
     Beyond the paper's layout rewrite: the width is chosen freely, not given by the tiles.
     """
     name, dag = state.current, state.dag
-    buffer = predicates.vector_operand(dag, name)
+    buffer = operands.vector_operand(dag, name)
     if buffer is None or not dag.buffers[buffer].constant:
         return state
     hole = f"{name}.{buffer}.packed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ansor.config import SketchConfig
-from ansor.dag import predicates
+from ansor.dag import chains, operands
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Buffer, axes_of
 from ansor.hardware.cpu import Hardware
@@ -20,7 +20,7 @@ def tiles(
 ) -> Tables:
     """Factors of every axis of a multi-level tiled stage; those of `loose` axes may not divide."""
     stage, structure = dag.stages[name], config.tile_structure
-    batch = predicates.batch_axes(dag, name)
+    batch = operands.batch_axes(dag, name)
     found = {}
     for number, axis in enumerate(stage.axes):
         parts = structure.count("R" if axis.reduce else "S")
@@ -40,7 +40,7 @@ def host_tiles(dag: ComputeDAG, name: str, config: SketchConfig) -> Tables:
     """Factors of every axis of a stage that hosts a chain of others."""
     stage, structure = dag.stages[name], config.host_structure
     lanes = config.max_vector_bytes // dag.buffers[stage.output].item_bytes
-    whole = predicates.whole_axes(dag, name)
+    whole = chains.whole_axes(dag, name)
     found = {}
     for axis in sorted(set(stage.spatial) - stage.folded):
         vector = axis == vector_axis(stage)
@@ -53,7 +53,7 @@ def host_tiles(dag: ComputeDAG, name: str, config: SketchConfig) -> Tables:
 
 def register_tiles(dag: ComputeDAG, name: str, hardware: Hardware, config: SketchConfig) -> Tables:
     """How large the register tile of an attached stage may be along each spatial axis."""
-    stage, batch = dag.stages[name], predicates.batch_axes(dag, name)
+    stage, batch = dag.stages[name], operands.batch_axes(dag, name)
     found = {}
     for axis in stage.spatial:
         inner = (1,) if axis in batch else _tiles_of(dag, name, axis, hardware, config)
@@ -85,7 +85,7 @@ def loose_axes(
     lanes = hardware.lanes(dag.buffers[stage.output].item_bytes)
     last = stage.spatial[-1]
     found = {last} if _is_awkward_vector(stage.axes[last].size, lanes) else set()
-    rows = set(stage.spatial[:-1]) - predicates.batch_axes(dag, name)
+    rows = set(stage.spatial[:-1]) - operands.batch_axes(dag, name)
     low, high = config.good_rows
     longest = max(rows, key=lambda a: stage.axes[a].size, default=last)
     good = any(low <= d <= high for a in rows for d in divisors(stage.axes[a].size))

@@ -8,8 +8,10 @@ from definitions import HARDWARE, dag, sketches
 
 from ansor.config import SketchConfig
 from ansor.dag import edit
+from ansor.dag.chains import ends_chain, whole_axes
 from ansor.dag.graph import ComputeDAG
-from ansor.dag.predicates import batch_axes, ends_chain, has_data_reuse, whole_axes
+from ansor.dag.operands import batch_axes
+from ansor.dag.predicates import has_data_reuse
 from ansor.program.sketch import Sketch
 from ansor.program.steps import FuseConsumer, MultiLevelTile, RegisterTile
 from ansor.sketch.rules import Context, register_tile, tile_host

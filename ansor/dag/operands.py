@@ -1,0 +1,84 @@
+"""How a stage reads its operands: along vectors, along reductions, how often."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from ansor.dag.graph import ComputeDAG
+from ansor.dag.stage import axes_of
+
+
+def vector_operand(dag: ComputeDAG, name: str) -> str | None:
+    """The buffer read along memory by a stage's last spatial axis, if there is just one."""
+    stage = dag.stages[name]
+    if not stage.spatial:
+        return None
+    axis = stage.spatial[-1]
+    found = [
+        read.buffer
+        for read in stage.reads
+        if read.indices and read.indices[-1] is not None and read.indices[-1].single_axis == axis
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def reuse_of(dag: ComputeDAG, name: str, buffer: str) -> int:
+    """How often a stage reads each element of `buffer`: the spatial points that leave it out."""
+    stage = dag.stages[name]
+    used: set[int] = set()
+    for read in stage.reads:
+        if read.buffer == buffer:
+            used |= axes_of(read)
+    return math.prod(stage.axes[a].size for a in stage.spatial if a not in used)
+
+
+def reads_per_element(dag: ComputeDAG, consumer: str, producer: str) -> float:
+    """How often a stage reads each element that another one writes, on average."""
+    domain = math.prod(axis.size for axis in dag.stages[consumer].axes)
+    return domain / math.prod(axis.size for axis in dag.stages[producer].axes)
+
+
+def is_whole_along_vectors(dag: ComputeDAG, consumer: str, producer: str) -> bool:
+    """Whether padding leaves alone the dimension along which its consumer is vectorised.
+
+    Else its condition would differ from lane to lane.
+    """
+    stage, padded = dag.stages[consumer], dag.stages[producer]
+    if not stage.spatial or len(padded.reads) != 1:
+        return False
+    last = stage.spatial[-1]
+    source = dag.buffers[padded.reads[0].buffer].shape
+    reads = [read for read in stage.reads if read.buffer == padded.output]
+    grown = {d for d, axis in enumerate(padded.axes) if axis.extent != source[d]}
+    return len(source) == len(padded.axes) and not any(
+        index is None or last in axes_of(replace(read, indices=(index,)))
+        for read in reads
+        for d, index in enumerate(read.indices)
+        if d in grown
+    )
+
+
+def contiguous_reduction(dag: ComputeDAG, name: str) -> int | None:
+    """The reduction axis along which a stage's largest operand lies in memory, if there is one.
+
+    Only where no spatial axis does so: vector lanes then have to come from the reduction.
+    """
+    stage = dag.stages[name]
+    if stage.reducer is None or not stage.reads:
+        return None
+    split = {axis for derived in stage.derived for axis in (derived.outer, derived.inner)}
+    main = max(stage.reads, key=lambda read: len(axes_of(read)))
+    last = main.indices[-1]
+    axes = [atom for atom, factor in last.terms if factor == 1] if last is not None else []
+    split |= stage.folded
+    found = [a for a in axes if isinstance(a, int) and a in stage.reduce and a not in split]
+    return found[0] if len(axes) == len(found) == 1 else None
+
+
+def batch_axes(dag: ComputeDAG, name: str) -> frozenset[int]:
+    """Spatial axes that all reads of a stage depend on, the last axis aside: without any reuse."""
+    stage = dag.stages[name]
+    inner = set(stage.spatial[:-1])
+    shared = inner.intersection(*(axes_of(read) for read in stage.reads))
+    return frozenset(shared) if shared != inner else frozenset()
