@@ -20,6 +20,7 @@ import platformdirs
 from tvm import tirx
 from tvm.ir import save_json
 
+from ansor.callbacks import Callback, Round
 from ansor.errors import AnsorError
 from ansor.hardware.detect import peak_gflops
 from ansor.hardware.target import resolve_target, target_text
@@ -31,6 +32,7 @@ from ansor.workloads import Workload, suite
 from benchmarks.environment import environment, write
 from benchmarks.operator_case import Case, workload_of
 from benchmarks.operator_peers import Peers, parse_peers, start, systems_for
+from benchmarks.operator_summary import lines, summary
 
 _HEADER = ("op", "system", "latency µs", "GFLOP/s", "of peak", "tuning s", "trials", "error")
 _SLOW_S = 0.5  # a program slower than this is not timed again in later rounds
@@ -47,6 +49,8 @@ class Row:
         trials: programs measured.
         max_rel_err: largest difference from NumPy's result over its largest value.
         error: why there is no latency.
+        best_so_far: pairs of seconds since the call and latency of the best program, in µs, after
+            each round of our search.
     """
 
     op: str
@@ -57,11 +61,26 @@ class Row:
     trials: int | None = None
     max_rel_err: float | None = None
     error: str = ""
+    best_so_far: tuple[tuple[float, float | None], ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """As JSON has it: "error" only where there is one."""
+        """As JSON has it: "error" and "best_so_far" only where there are any."""
         values = asdict(self)
-        return values if self.error else {k: v for k, v in values.items() if k != "error"}
+        absent = {key for key in ("error", "best_so_far") if not values[key]}
+        return {key: value for key, value in values.items() if key not in absent}
+
+
+class _Curve(Callback):
+    """Notes the best latency after every round."""
+
+    def __init__(self, began: float) -> None:
+        self.began = began
+        self.points: list[tuple[float, float | None]] = []
+
+    def on_round(self, done: Round) -> None:
+        best_s = done.task.best_s
+        point = (time.perf_counter() - self.began, None if best_s is None else best_s * 1e6)
+        self.points.append(point)
 
 
 def measure(case: Case, trials: int, peers: Peers, rounds: int) -> Iterator[Row]:
@@ -89,6 +108,7 @@ def measure(case: Case, trials: int, peers: Peers, rounds: int) -> Iterator[Row]
 def _tuned(case: Case, workload: Workload, trials: int) -> Row:
     """Runs the search and leaves the program in the case's folder."""
     began = time.perf_counter()
+    curve = _Curve(began)
     try:
         with Progress() as progress:
             tuned = auto_schedule(
@@ -96,7 +116,7 @@ def _tuned(case: Case, workload: Workload, trials: int) -> Row:
                 trials=trials,
                 seed=case.seed,
                 threads=case.threads,
-                callbacks=[progress],
+                callbacks=[progress, curve],
             )
         tuning_s = time.perf_counter() - began
         functions = tuned.compiled.mod.functions.values()
@@ -104,7 +124,9 @@ def _tuned(case: Case, workload: Workload, trials: int) -> Row:
         case.file("program.json").write_text(save_json(func), encoding="utf-8")
     except Exception as error:  # whatever it is, the other operators are wanted
         return Row(case.op, "ansor", error=_first_line(error))
-    return Row(case.op, "ansor", tuning_s=tuning_s, trials=tuned.tasks[0].trials)
+    trials = tuned.tasks[0].trials
+    points = tuple(curve.points)
+    return Row(case.op, "ansor", tuning_s=tuning_s, trials=trials, best_so_far=points)
 
 
 def _judged(row: Row, samples_s: Sequence[float], expected: Any, case: Case, flops: int) -> Row:
@@ -199,12 +221,17 @@ def main(
     about = environment(cores, peak_gflops=peak, seed=seed, batch=batch, rounds=rounds)
     target = target_text(resolve_target("native"), cores)
     rows: list[Row] = []
+    found: list[dict[str, Any]] = []
     for op in chosen:
         with TemporaryDirectory() as folder:
             case = Case(op, batch, folder, target, cores, seed, seconds, others.trials, cache)
             rows.extend(measure(case, trials, others, rounds))
-        write(file, {"environment": about, "results": [row.document() for row in rows]})
+        results = [row.document() for row in rows]
+        found = summary(results)
+        write(file, {"environment": about, "summary": found, "results": results})
     print(table(rows, peak))
+    for line in lines(found):
+        print(line)
     print(f"\npeak of this machine, measured now: {peak or 0:.0f} GFLOP/s fp32")
 
 

@@ -1,0 +1,85 @@
+"""What a comparison of operators comes to: ratios of latencies, and how soon peers are reached."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+Document = Mapping[str, Any]  # a row as JSON has it
+
+
+def summary(rows: Sequence[Document]) -> list[dict[str, Any]]:
+    """One entry per peer, over the operators that both ran.
+
+    "torch" stands for PyTorch's better layout. Keys: "peer", "ops", "geomean" and "least" of the
+    peer's latency over ours, "least_op"; where the peer tuned: "reached", how many operators got
+    as fast as its best while we tuned, and "time_share", the median over them of our seconds until
+    then over its seconds.
+    """
+    by_op: dict[str, dict[str, Document]] = {}
+    for row in rows:
+        by_op.setdefault(row["op"], {})[row["system"]] = row
+    peers = dict.fromkeys(_peer(row["system"]) for row in rows if row["system"] != "ansor")
+    return [entry for peer in peers if (entry := _entry(peer, by_op)) is not None]
+
+
+def _peer(system: str) -> str:
+    return "torch" if system.startswith("torch") else system
+
+
+def _entry(peer: str, by_op: Mapping[str, Mapping[str, Document]]) -> dict[str, Any] | None:
+    ratios: dict[str, float] = {}
+    shares: list[float] = []
+    tuned = False
+    for op, systems in by_op.items():
+        ours = systems.get("ansor", {})
+        best = _fastest(row for name, row in systems.items() if _peer(name) == peer)
+        if best is None or ours.get("latency_us") is None:
+            continue
+        ratios[op] = best["latency_us"] / ours["latency_us"]
+        if best.get("tuning_s"):
+            tuned = True
+            seconds = reached_s(ours, best["latency_us"])
+            shares += [seconds / best["tuning_s"]] if seconds is not None else []
+    if not ratios:
+        return None
+    least = min(ratios, key=ratios.__getitem__)
+    geomean = math.exp(statistics.fmean(map(math.log, ratios.values())))
+    entry = {"peer": peer, "ops": len(ratios), "geomean": geomean}
+    entry |= {"least": ratios[least], "least_op": least}
+    if tuned:
+        entry |= {"reached": len(shares), "time_share": statistics.median(shares or [math.nan])}
+    return entry
+
+
+def _fastest(rows: Iterable[Document]) -> Document | None:
+    known = [row for row in rows if row["latency_us"] is not None]
+    return min(known, key=lambda row: float(row["latency_us"]), default=None)
+
+
+def reached_s(row: Document, latency_us: float) -> float | None:
+    """Seconds from the call until the search had a program as fast as `latency_us`."""
+    for seconds, best_us in row.get("best_so_far", ()):
+        if best_us is not None and best_us <= latency_us:
+            return float(seconds)
+    return None
+
+
+def lines(entries: Sequence[Document]) -> list[str]:
+    """For people, one line per peer."""
+    return [_line(entry) for entry in entries]
+
+
+def _line(entry: Document) -> str:
+    text = (
+        f"{entry['peer']}: {entry['geomean']:.2f} x our latency (geometric mean of "
+        f"{entry['ops']}), least {entry['least']:.2f} ({entry['least_op']})"
+    )
+    if "time_share" in entry:
+        text += (
+            f"; as fast as its best in {entry['time_share']:.3f} of its tuning time (median of "
+            f"{entry['reached']} of {entry['ops']})"
+        )
+    return text
