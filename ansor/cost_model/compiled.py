@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ansor.features.profile import Floats, StageProfile
 from ansor.hardware.cpu import Hardware
 
 # Vector statements that LLVM unrolls in full. Fitted on random programs of eight operators.
 _FULL_UNROLL = 64.0
-_VECTOR_STEPS = 12.0  # of a reduction inside a loop that still becomes vectors
+_VECTOR_STEPS = 16.0  # of a reduction inside a loop that still becomes vectors
 _LEAST_LANES = 4.0  # a shorter loop stays scalar
 _SLP_LANES = 2.0  # elements of a vector made of straight-line code, on average
 
@@ -28,12 +29,14 @@ class CompiledLoops:
     Attributes:
         unrolled: `[L, P]`: how many copies each loop leaves in the block; 1 for loops that stay.
         width: `[P]`: elements of the block's vector statements.
+        lanes: `[P]`: number of the loop that they run along, -1 for none.
         points: `[P]`: copies of the block's result that a run of the reduction keeps in registers.
         reduction: `[P]`: iterations of that run.
     """
 
     unrolled: Floats
     width: Floats
+    lanes: npt.NDArray[np.int64]
     points: Floats
     reduction: Floats
 
@@ -55,8 +58,8 @@ def compiled_loops(profile: StageProfile, hardware: Hardware) -> CompiledLoops:
             unrolled[number] = np.where(fits, extent, unrolled[number])
             count = np.where(fits, count * extent, count)
             inside = inside & (fits | asked[number] | (extent == 1))
-    unrolled, width = _vectorised(profile, unrolled, width, np.float32(lanes))
-    return CompiledLoops(unrolled, width, *_kept(profile, unrolled))
+    unrolled, width, along = _vectorised(profile, unrolled, width, np.float32(lanes))
+    return CompiledLoops(unrolled, width, along, *_kept(profile, unrolled))
 
 
 def _kept(profile: StageProfile, unrolled: Floats) -> tuple[Floats, Floats]:
@@ -84,10 +87,13 @@ def _is_reduction(profile: StageProfile, number: int) -> bool:
 
 def _vectorised(
     profile: StageProfile, unrolled: Floats, width: Floats, lanes: np.float32
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
     """Lets the loop along memory become vectors where it is unrolled, or the first that is not."""
     out, wide = unrolled.copy(), width
-    free, reached = width < lanes, np.ones(len(width), dtype=np.bool_)
+    vector = -1 if profile.vector is None else profile.vector
+    lane_loop = np.where(width > 1, vector, -1)
+    # LLVM leaves alone what holds vectors already, however short.
+    free, reached = width < 2, np.ones(len(width), dtype=np.bool_)
     steps = np.ones(len(width), dtype=np.float32)  # of the reduction, further in
     strides = profile.accesses[-1].strides
     for number in reversed(range(len(unrolled))):
@@ -102,9 +108,10 @@ def _vectorised(
             most = np.where(straight, np.float32(_SLP_LANES), whole)
             more = np.where(along, np.minimum(extent, np.maximum(most / wide, 1)), 1)
             wide = wide * more
+            lane_loop = np.where((lane_loop < 0) & (more > 1), number, lane_loop)
             out[number] = np.where(straight, np.maximum(out[number] / more, 1), 1)
             free = free & ~along
         if _is_reduction(profile, number):
             steps = steps * extent
         reached = reached & ((unrolled[number] > 1) | (extent == 1))
-    return out, wide
+    return out, wide, lane_loop

@@ -20,7 +20,7 @@ from ansor.hardware.cpu import Hardware
 # Cycles per vector operation that is not a plain addition, multiplication or comparison.
 _DIV_CYCLES = 8.0  # throughput of a 512-bit division on current cores
 _SPECIAL_CYCLES = 12.0  # exp and its like, as polynomials of some two dozen operations
-_NO_OVERLAP = 0.05  # share of the other resources' time that adds to the slowest; fitted once
+_NO_OVERLAP = 0.15  # share of the other resources' time that adds to the slowest; fitted once
 _CACHE_SHARE = 0.8  # of a cache's capacity that data may fill before it evicts itself
 
 

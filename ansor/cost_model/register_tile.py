@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ansor.cost_model.compiled import CompiledLoops, compiled_loops
 from ansor.features.profile import AccessProfile, Floats, StageProfile
@@ -44,6 +45,7 @@ class RegisterTile:
 # Measured on Zen 5: between two runs of the inner reduction the pipeline drains, two cycles for
 # every point of the tile, or one for every vector that has to be stored.
 _DRAIN_PER_POINT = 1.0
+_GATHER = 2.0  # loads that an element of a strided vector counts for
 # A tile that does not fit makes the register allocator spill more than the overhang.
 _SPILL_MARGIN = 4.0
 
@@ -64,11 +66,11 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
     reads = [a for a in profile.accesses if not a.is_write]
     loads: Floats = 0 * ones
     for read in reads:
-        needed = _registers(profile, read, unrolled, width, vectors)
+        needed = _registers(profile, read, loops, vectors)
         stay = needed + accumulators < np.float32(hardware.vector_registers)
         repeats = np.where(stay, _repeats(profile, read, loops), 1).astype(np.float32)
         loads = loads + needed / repeats
-    stores = _registers(profile, write, unrolled, width, vectors)
+    stores = _registers(profile, write, loops, vectors)
     drain, chain = 0 * ones, ones
     if stage.reduce:
         over = accumulators + vectors + 1 - np.float32(hardware.vector_registers)
@@ -122,20 +124,32 @@ def _repeats(profile: StageProfile, access: AccessProfile, loops: CompiledLoops)
 
 
 def _registers(
-    profile: StageProfile, access: AccessProfile, unrolled: Floats, width: Floats, vectors: Floats
+    profile: StageProfile, access: AccessProfile, loops: CompiledLoops, vectors: Floats
 ) -> Floats:
-    """`[P]`: loads (or stores) that one step needs for an access.
+    """`[P]`: loads (or stores) that one block needs for an access.
 
     One per distinct vector; an operand that does not move along the vector is broadcast, one that
     moves by more than an element is gathered element by element.
     """
-    distinct = np.ones(len(width), dtype=np.float32)
+    depth, count = _outermost(profile, loops), len(loops.width)
+    elements = np.take_along_axis(access.footprint, depth[None], axis=0)[0]
+    strides = np.zeros((len(profile.extents) + 1, count), dtype=np.float32)
     for number, moved in access.strides.items():
-        if number != profile.vector:
-            distinct = distinct * np.where(moved != 0, unrolled[number], 1)
-    stride = access.strides.get(profile.vector) if profile.vector is not None else None
-    if stride is None:
-        return distinct
-    along = np.where(stride == 1, vectors, np.where(stride == 0, 1, width))
-    result: Floats = distinct * along
+        strides[number] = moved
+    stride = np.take_along_axis(strides, loops.lanes[None], axis=0)[0]  # -1: the row of zeros
+    gathered = np.where(np.abs(stride) > 1, np.float32(_GATHER), 1)
+    looped = (depth > loops.lanes) & (loops.lanes >= 0) & (stride != 0)
+    elements = elements * np.where(looped, loops.width, 1)  # a loop that became vectors
+    result: Floats = np.where(
+        np.abs(stride) == 1, np.maximum(elements / loops.width, 1) * vectors, elements * gathered
+    )
     return result
+
+
+def _outermost(profile: StageProfile, loops: CompiledLoops) -> npt.NDArray[np.int64]:
+    """`[P]`: how many loops are outside the block."""
+    inside = loops.unrolled > 1
+    if profile.vector is not None:
+        inside[profile.vector] |= profile.extents[profile.vector] > 1
+    numbers = np.arange(len(inside))[:, None]
+    return np.where(inside, numbers, len(inside)).min(axis=0, initial=len(inside))

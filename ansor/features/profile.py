@@ -284,7 +284,9 @@ def _atom_slope(atom: Quotient | Remainder, slope: Floats, extent: Floats, jumps
     inside = np.mod(divisor, np.maximum(np.abs(slope * extent), 1)) == 0
     multiple = np.mod(slope, divisor) == 0
     if isinstance(atom, Remainder):
-        return np.where(multiple, 0, slope).astype(np.float32)
+        most = (divisor - 1) / np.maximum(extent - 1, 1)  # it never goes beyond its divisor
+        mean = slope if jumps else np.clip(slope, -most, most)
+        return np.where(multiple, 0, mean).astype(np.float32)
     crossing = np.sign(slope) if jumps else slope / divisor
     return np.where(inside, 0, np.where(multiple, slope / divisor, crossing)).astype(np.float32)
 

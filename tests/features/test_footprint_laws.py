@@ -83,7 +83,8 @@ def test_footprints_equal_the_elements_touched(name: str) -> None:
         nest = build_nest(sample(sketch, ROWS, rng))
         for made, number in accesses_of_roots(nest):
             for row in range(ROWS):
-                exact = name != "max_pool2d"  # whose stride of two leaves gaps
+                # A stride of two leaves gaps; inlined padding reads only inside the buffer.
+                exact = name != "max_pool2d" and not made.nest.stage.has_branch
                 compared += check_row(nest, made, number, row, exact)
     assert compared > 200
 
