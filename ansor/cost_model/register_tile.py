@@ -152,4 +152,5 @@ def _outermost(profile: StageProfile, loops: CompiledLoops) -> npt.NDArray[np.in
     if profile.vector is not None:
         inside[profile.vector] |= profile.extents[profile.vector] > 1
     numbers = np.arange(len(inside))[:, None]
-    return np.where(inside, numbers, len(inside)).min(axis=0, initial=len(inside))
+    found = np.where(inside, numbers, len(inside)).min(axis=0, initial=len(inside))
+    return np.asarray(found, dtype=np.int64)
