@@ -75,7 +75,7 @@ class CostModelConfig:
 class MeasureConfig:
     """Building and timing candidates (`ansor.measure`)."""
 
-    build_timeout_s: float = 20.0  # one program
+    build_timeout_s: float = 8.0  # one program; most take 0.1 to 1 s
     run_timeout_s: float = 10.0  # one program
     start_timeout_s: float = 120.0  # a worker's first answer
     min_time_s: float = 0.02  # timed work per program, after the first run
