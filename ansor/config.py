@@ -28,6 +28,7 @@ class SketchConfig:
     rfactor_max_per_core: int = 16  # parts of a reduction that threads share
     max_branch_repeats: int = 16  # reads per element up to which a condition may replace a buffer
     min_pack_reuse: int = 256  # reads per element that pay for packing an operand
+    min_transpose_reuse: int = 8  # the same for one that would be gathered otherwise
     min_pack_bytes: int = 1 << 20  # operands smaller than this stay in the second cache as they are
     max_sketches: int = 32  # a typical subgraph has fewer than 10 (§4.1)
 

@@ -42,18 +42,30 @@ def cache_write(dag: ComputeDAG, name: str, copy: str) -> ComputeDAG:
     return ComputeDAG(stages, {**dag.buffers, copy: local})
 
 
-def cache_read(dag: ComputeDAG, name: str, buffer: str, copy: str) -> ComputeDAG:
-    """Lets the new stage `copy` copy `buffer`, and stage `name` read the copy."""
+def cache_read(
+    dag: ComputeDAG, name: str, buffer: str, copy: str, order: tuple[int, ...] = ()
+) -> ComputeDAG:
+    """Lets the new stage `copy` copy `buffer`, and stage `name` read the copy.
+
+    Dimension ``d`` of the copy is dimension ``order[d]`` of the buffer, the same one by default.
+    """
     stage, source = dag.stages[name], dag.buffers[buffer]
-    indices = tuple(ix.axis_index(i) for i in range(len(source.shape)))
-    axes = tuple(Axis(f"c{i}", extent, False) for i, extent in enumerate(source.shape))
-    new = Stage(copy, axes, (Access(buffer, indices),), (Access(copy, indices),), body="copy")
-    reads = tuple(replace(r, buffer=copy) if r.buffer == buffer else r for r in stage.reads)
+    order = order or tuple(range(len(source.shape)))
+    shape = tuple(source.shape[d] for d in order)
+    axes = tuple(Axis(f"c{d}", source.shape[d], False) for d in order)
+    own = tuple(ix.axis_index(i) for i in range(len(order)))
+    back = tuple(ix.axis_index(order.index(d)) for d in range(len(order)))
+    new = Stage(copy, axes, (Access(buffer, back),), (Access(copy, own),), body="copy")
+    reads = tuple(_reordered(r, copy, order) if r.buffer == buffer else r for r in stage.reads)
     stages: list[Stage] = []
     for old in dag.stages.values():
         stages += [new, replace(stage, reads=reads)] if old.name == name else [old]
-    local = replace(source, name=copy, kind="intermediate", constant=False)
+    local = replace(source, name=copy, shape=shape, kind="intermediate", constant=False)
     return ComputeDAG(stages, {**dag.buffers, copy: local})
+
+
+def _reordered(read: Access, buffer: str, order: tuple[int, ...]) -> Access:
+    return Access(buffer, tuple(read.indices[d] for d in order))
 
 
 def rfactor(

@@ -23,6 +23,22 @@ def vector_operand(dag: ComputeDAG, name: str) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+def transposed_operand(dag: ComputeDAG, name: str) -> tuple[str, tuple[int, ...]] | None:
+    """An operand that a stage's last spatial axis runs through against memory, if there is one.
+
+    Returns:
+        its buffer, and the order of its dimensions that puts that axis last.
+    """
+    stage = dag.stages[name]
+    for read in stage.reads if stage.spatial else ():
+        axes = [index.single_axis if index else None for index in read.indices]
+        alone = [other.buffer for other in stage.reads].count(read.buffer) == 1
+        if alone and stage.spatial[-1] in axes[:-1]:
+            along = axes.index(stage.spatial[-1])
+            return read.buffer, (*(d for d in range(len(axes)) if d != along), along)
+    return None
+
+
 def reuse_of(dag: ComputeDAG, name: str, buffer: str) -> int:
     """How often a stage reads each element of `buffer`: the spatial points that leave it out."""
     stage = dag.stages[name]

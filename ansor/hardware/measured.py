@@ -92,7 +92,7 @@ def run_probe(spec: Spec) -> Probe:
 def key_of(spec: Spec) -> str:
     """What a result depends on, as text."""
     parts = dataclasses.asdict(spec)
-    parts |= {"processor": processor_name(), "tvm": version("apache-tvm")}
+    parts |= {"processor": processor_name(), "tvm": version("apache-tvm"), "pages": "plain"}
     return json.dumps(parts, sort_keys=True)
 
 

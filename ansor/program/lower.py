@@ -63,6 +63,10 @@ def schedule(func: tirx.PrimFunc, program: Program) -> Replay:
     return replay
 
 
+def _permutation(order: tuple[int, ...]) -> tirx.IndexMap:
+    return tirx.IndexMap.from_func(lambda *index: [index[d] for d in order], ndim=len(order))
+
+
 class Replay:
     """The state of a replay: the schedule, and each stage's block and loops.
 
@@ -128,8 +132,13 @@ class Replay:
     def _(self, step: CacheRead) -> None:
         block, source = self.blocks[step.stage], self.buffers[step.buffer]
         reads = [region.source.same_as(source) for region in self.sch.get(block).reads]
-        self.blocks[step.copy] = self.sch.cache_read(block, reads.index(True), "global")
-        self.dag = edit.cache_read(self.dag, step.stage, step.buffer, step.copy)
+        copy = self.sch.cache_read(block, reads.index(True), "global")
+        if step.order:
+            order = _permutation(step.order)
+            self.sch.transform_layout(copy, ("write", 0), order)
+            self.sch.transform_block_layout(copy, order)
+        self.blocks[step.copy] = copy
+        self.dag = edit.cache_read(self.dag, step.stage, step.buffer, step.copy, step.order)
 
     @apply.register
     def _(self, step: LayoutRewrite) -> None:

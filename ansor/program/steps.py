@@ -29,12 +29,14 @@ class CacheWrite:
 class CacheRead:
     """Let the new stage `copy` copy `buffer` and `stage` read the copy.
 
-    Computed at a loop of `stage`, the copy holds just what the loops inside touch, packed.
+    Computed at a loop of `stage`, the copy holds just what the loops inside touch, packed. With
+    `order`, dimension ``d`` of the copy is dimension ``order[d]`` of the buffer.
     """
 
     stage: str
     buffer: str
     copy: str
+    order: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

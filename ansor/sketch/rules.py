@@ -157,6 +157,25 @@ def pack_operand(state: State, context: Context) -> Derived:
     return Derived((done.add(CacheRead(name, buffer, copy)),))
 
 
+def transpose_operand(state: State, context: Context) -> Derived:
+    """Copies an operand that the vectorised axis runs through against memory, transposed.
+
+    Beyond the paper: otherwise each of its vectors is gathered element by element, once per reuse.
+    """
+    name, dag, config = state.current, state.dag, context.config
+    found = operands.transposed_operand(dag, name)
+    if found is None or not predicates.has_data_reuse(dag, name):
+        return Derived()
+    buffer, order = found
+    if dag.buffers[buffer].kind != "input":
+        return Derived()
+    if operands.reuse_of(dag, name, buffer) < config.min_transpose_reuse:
+        return Derived()
+    copy = f"{name}.{buffer}.pack"
+    done = replace(state, dag=edit.cache_read(dag, name, buffer, copy, order))
+    return Derived((done.add(CacheRead(name, buffer, copy, order)),))
+
+
 def tile_with_fusion(state: State, context: Context) -> Derived:
     """Rule 4: tile the stage and compute its elementwise consumer inside the tiles."""
     name, dag = state.current, state.dag
@@ -229,6 +248,7 @@ CPU_RULES: tuple[Rule, ...] = (
     rfactor_for_lanes,  # after threads: it also applies to the partial stage that they leave
     cache_write,  # forks the output; tiling then fuses the copy
     pack_operand,  # forks likewise; the copy is located by a decision
+    transpose_operand,  # as well
     tile_host,  # forks the end of a chain of reductions
     register_tile,  # only inside a tiled host; a nest of its own is the alternative
     tile_with_fusion,  # before plain tiling, which it makes mostly useless

@@ -28,6 +28,19 @@ def _matmul_relu(x: Array, y: Array) -> Array:
     return np.maximum(_product(x, y), 0)
 
 
+def dense(rows: int = 128, columns: int = 128, depth: int = 128) -> Workload:
+    """``C = A @ B.T``, A `[rows, depth]`, B `[columns, depth]`: a layer's weights as they come."""
+    a = te.placeholder((rows, depth), name="A")
+    b = te.placeholder((columns, depth), name="B")
+    k = te.reduce_axis((0, depth), name="k")
+    c = te.compute((rows, columns), lambda i, j: te.sum(a[i, k] * b[j, k], axis=k), name="C")
+    return Workload("dense", (a, b, c), _product_transposed)
+
+
+def _product_transposed(x: Array, y: Array) -> Array:
+    return _product(x, y.T)
+
+
 def batch_matmul(batch: int = 8, rows: int = 64, columns: int = 64, depth: int = 64) -> Workload:
     """``C[b] = A[b] @ B[b]``, A `[batch, rows, depth]`, B `[batch, depth, columns]`."""
     a = te.placeholder((batch, rows, depth), name="A")

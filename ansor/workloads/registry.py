@@ -13,7 +13,7 @@ from ansor.workloads.convolution import (
     depthwise_conv2d,
     transposed_conv2d,
 )
-from ansor.workloads.matmul import batch_matmul, matmul
+from ansor.workloads.matmul import batch_matmul, dense, matmul
 from ansor.workloads.normalise import softmax
 from ansor.workloads.pooling import global_average_pool2d, max_pool2d
 from ansor.workloads.reduction import norm, row_sum, total_sum
@@ -26,6 +26,7 @@ BUILDERS: Mapping[str, Callable[..., Workload]] = MappingProxyType(
         "batch_matmul": batch_matmul,
         "conv1d": conv1d,
         "conv2d": conv2d,
+        "dense": dense,
         "depthwise_conv2d": depthwise_conv2d,
         "global_average_pool2d": global_average_pool2d,
         "matmul": matmul,

@@ -14,6 +14,7 @@ from ansor.program.location import Locations
 from ansor.program.loops import own_loops
 from ansor.program.sketch import Sketch
 from ansor.program.steps import (
+    CacheRead,
     CacheWrite,
     ComputeAt,
     FuseConsumer,
@@ -30,7 +31,7 @@ from ansor.program.steps import (
 from ansor.sketch.state import State
 
 PHASES = (
-    (Inline, CacheWrite, RFactor),
+    (Inline, CacheRead, CacheWrite, RFactor),
     (MultiLevelTile, StripMine),
     (Parallel,),
     (FuseConsumer,),

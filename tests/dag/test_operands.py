@@ -7,8 +7,9 @@ from definitions import HARDWARE, dag
 from tvm import te, topi
 
 from ansor.config import SketchConfig
+from ansor.dag import edit
 from ansor.dag.from_tir import read_dag
-from ansor.dag.operands import is_whole_along_vectors, reads_per_element
+from ansor.dag.operands import is_whole_along_vectors, reads_per_element, transposed_operand
 from ansor.program.steps import MultiLevelTile
 from ansor.sketch.rules import Context, inline_padding
 from ansor.sketch.state import State
@@ -42,3 +43,21 @@ def test_padding_is_inlined_into_tiles_only_where_it_is_read_a_few_times() -> No
         state = State(dag(name), ("padded",), (step,))
         derived = inline_padding(state, Context(HARDWARE, SketchConfig()))
         assert bool(derived.states) == expected
+
+
+def test_an_operand_read_against_memory_is_found() -> None:
+    assert transposed_operand(dag("dense"), "C") == ("B", (1, 0))
+    assert transposed_operand(dag("matmul"), "C") is None
+    assert transposed_operand(dag("batch_matmul"), "C") is None
+    assert transposed_operand(dag("conv2d"), "conv") is None
+
+
+def test_a_transposed_copy_has_its_dimensions_in_the_new_order() -> None:
+    graph = edit.cache_read(dag("dense"), "C", "B", "C.B.pack", (1, 0))
+    assert graph.buffers["C.B.pack"].shape == (12, 32)  # depth, columns
+    copy = graph.stages["C.B.pack"]
+    assert [axis.size for axis in copy.axes] == [12, 32]
+    assert [str(index) for index in copy.reads[0].indices] == ["i1", "i0"]
+    assert [str(index) for index in copy.writes[0].indices] == ["i0", "i1"]
+    (read,) = (r for r in graph.stages["C"].reads if r.buffer == "C.B.pack")
+    assert [str(index) for index in read.indices] == ["i2", "i1"]  # k, j
