@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import tvm
 
@@ -50,8 +51,16 @@ def _from_torch(value: Any, device: tvm.runtime.Device) -> Any:
     here = dense.__dlpack_device__() == (device.dlpack_device_type(), device.index)
     if here and dense.data_ptr() % ALIGNMENT_BYTES == 0:
         return tvm.runtime.from_dlpack(dense)
-    copy = tvm.runtime.empty(tuple(dense.shape), dtype_name(dense), device)
-    return tvm.runtime.from_dlpack(dense.cpu()).copyto(copy)
+    return tvm.runtime.tensor(_host_array(dense.cpu()), device)
+
+
+def _host_array(tensor: Any) -> Any:
+    """A torch tensor's memory as NumPy has it; bfloat16 is no dtype that torch hands over."""
+    if dtype_name(tensor) != "bfloat16":
+        return tensor.numpy()
+    import torch  # optional; the caller gave a torch tensor
+
+    return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
 
 
 def _from_numpy(value: Any, device: tvm.runtime.Device) -> Any:

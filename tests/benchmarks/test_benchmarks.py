@@ -143,9 +143,12 @@ def test_an_operator_is_compared_with_the_peak(
     (row,) = found["results"]
     assert found["environment"]["peak_gflops"] == 100.0
     assert set(row) == {
-        "op", "system", "latency_us", "gflops", "tuning_s", "trials", "max_rel_err"
+        "op", "system", "latency_us", "gflops", "tuning_s", "trials", "max_rel_err", "best_so_far"
     }  # fmt: skip
     assert row["trials"] == 4
+    seconds, best_us = row["best_so_far"][-1]
+    assert 0 < seconds <= row["tuning_s"]
+    assert best_us > 0
     assert row["gflops"] == pytest.approx(2 * 32**3 / row["latency_us"] / 1e3)
     assert row["max_rel_err"] < 1e-5
 
