@@ -129,7 +129,8 @@ def _traffic(profile: StageProfile, capacity: int, hardware: Hardware) -> Floats
     line = np.float32(hardware.line_bytes)
     lines = [access.lines(hardware.line_bytes) for access in profile.accesses]
     total = np.add.reduce(lines) * line
-    fits = (total > np.float32(capacity * _CACHE_SHARE)).sum(axis=0)
+    room = np.add.reduce([access.room(hardware.line_bytes) for access in profile.accesses])
+    fits = (room > np.float32(capacity * _CACHE_SHARE)).sum(axis=0)
     depth = np.maximum(fits - 1, 0)[None]
     here = np.take_along_axis(total * profile.outer, depth, axis=0)[0]
     if capacity == hardware.cache_bytes[-1]:

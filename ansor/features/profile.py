@@ -20,6 +20,10 @@ from ansor.program.sketch import Population
 
 Floats = npt.NDArray[np.float32]
 
+# Addresses beyond a page are as good as random to a cache.
+_PAGE_BYTES = 4096
+_LEAST_SPREAD = 64.0  # bytes; a line
+
 
 @dataclass(frozen=True, eq=False)
 class AccessProfile:
@@ -32,6 +36,8 @@ class AccessProfile:
             the access; loops that do not move it are left out.
         footprint: `[L + 1, P]`: distinct elements touched at each depth.
         run: `[L + 1, P]`: length of the contiguous runs that the footprint consists of, estimated.
+        spread: `[L + 1, P]`: bytes modulo the page by which runs are apart, as a divisor of the
+            page: runs shorter than that leave part of a cache's sets unused.
     """
 
     buffer: Buffer
@@ -39,12 +45,21 @@ class AccessProfile:
     strides: dict[int, Floats]
     footprint: Floats
     run: Floats
+    spread: Floats
 
     @cached_property
     def bytes(self) -> Floats:
         """`[L + 1, P]` bytes touched."""
         total: Floats = self.footprint * np.float32(self.buffer.item_bytes)
         return total
+
+    def room(self, line_bytes: int) -> Floats:
+        """`[L + 1, P]` bytes of a cache that the footprint takes up, the sets it cannot use
+        included: rows a power of two apart fall on the same few sets."""
+        runs = np.maximum(self.run * np.float32(self.buffer.item_bytes), np.float32(line_bytes))
+        used = np.where(self.footprint > self.run, np.minimum(runs / self.spread, 1), 1)
+        taken: Floats = self.lines(line_bytes) * np.float32(line_bytes) / used
+        return taken
 
     def lines(self, line_bytes: int) -> Floats:
         """`[L + 1, P]` cache lines touched: each run fills lines of its own."""
@@ -166,6 +181,7 @@ def _profile_access(
     shape: tuple[int, ...] = (len(view.extents) + 1, view.extents.shape[1])
     footprint, run = np.ones(shape, dtype=np.float32), np.ones(shape, dtype=np.float32)
     strides: dict[int, Floats] = {}
+    spread = np.full(shape, _LEAST_SPREAD, dtype=np.float32)
     stride: Floats | float = 1.0
     dense: npt.NDArray[np.bool_] | bool = True
     if access.buffer in population.sketch.roles.packed:
@@ -178,9 +194,18 @@ def _profile_access(
         footprint *= span
         if dense is not False:
             run *= span if dense is True else np.where(dense, span, 1)
-            dense = _still_dense(dense, span >= size)
+            before, dense = dense, _still_dense(dense, span >= size)
+            apart = _page_divisor(stride * size, buffer.item_bytes)
+            spread = np.where(before & ~np.asarray(dense), apart, spread)
         stride = stride * size
-    return AccessProfile(buffer, is_write, strides, footprint, run)
+    return AccessProfile(buffer, is_write, strides, footprint, run, spread.astype(np.float32))
+
+
+def _page_divisor(elements: Floats | float, item_bytes: int) -> float:
+    """The greatest common divisor of a distance in memory and a page, in bytes."""
+    if not isinstance(elements, float):
+        return _LEAST_SPREAD  # chosen by a decision: nothing is known
+    return float(max(math.gcd(int(elements) * item_bytes, _PAGE_BYTES), _LEAST_SPREAD))
 
 
 def _profile_packed(view: _View, access: Access, buffer: Buffer) -> AccessProfile:
@@ -202,7 +227,8 @@ def _profile_packed(view: _View, access: Access, buffer: Buffer) -> AccessProfil
         run *= np.where(dense, span, 1)
         dense = dense & (span >= size)
         stride = stride * np.float32(size)
-    return AccessProfile(buffer, False, strides, footprint, run)
+    spread = np.full(footprint.shape, _LEAST_SPREAD, dtype=np.float32)
+    return AccessProfile(buffer, False, strides, footprint, run, spread)
 
 
 def _still_dense(
