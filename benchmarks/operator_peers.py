@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from ansor.compare.rounds import ChildError
+from ansor.compare.process import ChildError, run_child
 from ansor.errors import ArgumentError
-from ansor.hardware.threads import THREADS_VARIABLE
 from benchmarks.operator_case import Case
 
 ENTRY = ("-m", "benchmarks.operator_child")  # what a process runs
@@ -72,32 +68,10 @@ def start(case: Case, system: str) -> dict[str, Any]:
     missing = [name for name in _PACKAGES.get(system, ()) if find_spec(name) is None]
     if missing:
         raise ChildError(f"not installed: {', '.join(missing)}")
-    command = [sys.executable, *ENTRY, system, json.dumps(asdict(case))]
-    try:
-        done = subprocess.run(
-            command,
-            env=_environment(case, system),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise ChildError(f"no answer within {_TIMEOUT_S:.0f} s") from error
-    if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
-        raise ChildError(last[0])
+    first = [_without_torch(case)] if system == "metaschedule" else []
+    run_child([*ENTRY, system, json.dumps(asdict(case))], case.threads, _TIMEOUT_S, first)
     found: dict[str, Any] = json.loads(case.file(f"{system}.json").read_text(encoding="utf-8"))
     return found
-
-
-def _environment(case: Case, system: str) -> dict[str, str]:
-    """The same number of threads for every pool that a system may start."""
-    pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", THREADS_VARIABLE)
-    first = [_without_torch(case)] if system == "metaschedule" else []
-    path = os.pathsep.join([*first, *(entry or os.curdir for entry in sys.path)])
-    return {**os.environ, **dict.fromkeys(pools, str(case.threads)), "PYTHONPATH": path}
 
 
 def _without_torch(case: Case) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 
+from ansor.closing import Closing
 from ansor.measure.device import Device
 from ansor.measure.result import Measurement, Verification
 from ansor.program.codec import encode
@@ -27,7 +27,7 @@ class Trial:
     time_s: float
 
 
-class ReplayDevice:
+class ReplayDevice(Closing):
     """A `Device` that asks another one, at most once per program if it replays.
 
     Args:
@@ -92,14 +92,3 @@ class ReplayDevice:
 
     def close(self) -> None:
         """Keeps the other device open: it is another's."""
-
-    def __enter__(self) -> ReplayDevice:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -52,6 +52,27 @@ SIZES: Mapping[str, tuple[str, dict[str, int]]] = MappingProxyType(
 NAMES = tuple(SIZES)
 
 
+# A small shape of every family of the operator suite, in the order of its own sizes.
+SMALL_SUITE: Mapping[str, tuple[int, ...]] = MappingProxyType(
+    {
+        "C1D": (14, 6, 8, 3, 2, 1),
+        "C2D": (9, 8, 3, 8, 5, 2, 2),
+        "C3D": (4, 7, 6, 3, 8, 3, 2, 1),
+        "GMM": (8, 12, 16),
+        "GRP": (7, 6, 8, 16, 3, 1, 1, 4),
+        "DIL": (9, 10, 4, 8, 3, 2, 1, 2),
+        "DEP": (8, 7, 8, 3, 2, 1),
+        "T2D": (4, 3, 6, 8, 4, 2, 1),
+        "CAP": (6, 5, 3, 4, 3, 2, 1, 4),
+        "NRM": (12, 20),
+        "SFM": (8, 30),
+        "CBR": (8, 9, 4, 8, 3, 2, 1),
+        "TBG": (8, 3, 6),
+        "TBS": (8, 3, 6),
+    }
+)
+
+
 @cache
 def workload(name: str) -> Workload:
     """The small workload `name`."""

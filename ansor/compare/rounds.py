@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 
@@ -14,20 +11,16 @@ import numpy as np
 
 from ansor.compare.case import Case
 from ansor.compare.child import EXPORT
+from ansor.compare.process import ChildError, run_child
 from ansor.compare.systems import OWN, PEERS, SYSTEMS
-from ansor.errors import AnsorError, ArgumentError
+from ansor.errors import ArgumentError
 from ansor.frontend.storage import StoredModel, save_model
-from ansor.hardware.threads import THREADS_VARIABLE
 from ansor.tuned import TunedModel
 
 ENTRY = ("-m", "ansor.compare.child")  # what a process runs
 _TIMEOUT_S = 600.0  # one process; Inductor compiles for minutes on a busy machine
 _SLOW_S = 1.0  # a network slower than this is not timed again in later rounds
 _REFERENCES = ("torch", "untuned")  # whose output the others are compared with, if it is there
-
-
-class ChildError(AnsorError):
-    """A system could not be run."""
 
 
 @dataclass(frozen=True)
@@ -143,29 +136,7 @@ def _start(case: Case, what: str) -> None:
     Raises:
         ChildError: it fails or hangs; the last line of what it said.
     """
-    command = [sys.executable, *ENTRY, what, json.dumps(asdict(case))]
-    try:
-        done = subprocess.run(
-            command,
-            env=_environment(case.threads),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise ChildError(f"no answer within {_TIMEOUT_S:.0f} s") from error
-    if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
-        raise ChildError(last[0])
-
-
-def _environment(threads: int) -> dict[str, str]:
-    """The same number of threads for every pool that a system may start."""
-    pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", THREADS_VARIABLE)
-    path = os.pathsep.join(entry or os.curdir for entry in sys.path)
-    return {**os.environ, **dict.fromkeys(pools, str(threads)), "PYTHONPATH": path}
+    run_child([*ENTRY, what, json.dumps(asdict(case))], case.threads, _TIMEOUT_S)
 
 
 def _judged(case: Case, samples: dict[str, list[float]], missing: dict[str, str]) -> Comparison:

@@ -14,7 +14,7 @@ from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Access, Axis, Buffer, Stage
 from ansor.errors import UnsupportedError
 
-_SPATIAL, _REDUCE = 0, 2  # tirx.IterVar kinds
+SPATIAL, REDUCE = 0, 2  # tirx.IterVar kinds
 
 
 def read_dag(func: tirx.PrimFunc, constants: Collection[int] = ()) -> ComputeDAG:
@@ -161,10 +161,10 @@ def _reducer(stores: list[Any]) -> str | None:
 
 def _read_axis(iter_var: Any, block: str) -> Axis:
     kind = int(iter_var.iter_type)
-    if kind not in (_SPATIAL, _REDUCE):
+    if kind not in (SPATIAL, REDUCE):
         raise UnsupportedError(f"block {block}: axis {iter_var.var} is opaque")
     extent = _static(iter_var.dom.extent, f"block {block}, axis {iter_var.var}")
-    return Axis(str(iter_var.var).removeprefix("v_"), extent, kind == _REDUCE)
+    return Axis(str(iter_var.var).removeprefix("v_"), extent, kind == REDUCE)
 
 
 def _check_nest(realize: Any, loops: list[Any], name: str) -> None:
@@ -179,7 +179,7 @@ def _check_nest(realize: Any, loops: list[Any], name: str) -> None:
     for loop in loops:
         _static(loop.extent, f"block {name}, loop {loop.loop_var}")
         _check_loop(loop, name)
-    if not _is(realize.predicate, 1):
+    if not is_literal(realize.predicate, 1):
         raise UnsupportedError(f"block {name}: runs only where {realize.predicate}")
 
 
@@ -189,13 +189,14 @@ def _check_loop(loop: Any, block: str) -> None:
         raise UnsupportedError(
             f"block {block}: its loop over {loop.loop_var} is {kind} (already scheduled?)"
         )
-    if not _is(loop.min, 0):
+    if not is_literal(loop.min, 0):
         raise UnsupportedError(
             f"block {block}: its loop over {loop.loop_var} starts at {loop.min}, not at zero"
         )
 
 
-def _is(expr: Any, value: int) -> bool:
+def is_literal(expr: Any, value: int) -> bool:
+    """Whether an expression is just this integer."""
     return isinstance(expr, tirx.IntImm) and int(expr.value) == value
 
 

@@ -67,6 +67,11 @@ def fusible_consumer(dag: ComputeDAG, name: str) -> str | None:
     return consumer.name
 
 
+def has_static_axes(stage: Stage) -> bool:
+    """Whether no axis has an extent that a decision chooses."""
+    return not any(isinstance(axis.extent, HoleExtent) for axis in stage.axes)
+
+
 def has_reduction(stage: Stage) -> bool:
     """Whether a stage reduces over anything but folded axes."""
     return bool(set(stage.reduce) - stage.folded)
@@ -82,7 +87,7 @@ def needs_more_parallelism(dag: ComputeDAG, name: str, cores: int, spatial_per_c
     stage = dag.stages[name]
     if stage.reducer is None:
         return False
-    if any(isinstance(axis.extent, HoleExtent) for axis in stage.axes):
+    if not has_static_axes(stage):
         return False
     space = math.prod(stage.axes[a].size for a in stage.spatial)
     reduction = math.prod(stage.axes[a].size for a in stage.reduce)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING
 
+from ansor.closing import Closing
 from ansor.database.record import Record, here_and_now
 from ansor.database.rows import COLUMNS, PLACEHOLDERS, from_row, to_row
 from ansor.database.schema import connect, transaction
@@ -30,7 +30,7 @@ class TaskEntry:
     definition: str
 
 
-class Database:
+class Database(Closing):
     """Records in one SQLite file; several processes may use it at once, one thread per object.
 
     Args:
@@ -137,14 +137,3 @@ class Database:
     def close(self) -> None:
         """Closes the file; may be called twice."""
         self._connection.close()
-
-    def __enter__(self) -> Database:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING
 
+from ansor.closing import Closing
 from ansor.measure.result import ErrorKind, Measurement, Verification, measured
 from ansor.program.program import Program
 
@@ -18,7 +18,7 @@ def never(task: Task, program: Program) -> ErrorKind | None:
     return None
 
 
-class FakeDevice:
+class FakeDevice(Closing):
     """A deterministic `Device` that compiles nothing.
 
     Args:
@@ -88,14 +88,3 @@ class FakeDevice:
     def close(self) -> None:
         """See `Device.close`."""
         self.closed = True
-
-    def __enter__(self) -> FakeDevice:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -6,12 +6,12 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import TracebackType
 from typing import cast
 
 import ml_dtypes
 import tvm
 
+from ansor.closing import Closing
 from ansor.config import MeasureConfig
 from ansor.dag.graph import ComputeDAG
 from ansor.errors import ArgumentError, MeasureError
@@ -26,7 +26,7 @@ from ansor.task import Task
 LOWERING = "ansor.program.lower:lower"
 
 
-class LocalDevice:
+class LocalDevice(Closing):
     """A `Device` that builds on all cores and times one program at a time, in place.
 
     Args:
@@ -138,17 +138,6 @@ class LocalDevice:
     def close(self) -> None:
         """See `Device.close`."""
         self._pool.close()
-
-    def __enter__(self) -> LocalDevice:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def tolerance(dag: ComputeDAG, config: MeasureConfig) -> float:

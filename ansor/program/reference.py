@@ -11,9 +11,7 @@ from typing import Any
 import tvm
 from tvm import s_tir, tirx
 
-from ansor.dag.from_tir import block_names
-
-_REDUCE = 2  # tirx.IterVar kind
+from ansor.dag.from_tir import REDUCE, block_names
 
 
 def reference_of(func: tirx.PrimFunc) -> tirx.PrimFunc:
@@ -31,8 +29,8 @@ def reference_of(func: tirx.PrimFunc) -> tirx.PrimFunc:
 def _order(sch: Any, block: Any) -> None:
     loops = sch.get_loops(block)
     kinds = [int(axis.iter_type) for axis in sch.get(block).iter_vars]
-    reduce = [loop for loop, kind in zip(loops, kinds, strict=True) if kind == _REDUCE]
-    spatial = [loop for loop, kind in zip(loops, kinds, strict=True) if kind != _REDUCE]
+    reduce = [loop for loop, kind in zip(loops, kinds, strict=True) if kind == REDUCE]
+    spatial = [loop for loop, kind in zip(loops, kinds, strict=True) if kind != REDUCE]
     if len(spatial) > 1:
         sch.reorder(*spatial[:-1], *reduce, spatial[-1])
         outer = sch.fuse(*spatial[:-1], preserve_unit_iters=True)

@@ -15,6 +15,8 @@ from typing import Any
 from tvm import sym, tirx
 from tvm.s_tir import SBlock, SBlockRealize
 
+from ansor.dag.from_tir import REDUCE, is_literal
+
 
 @dataclass(frozen=True)
 class Tail:
@@ -25,7 +27,6 @@ class Tail:
 
 
 Tails = Mapping[str, Mapping[int, Tail]]  # block -> number among its spatial axes -> split
-_REDUCE = 2  # tirx.IterVar kind
 _ANALYZER = sym.Analyzer()
 
 
@@ -58,12 +59,12 @@ def _with_body(block: SBlock, body: Any) -> SBlock:
 def _shifted(realize: Any, tails: Mapping[int, Tail]) -> Any:
     """The block with the guards of its tails gone and the values of their axes shifted."""
     values, kept = list(realize.iter_values), []
-    spatial = [i for i, v in enumerate(realize.block.iter_vars) if int(v.iter_type) != _REDUCE]
+    spatial = [i for i, v in enumerate(realize.block.iter_vars) if int(v.iter_type) != REDUCE]
     for guard in _guards(realize.predicate):
         terms = list(_terms(guard.a, 1)) if isinstance(guard, tirx.LT) else []
         axis = next((i for i in spatial if _runs_along(values[i], terms)), None)
         tail = None if axis is None else tails.get(spatial.index(axis))
-        if axis is None or tail is None or not _is(guard.b, tail.extent):
+        if axis is None or tail is None or not is_literal(guard.b, tail.extent):
             kept.append(guard)  # not of a split: an attached stage that reaches over its buffer
             continue
         values[axis] = _moved(values[axis], guard.a, terms, tail)
@@ -77,10 +78,6 @@ def _moved(value: Any, guarded: Any, terms: list[tuple[Any, int]], tail: Tail) -
     rest = _ANALYZER.canonical_simplify(value - guarded)
     start = tirx.min(outer, tirx.const(tail.extent - tail.tile, "int32"))
     return _ANALYZER.simplify(rest + start + inner)
-
-
-def _is(expr: Any, value: int) -> bool:
-    return isinstance(expr, tirx.IntImm) and int(expr.value) == value
 
 
 def _guards(predicate: Any) -> Iterator[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from types import TracebackType
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -11,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ansor.callbacks import Callback, Finish, Round, Start, TaskStatus
+from ansor.closing import Closing
 from ansor.report.text import gflops, microseconds, milliseconds, shorten
 
 _NAME = 40  # characters of a function's name
@@ -18,7 +18,7 @@ _MARGIN = 8  # lines of a terminal that the table leaves free
 _HEADERS = ("function", "calls", "latency µs", "GFLOP/s", "trials", "errors")
 
 
-class Progress(Callback):
+class Progress(Callback, Closing):
     """Shows a run while it goes on; a context manager, so that the terminal is always restored.
 
     Args:
@@ -70,17 +70,6 @@ class Progress(Callback):
         if self._live is not None:
             self._live.stop()
             self._live = None
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _say(self, text: str) -> None:
         self._console.print(Text(text), soft_wrap=True)

@@ -14,7 +14,6 @@ import numpy as np
 from ansor.config import SketchConfig
 from ansor.dag import chains, edit, operands, predicates
 from ansor.dag.graph import ComputeDAG
-from ansor.dag.stage import HoleExtent
 from ansor.hardware.cpu import Hardware
 from ansor.program.decision import Decision, category, divisors
 from ansor.program.location import Locations
@@ -152,9 +151,7 @@ def pack_operand(state: State, context: Context) -> Derived:
         return Derived()
     if dag.buffers[buffer].num_bytes < config.min_pack_bytes:
         return Derived()
-    copy = f"{name}.{buffer}.pack"
-    done = replace(state, dag=edit.cache_read(dag, name, buffer, copy))
-    return Derived((done.add(CacheRead(name, buffer, copy)),))
+    return Derived((_copied(state, buffer),))
 
 
 def transpose_operand(state: State, context: Context) -> Derived:
@@ -171,9 +168,7 @@ def transpose_operand(state: State, context: Context) -> Derived:
         return Derived()
     if operands.reuse_of(dag, name, buffer) < config.min_transpose_reuse:
         return Derived()
-    copy = f"{name}.{buffer}.pack"
-    done = replace(state, dag=edit.cache_read(dag, name, buffer, copy, order))
-    return Derived((done.add(CacheRead(name, buffer, copy, order)),))
+    return Derived((_copied(state, buffer, order),))
 
 
 def tile_with_fusion(state: State, context: Context) -> Derived:
@@ -200,7 +195,7 @@ def tile_host(state: State, context: Context) -> Derived:
     Beyond the paper, whose fusion reaches one elementwise consumer.
     """
     name, dag, config = state.current, state.dag, context.config
-    if not chains.ends_chain(dag, name) or not _has_static_axes(dag, name):
+    if not chains.ends_chain(dag, name) or not predicates.has_static_axes(dag.stages[name]):
         return Derived()
     if _locations(state).host.get(name) is not None:
         return Derived()
@@ -215,7 +210,7 @@ def register_tile(state: State, context: Context) -> Derived:
     Beyond the paper; how deep is a decision, as for any stage without a nest of its own.
     """
     name, dag = state.current, state.dag
-    if not predicates.has_data_reuse(dag, name) or not _has_static_axes(dag, name):
+    if not predicates.has_data_reuse(dag, name) or not predicates.has_static_axes(dag.stages[name]):
         return Derived()
     host = _locations(state).host.get(name)
     if host is None or host not in state.tiled:
@@ -257,13 +252,16 @@ CPU_RULES: tuple[Rule, ...] = (
 )
 
 
+def _copied(state: State, buffer: str, order: tuple[int, ...] = ()) -> State:
+    """`state` with its current stage reading a copy of `buffer`, its dimensions in `order`."""
+    name, copy = state.current, f"{state.current}.{buffer}.pack"
+    done = replace(state, dag=edit.cache_read(state.dag, name, buffer, copy, order))
+    return done.add(CacheRead(name, buffer, copy, order))
+
+
 def _locations(state: State) -> Locations:
     """Where the stages visited so far, and the current one, may be computed."""
     return Locations(state.dag, Roles(state.dag, state.steps))
-
-
-def _has_static_axes(dag: ComputeDAG, name: str) -> bool:
-    return not any(isinstance(axis.extent, HoleExtent) for axis in dag.stages[name].axes)
 
 
 def _holes(dag: ComputeDAG, name: str, decisions: Mapping[int, Decision]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from ansor.workloads.windows import windows
 from ansor.workloads.workload import Array, Workload
 
 TILE = 4  # outputs of one transform along each side
+SIZE = TILE + 2  # inputs
 _DATA: Sequence[Sequence[float]] = (
     (4, 0, -5, 0, 1, 0),
     (0, -4, -4, 1, 1, 0),
@@ -50,54 +51,19 @@ def winograd_conv2d(
     (see `transform_weight`), bias `[filters]`. Output `[1, height / 4, 4, width / 4, 4, filters]`,
     which lies in memory as NHWC does.
     """
-    rows, columns, size = height // TILE, width // TILE, TILE + 2
     data = te.placeholder((1, height, width, channels), name="data")
-    weight = te.placeholder((size, size, channels, filters), name="weight")
+    weight = te.placeholder((SIZE, SIZE, channels, filters), name="weight")
     bias = te.placeholder((filters,), name="bias")
-    padded = topi.nn.pad(data, [0, 1, 1, 0], [0, 1, 1, 0], name="pad")
-    into, back = _table(_DATA, "into"), _table(_OUTPUT, "back")
-    i, j = te.reduce_axis((0, size), "i"), te.reduce_axis((0, size), "j")
-    tall = te.compute(
-        (size, size, 1, rows, columns, channels),
-        lambda a, b, n, y, x, c: te.sum(
-            into[a, i] * padded[n, y * TILE + i, x * TILE + b, c], axis=i
-        ),
-        name="tall",
-    )
-    spectrum = te.compute(
-        (size, size, 1, rows, columns, channels),
-        lambda a, b, n, y, x, c: te.sum(into[b, j] * tall[a, j, n, y, x, c], axis=j),
-        name="spectrum",
-    )
-    k = te.reduce_axis((0, channels), "k")
-    product = te.compute(
-        (size, size, 1, rows, columns, filters),
-        lambda a, b, n, y, x, f: te.sum(spectrum[a, b, n, y, x, k] * weight[a, b, k, f], axis=k),
-        name="product",
-    )
-    p, q = te.reduce_axis((0, size), "p"), te.reduce_axis((0, size), "q")
-    short = te.compute(
-        (TILE, size, 1, rows, columns, filters),
-        lambda u, b, n, y, x, f: te.sum(back[u, p] * product[p, b, n, y, x, f], axis=p),
-        name="short",
-    )
-    tiles = te.compute(
-        (1, rows, TILE, columns, TILE, filters),
-        lambda n, y, u, x, v, f: te.sum(back[v, q] * short[u, q, n, y, x, f], axis=q),
-        name="tiles",
-    )
-    out = te.compute(
-        tiles.shape,
-        lambda n, y, u, x, v, f: (
-            te.max(tiles[n, y, u, x, v, f] + bias[f], 0)
-            if relu
-            else tiles[n, y, u, x, v, f] + bias[f]
-        ),
-        name="out",
-    )
+    tiles = _inverse(_product(_spectrum(data), weight))
+
+    def finished(n: Any, y: Any, u: Any, x: Any, v: Any, f: Any) -> Any:
+        value = tiles[n, y, u, x, v, f] + bias[f]
+        return te.max(value, 0) if relu else value
+
+    out = te.compute(tiles.shape, finished, name="out")
 
     def reference(data: Array, weight: Array, bias: Array) -> Array:
-        seen = windows(data, size, TILE, 1)
+        seen = windows(data, SIZE, TILE, 1)
         into, back = np.asarray(_DATA, float), np.asarray(_OUTPUT, float)
         product = np.einsum("ai,bj,nyxcij,abcf->abnyxf", into, into, seen, weight, optimize=True)
         tiles = np.einsum("ua,vb,abnyxf->nyuxvf", back, back, product, optimize=True) + bias
@@ -105,6 +71,56 @@ def winograd_conv2d(
         return out
 
     return Workload("winograd_conv2d", (data, weight, bias, out), reference)
+
+
+def _spectrum(data: Any) -> Any:
+    """Data `[1, height, width, channels]` to `[6, 6, 1, rows, columns, channels]`, one side of a
+    tile after the other."""
+    _, height, width, channels = (int(size) for size in data.shape)
+    padded = topi.nn.pad(data, [0, 1, 1, 0], [0, 1, 1, 0], name="pad")
+    table = _table(_DATA, "into")
+    i, j = te.reduce_axis((0, SIZE), "i"), te.reduce_axis((0, SIZE), "j")
+    shape = (SIZE, SIZE, 1, height // TILE, width // TILE, channels)
+    tall = te.compute(
+        shape,
+        lambda a, b, n, y, x, c: te.sum(
+            table[a, i] * padded[n, y * TILE + i, x * TILE + b, c], axis=i
+        ),
+        name="tall",
+    )
+    return te.compute(
+        shape,
+        lambda a, b, n, y, x, c: te.sum(table[b, j] * tall[a, j, n, y, x, c], axis=j),
+        name="spectrum",
+    )
+
+
+def _product(spectrum: Any, weight: Any) -> Any:
+    """A product of matrices for each of the 6 x 6 points of a tile."""
+    channels, filters = (int(size) for size in weight.shape[2:])
+    k = te.reduce_axis((0, channels), "k")
+    return te.compute(
+        (*spectrum.shape[:-1], filters),
+        lambda a, b, n, y, x, f: te.sum(spectrum[a, b, n, y, x, k] * weight[a, b, k, f], axis=k),
+        name="product",
+    )
+
+
+def _inverse(product: Any) -> Any:
+    """`[6, 6, 1, rows, columns, filters]` to `[1, rows, 4, columns, 4, filters]`."""
+    rows, columns, filters = (int(size) for size in product.shape[3:])
+    table = _table(_OUTPUT, "back")
+    p, q = te.reduce_axis((0, SIZE), "p"), te.reduce_axis((0, SIZE), "q")
+    short = te.compute(
+        (TILE, SIZE, 1, rows, columns, filters),
+        lambda u, b, n, y, x, f: te.sum(table[u, p] * product[p, b, n, y, x, f], axis=p),
+        name="short",
+    )
+    return te.compute(
+        (1, rows, TILE, columns, TILE, filters),
+        lambda n, y, u, x, v, f: te.sum(table[v, q] * short[u, q, n, y, x, f], axis=q),
+        name="tiles",
+    )
 
 
 def transform_weight(weight: Array) -> Array:

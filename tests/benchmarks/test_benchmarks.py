@@ -16,7 +16,8 @@ from ansor.cli import demo
 from ansor.compare import rounds, systems
 from ansor.compare.case import Case
 from ansor.compare.child import timed
-from ansor.compare.rounds import ChildError, SystemResult, compare, peer_systems
+from ansor.compare.process import ChildError
+from ansor.compare.rounds import SystemResult, compare, peer_systems
 from ansor.compare.table import render
 from ansor.errors import ArgumentError
 from benchmarks import environment, network, operators, throughput

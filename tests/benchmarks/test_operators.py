@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from definitions import SMALL_SUITE
 
-from ansor.compare.rounds import ChildError
+from ansor.compare.process import ChildError
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.workloads.opevo import convolution_nchw, product
 from ansor.workloads.suite import FAMILIES
@@ -23,22 +23,6 @@ from benchmarks.operator_case import Case
 from benchmarks.operator_peers import Peers, parse_peers, start, systems_for
 
 KEYS = {"op", "system", "latency_us", "gflops", "tuning_s", "trials", "max_rel_err"}
-SHAPES: Mapping[str, tuple[int, ...]] = {
-    "C1D": (14, 6, 8, 3, 2, 1),
-    "C2D": (9, 8, 3, 8, 5, 2, 2),
-    "C3D": (4, 7, 6, 3, 8, 3, 2, 1),
-    "GMM": (8, 12, 16),
-    "GRP": (7, 6, 8, 16, 3, 1, 1, 4),
-    "DIL": (9, 10, 4, 8, 3, 2, 1, 2),
-    "DEP": (8, 7, 8, 3, 2, 1),
-    "T2D": (4, 3, 6, 8, 4, 2, 1),
-    "CAP": (6, 5, 3, 4, 3, 2, 1, 4),
-    "NRM": (12, 20),
-    "SFM": (8, 30),
-    "CBR": (8, 9, 4, 8, 3, 2, 1),
-    "TBG": (8, 3, 6),
-    "TBS": (8, 3, 6),
-}
 OPEVO = {
     "OPE.3": product("x", 3, 8, 6, 10),
     "OPE.4": product("x", 3, 8, 6, 10, "A"),
@@ -133,12 +117,12 @@ def test_the_output_is_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("channels_last", [False, True])
-@pytest.mark.parametrize("op", [*SHAPES, *OPEVO])
+@pytest.mark.parametrize("op", [*SMALL_SUITE, *OPEVO])
 def test_pytorch_computes_the_same(op: str, channels_last: bool) -> None:
     pytest.importorskip("torch")
     from benchmarks.peers_torch import form
 
-    shape = SHAPES.get(op, ())
+    shape = SMALL_SUITE.get(op, ())
     workload: Workload = FAMILIES[op](op, 2, shape) if shape else OPEVO[op]
     inputs = workload.inputs(np.random.default_rng(0))
     expected = workload.reference(*inputs)

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 import tvm
-from definitions import HARDWARE
+from definitions import HARDWARE, SMALL_SUITE
 
 from ansor.config import SketchConfig
 from ansor.dag.from_tir import read_dag
@@ -76,22 +76,6 @@ OPEVO: Mapping[str, tuple[Shape, ...]] = {
     "OPE.6": ((512, 3, 227, 227), (64, 3, 11, 11), (512, 64, 55, 55)),
     "OPE.7": ((512, 64, 27, 27), (192, 64, 5, 5), (512, 192, 27, 27)),
 }
-SMALL: Mapping[str, Shape] = {
-    "C1D": (14, 6, 8, 3, 2, 1),
-    "C2D": (9, 8, 3, 8, 5, 2, 2),
-    "C3D": (4, 7, 6, 3, 8, 3, 2, 1),
-    "GMM": (8, 12, 16),
-    "GRP": (7, 6, 8, 16, 3, 1, 1, 4),
-    "DIL": (9, 10, 4, 8, 3, 2, 1, 2),
-    "DEP": (8, 7, 8, 3, 2, 1),
-    "T2D": (4, 3, 6, 8, 4, 2, 1),
-    "CAP": (6, 5, 3, 4, 3, 2, 1, 4),
-    "NRM": (12, 20),
-    "SFM": (8, 30),
-    "CBR": (8, 9, 4, 8, 3, 2, 1),
-    "TBG": (8, 3, 6),
-    "TBS": (8, 3, 6),
-}
 FURTHER = {
     "T2D stride 3": partial(transposed_convolution, "x", 1, 4, 3, 4, 8, 6, 3, 2),
     "T2D wide margin": partial(transposed_convolution, "x", 1, 5, 6, 4, 8, 4, 2, 2),
@@ -101,7 +85,7 @@ FURTHER = {
     "product of B turned": partial(product, "x", 3, 8, 6, 10, "B"),
     "channels first": partial(convolution_nchw, "x", 2, 3, 9, 8, 3, 2, 1),
     "channels first, no margin": partial(convolution_nchw, "x", 2, 3, 9, 8, 5, 4, 0),
-    **{name: partial(FAMILIES[name], name, 2, shape) for name, shape in SMALL.items()},
+    **{name: partial(FAMILIES[name], name, 2, shape) for name, shape in SMALL_SUITE.items()},
 }
 
 
@@ -141,7 +125,7 @@ def test_opevo_has_its_own_shapes(name: str) -> None:
 
 
 def test_the_suite_is_fourteen_families_of_four_and_eight() -> None:
-    assert set(PUBLISHED) == set(SHAPES) == set(FAMILIES) == set(SMALL)
+    assert set(PUBLISHED) == set(SHAPES) == set(FAMILIES) == set(SMALL_SUITE)
     assert len(suite()) == 14 * 4 + 8
     assert suite(16) == suite()[:-8]
     assert suite()[-8:] == tuple(OPEVO)
