@@ -42,6 +42,10 @@ class Case:
         """A file of the case."""
         return Path(self.folder) / name
 
+    def program(self, system: str) -> Path:
+        """Where the parent leaves a program of ours."""
+        return self.file(f"{system}.program.json")
+
     @property
     def workload(self) -> Workload:
         """The definition."""

@@ -21,13 +21,26 @@ Found = tuple[float, Any, dict[str, Any]]  # seconds, output, and whatever else 
 
 
 def ansor(case: Case) -> Found:
-    """The program that the parent tuned and saved."""
+    """The program that the parent tuned and saved, and right after it the machine's peak."""
+    return _saved(case, "ansor")
+
+
+def zero(case: Case) -> Found:
+    """The program that the parent chose without measuring, and the peak."""
+    return _saved(case, "zero")
+
+
+def _saved(case: Case, system: str) -> Found:
     from tvm.ir import load_json
 
+    from ansor.hardware.detect import peak_gflops_here
+    from ansor.hardware.target import resolve_target
     from benchmarks.tvm_timing import time_function
 
-    func = load_json(case.file("program.json").read_text(encoding="utf-8"))
-    return (*time_function(func, case, exact=False), {})
+    func = load_json(case.program(system).read_text(encoding="utf-8"))
+    found = time_function(func, case, exact=False)
+    peak = peak_gflops_here(resolve_target(case.target), case.threads)
+    return (*found, {"peak_gflops": peak})
 
 
 def metaschedule(case: Case) -> Found:
@@ -58,6 +71,7 @@ def _torch(case: Case, channels_last: bool) -> Found:
 SYSTEMS: Mapping[str, Callable[[Case], Found]] = MappingProxyType(
     {
         "ansor": ansor,
+        "zero": zero,
         "torch": torch,
         "torch_channels_last": torch_channels_last,
         "metaschedule": metaschedule,

@@ -13,7 +13,7 @@ from benchmarks.operator_case import Case
 
 ENTRY = ("-m", "benchmarks.operator_child")  # what a process runs
 _TIMEOUT_S = 7200.0  # MetaSchedule may tune for an hour
-_NAMES = ("torch", "metaschedule")
+_NAMES = ("zero", "torch", "metaschedule")
 _PACKAGES = {  # beyond this package's own
     "torch": ("torch",),
     "torch_channels_last": ("torch",),
@@ -24,7 +24,12 @@ _WITH_CHANNELS = ("C2D", "C3D", "GRP", "DIL", "DEP", "T2D", "CAP", "CBR", "OPE.6
 
 @dataclass(frozen=True)
 class Peers:
-    """What `--peers` says: the names, and MetaSchedule's trials."""
+    """What `--peers` says; "zero" is our own mode without trials.
+
+    Attributes:
+        names: in the order given.
+        trials: of MetaSchedule.
+    """
 
     names: tuple[str, ...] = ()
     trials: int = 128

@@ -39,7 +39,7 @@ def _entry(peer: str, by_op: Mapping[str, Mapping[str, Document]]) -> dict[str, 
         if best is None or ours.get("latency_us") is None:
             continue
         ratios[op] = best["latency_us"] / ours["latency_us"]
-        if best.get("tuning_s"):
+        if best.get("trials"):
             tuned = True
             seconds = reached_s(ours, best["latency_us"])
             shares += [seconds / best["tuning_s"]] if seconds is not None else []

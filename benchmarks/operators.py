@@ -45,6 +45,7 @@ class Row:
     Attributes:
         latency_us: of one run; the median of rounds, each in a process of its own.
         gflops: billions of operations of the definition per second.
+        peak_gflops: fp32 peak of the machine, measured right after each round of our program.
         tuning_s: seconds from the call to the compiled operator.
         trials: programs measured.
         max_rel_err: largest difference from NumPy's result over its largest value.
@@ -57,6 +58,7 @@ class Row:
     system: str
     latency_us: float | None = None
     gflops: float | None = None
+    peak_gflops: float | None = None
     tuning_s: float | None = None
     trials: int | None = None
     max_rel_err: float | None = None
@@ -86,9 +88,12 @@ class _Curve(Callback):
 def measure(case: Case, trials: int, peers: Peers, rounds: int) -> Iterator[Row]:
     """Tunes one operator and times it, and what it is compared with, in turns."""
     workload = case.workload
-    row = _tuned(case, workload, trials)
-    rows = {"ansor": row, **{name: Row(case.op, name) for name in systems_for(case.op, peers)}}
+    rows = {"ansor": _tuned(case, workload, "ansor", trials)}
+    for name in systems_for(case.op, peers):
+        ours = name == "zero"
+        rows[name] = _tuned(case, workload, name, 0) if ours else Row(case.op, name)
     samples: dict[str, list[float]] = {name: [] for name in rows}
+    peaks: list[float] = []
     for _ in range(rounds):
         for name, times in samples.items():
             if rows[name].error or (times and times[0] > _SLOW_S):
@@ -99,13 +104,16 @@ def measure(case: Case, trials: int, peers: Peers, rounds: int) -> Iterator[Row]
                 rows[name] = replace(rows[name], error=str(error))
                 continue
             times.append(found.pop("latency_s"))
+            peaks += [found.pop("peak_gflops")] if "peak_gflops" in found else []
             rows[name] = replace(rows[name], **found)
     expected = workload.reference(*case.inputs(workload))
+    peak = statistics.median(peaks) if peaks else None
     for name, found_row in rows.items():
-        yield _judged(found_row, samples[name], expected, case, workload.flops)
+        judged = _judged(found_row, samples[name], expected, case, workload.flops)
+        yield replace(judged, peak_gflops=peak)
 
 
-def _tuned(case: Case, workload: Workload, trials: int) -> Row:
+def _tuned(case: Case, workload: Workload, system: str, trials: int) -> Row:
     """Runs the search and leaves the program in the case's folder."""
     began = time.perf_counter()
     curve = _Curve(began)
@@ -121,12 +129,12 @@ def _tuned(case: Case, workload: Workload, trials: int) -> Row:
         tuning_s = time.perf_counter() - began
         functions = tuned.compiled.mod.functions.values()
         (func,) = [f for f in functions if isinstance(f, tirx.PrimFunc)]
-        case.file("program.json").write_text(save_json(func), encoding="utf-8")
+        case.program(system).write_text(save_json(func), encoding="utf-8")
     except Exception as error:  # whatever it is, the other operators are wanted
-        return Row(case.op, "ansor", error=_first_line(error))
+        return Row(case.op, system, error=_first_line(error))
     trials = tuned.tasks[0].trials
     points = tuple(curve.points)
-    return Row(case.op, "ansor", tuning_s=tuning_s, trials=trials, best_so_far=points)
+    return Row(case.op, system, tuning_s=tuning_s, trials=trials, best_so_far=points)
 
 
 def _judged(row: Row, samples_s: Sequence[float], expected: Any, case: Case, flops: int) -> Row:
@@ -156,7 +164,7 @@ def chosen_ops(ops: str, batch: int) -> list[str]:
     return chosen
 
 
-def table(rows: Sequence[Row], peak: float | None) -> str:
+def table(rows: Sequence[Row]) -> str:
     """For people."""
     cells = [
         (
@@ -164,7 +172,7 @@ def table(rows: Sequence[Row], peak: float | None) -> str:
             row.system,
             _number(row.latency_us, ".1f"),
             _number(row.gflops, ".0f"),
-            f"{100 * row.gflops / peak:.0f}%" if peak and row.gflops is not None else "-",
+            _of_peak(row),
             _number(row.tuning_s, ".0f"),
             _number(row.trials, "d"),
             row.error or _number(row.max_rel_err, ".1e"),
@@ -172,6 +180,12 @@ def table(rows: Sequence[Row], peak: float | None) -> str:
         for row in rows
     ]
     return align(_HEADER, cells, (0, 1))
+
+
+def _of_peak(row: Row) -> str:
+    if row.gflops is None or row.peak_gflops is None:
+        return "-"
+    return f"{100 * row.gflops / row.peak_gflops:.0f}%"
 
 
 def _number(value: float | None, form: str) -> str:
@@ -194,7 +208,7 @@ def default_cache() -> str:
 @click.option(
     "--trials", type=click.IntRange(0), default=64, show_default=True, help="0 measures nothing."
 )
-@click.option("--peers", default="", help='Such as "torch,metaschedule:128".')
+@click.option("--peers", default="", help='Such as "zero,torch,metaschedule:128".')
 @click.option("--cache", default=default_cache, help="Where MetaSchedule's tuning is kept.")
 @click.option("--threads", type=int, help="All cores by default.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
@@ -229,10 +243,10 @@ def main(
         results = [row.document() for row in rows]
         found = summary(results)
         write(file, {"environment": about, "summary": found, "results": results})
-    print(table(rows, peak))
+    print(table(rows))
     for line in lines(found):
         print(line)
-    print(f"\npeak of this machine, measured now: {peak or 0:.0f} GFLOP/s fp32")
+    print(f"\npeak of this machine, measured first: {peak or 0:.0f} GFLOP/s fp32")
 
 
 if __name__ == "__main__":

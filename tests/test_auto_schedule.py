@@ -200,6 +200,7 @@ def test_an_interrupt_applies_the_best_so_far() -> None:
     assert close(tuned(x), net_in_numpy(weights, x))
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_control_c_in_the_middle_of_a_measurement(tmp_path: Path) -> None:
     class Press(Callback):
         def on_start(self, start: Start) -> None:

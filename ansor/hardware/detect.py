@@ -9,7 +9,7 @@ import tvm
 from ansor.hardware.caches import read_caches
 from ansor.hardware.cpu import Hardware
 from ansor.hardware.measured import Run, measured, processor_name
-from ansor.hardware.probe import Probe, Spec
+from ansor.hardware.probe import Probe, Spec, peak_flops
 from ansor.hardware.target import resolve_target, target_text
 from ansor.hardware.threads import available_cores
 from ansor.hardware.vectors import vector_unit
@@ -81,6 +81,11 @@ def peak_gflops(
     resolved, threads = resolve_target(target), threads or available_cores()
     found = measured(_spec(resolved, read_system(resolved, threads)), run=run, fresh=fresh)
     return None if found is None else found.peak_flops / 1e9
+
+
+def peak_gflops_here(target: tvm.target.Target, threads: int) -> float:
+    """The same at this moment, of this process, whose pool of threads has its size already."""
+    return peak_flops(_spec(target, read_system(target, threads))) / 1e9
 
 
 def _spec(target: tvm.target.Target, hardware: Hardware) -> Spec:

@@ -81,11 +81,16 @@ def _flops(spec: Spec, parts: int) -> float:
     return kernels.fma_flops(parts, spec.lanes, _FMA_ROUNDS) / seconds
 
 
+def peak_flops(spec: Spec) -> float:
+    """Flop/s of all cores at this moment; the pool of threads must have its size already."""
+    return _flops(spec, spec.threads)
+
+
 def _peak(spec: Spec, core: float) -> float:
     """Flop/s of all cores; where other work holds one of them, waits a little for it to pass."""
     best = 0.0
     for _ in range(_ATTEMPTS):
-        best = max(best, _flops(spec, spec.threads))
+        best = max(best, peak_flops(spec))
         if best >= _ALL_CORES * spec.threads * core:
             break
         time.sleep(_PAUSE_S)

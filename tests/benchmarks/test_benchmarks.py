@@ -144,7 +144,8 @@ def test_an_operator_is_compared_with_the_peak(
     (row,) = found["results"]
     assert found["environment"]["peak_gflops"] == 100.0
     assert set(row) == {
-        "op", "system", "latency_us", "gflops", "tuning_s", "trials", "max_rel_err", "best_so_far"
+        "op", "system", "latency_us", "gflops", "peak_gflops",
+        "tuning_s", "trials", "max_rel_err", "best_so_far",
     }  # fmt: skip
     assert row["trials"] == 4
     seconds, best_us = row["best_so_far"][-1]

@@ -22,7 +22,10 @@ from benchmarks import operator_child, operators
 from benchmarks.operator_case import Case
 from benchmarks.operator_peers import Peers, parse_peers, start, systems_for
 
-KEYS = {"op", "system", "latency_us", "gflops", "tuning_s", "trials", "max_rel_err"}
+KEYS = {
+    *("op", "system", "latency_us", "gflops", "peak_gflops"),
+    *("tuning_s", "trials", "max_rel_err"),
+}
 OPEVO = {
     "OPE.3": product("x", 3, 8, 6, 10),
     "OPE.4": product("x", 3, 8, 6, 10, "A"),
@@ -48,19 +51,21 @@ def peak(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_members_of_the_suite_are_compared_with_pytorch(tmp_path: Path) -> None:
-    found = run(tmp_path, "--ops", "DEP.3", "--trials", "0", "--peers", "torch")
+    found = run(tmp_path, "--ops", "DEP.3", "--trials", "2", "--peers", "zero,torch")
     rows = {row["system"]: row for row in found["results"]}
-    assert list(rows) == ["ansor", "torch", "torch_channels_last"]
+    assert list(rows) == ["ansor", "zero", "torch", "torch_channels_last"]
     assert found["environment"]["peak_gflops"] == 100.0
     if find_spec("torch") is None:
         assert rows.pop("torch")["error"] == rows.pop("torch_channels_last")["error"]
     for row in rows.values():
-        assert set(row) == KEYS
+        assert set(row) - {"best_so_far"} == KEYS
         assert row["max_rel_err"] < 1e-5
         operations = 2 * 7 * 7 * 1024 * 9
         assert row["gflops"] == pytest.approx(operations / row["latency_us"] / 1e3)
-    assert rows["ansor"]["trials"] == 0
-    assert rows["ansor"]["tuning_s"] > 0
+    assert (rows["ansor"]["trials"], rows["zero"]["trials"]) == (2, 0)
+    assert rows["ansor"]["tuning_s"] > rows["zero"]["tuning_s"] > 0
+    assert len({row["peak_gflops"] for row in rows.values()}) == 1
+    assert rows["ansor"]["peak_gflops"] > 1
 
 
 def test_an_operator_that_fails_is_reported_and_the_run_goes_on(

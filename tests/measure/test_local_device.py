@@ -186,8 +186,9 @@ def test_nothing_is_left_running_after_close(task: Task) -> None:
         device.measure(task, [GOOD], None)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_cleans_up_and_the_device_goes_on(device: LocalDevice, task: Task) -> None:
-    device.measure(task, [GOOD], None)
+    device.measure(task, [GOOD, GOOD], None)  # both workers are up
     before = {p.pid for p in children()}
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
