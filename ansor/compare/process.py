@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from ansor.errors import AnsorError
-from ansor.hardware.threads import THREADS_VARIABLE
+from ansor.hardware.threads import pool_variables
 
 
 class ChildError(AnsorError):
@@ -47,6 +47,6 @@ def run_child(
 
 
 def _environment(threads: int, first_path: Sequence[str]) -> dict[str, str]:
-    pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", THREADS_VARIABLE)
+    others = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
     path = os.pathsep.join([*first_path, *(entry or os.curdir for entry in sys.path)])
-    return {**os.environ, **dict.fromkeys(pools, str(threads)), "PYTHONPATH": path}
+    return {**os.environ, **others, **pool_variables(threads), "PYTHONPATH": path}

@@ -16,7 +16,7 @@ from pathlib import Path
 import platformdirs
 
 from ansor.hardware.probe import Probe, Spec
-from ansor.hardware.threads import THREADS_VARIABLE
+from ansor.hardware.threads import pool_variables
 
 _LOG = logging.getLogger(__name__)
 _TIMEOUT_S = 60.0  # a probe takes about 3 s
@@ -70,7 +70,7 @@ def run_probe(spec: Spec) -> Probe:
     text = json.dumps(dataclasses.asdict(spec))
     environment = {
         **os.environ,
-        THREADS_VARIABLE: str(spec.threads),
+        **pool_variables(spec.threads),
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
     command = [sys.executable, "-m", "ansor.hardware", text]

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from ansor.config import MeasureConfig
 from ansor.errors import MeasureError
+from ansor.hardware.threads import pool_variables
 from ansor.measure.process import WorkerFailure, WorkerProcess, wait_for_any
 from ansor.measure.protocol import Build, Define, Reply, Setup
 from ansor.program.program import Program
@@ -107,15 +108,12 @@ class Pool:
 def worker_environment(threads: int, config: MeasureConfig) -> Mapping[str, str]:
     """The environment of a worker: the parent's modules, and how TVM's threads behave.
 
-    A thread of TVM's pool spins for 0.2 s after its kernel has ended, so the worker whose turn it
-    was disturbs the one whose turn it is (half of the speed); and a pool thread bound to a core may
-    find the worker's main thread on it. Short spinning and unbound threads cure both.
+    They sleep soon: as long as they spin, the worker whose turn it was disturbs the one whose turn
+    it is (half of the speed).
     """
     paths = [os.path.abspath(path) for path in sys.path]
     return os.environ | {
-        "TVM_NUM_THREADS": str(threads),
-        "TVM_BIND_THREADS": "0",
-        "TVM_THREAD_POOL_SPIN_COUNT": str(config.spin_count),
+        **pool_variables(threads, config.spin_count),
         "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",
