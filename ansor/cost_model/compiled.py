@@ -15,8 +15,15 @@ import numpy.typing as npt
 from ansor.features.profile import Floats, StageProfile
 from ansor.hardware.cpu import Hardware
 
-# Vector statements that LLVM unrolls in full. Fitted on random programs of eight operators.
-_FULL_UNROLL = 64.0
+# Instructions of a block that LLVM makes by unrolling short loops in full; it stops at 300, before
+# it has dropped what turns out to be the same. Fitted, as all below, on programs of 48 operators.
+_FULL_UNROLL = 350.0
+_BROADCAST = 3.0  # instructions that spread one element over a vector
+# LLVM may or may not keep the results of a block in registers if it has unrolled the block itself,
+# and where it was to find the vectors, the time is up to 15 times what it could have been. The
+# same programs with the block spelled out are there to be chosen.
+_RISK_OF_UNROLLING = 1.1
+_RISK_OF_VECTORS = 1.3
 _VECTOR_STEPS = 16.0  # of a reduction inside a loop that still becomes vectors
 _LEAST_LANES = 4.0  # a shorter loop stays scalar
 _SLP_LANES = 2.0  # elements of a vector made of straight-line code, on average
@@ -32,6 +39,7 @@ class CompiledLoops:
         lanes: `[P]`: number of the loop that they run along, -1 for none.
         points: `[P]`: copies of the block's result that a run of the reduction keeps in registers.
         reduction: `[P]`: iterations of that run.
+        risk: `[P]`: factor on the time, for what LLVM is relied upon to do.
     """
 
     unrolled: Floats
@@ -39,27 +47,67 @@ class CompiledLoops:
     lanes: npt.NDArray[np.int64]
     points: Floats
     reduction: Floats
+    risk: Floats
 
 
 def compiled_loops(profile: StageProfile, hardware: Hardware) -> CompiledLoops:
     """Goes from the innermost loop outwards and unrolls what is short enough."""
-    asked = profile.nest.unrolled[list(profile.active)]
-    unrolled: Floats = np.where(asked, profile.extents, np.float32(1))
     width = np.ones(profile.extents.shape[1], dtype=np.float32)
     if profile.vector is not None:
         width = profile.extents[profile.vector]
-    lanes = hardware.lanes(profile.accesses[-1].buffer.item_bytes)
-    count = unrolled.prod(axis=0) * np.ceil(width / np.float32(lanes))
-    inside = np.ones(len(width), dtype=np.bool_)  # all loops further in are unrolled
-    for number in reversed(range(len(unrolled))):
-        extent = profile.extents[number]
-        if number != profile.vector and not asked[number].all():
-            fits = inside & (count * extent <= np.float32(_FULL_UNROLL)) & ~asked[number]
-            unrolled[number] = np.where(fits, extent, unrolled[number])
-            count = np.where(fits, count * extent, count)
-            inside = inside & (fits | asked[number] | (extent == 1))
-    unrolled, width, along = _vectorised(profile, unrolled, width, np.float32(lanes))
-    return CompiledLoops(unrolled, width, along, *_kept(profile, unrolled))
+    lanes = np.float32(hardware.lanes(profile.accesses[-1].buffer.item_bytes))
+    asked = _unrolled_by_tvm(profile)
+    alone = _unrolled_by_llvm(profile, asked, np.ceil(width / lanes))
+    loops: Floats = np.where(asked | alone, profile.extents, np.float32(1))
+    unrolled, wide, along = _vectorised(profile, loops, width, lanes)
+    risky = alone.any(axis=0) & bool(profile.nest.stage.reduce)
+    risk = np.where(risky, np.float32(_RISK_OF_UNROLLING), np.float32(1))
+    risk = np.where(wide > width, np.float32(_RISK_OF_VECTORS), risk)
+    return CompiledLoops(unrolled, wide, along, *_kept(profile, unrolled), risk)
+
+
+def _unrolled_by_tvm(profile: StageProfile) -> npt.NDArray[np.bool_]:
+    """`[L, P]`: the register tile, and the loops around it as far as the sketch allows."""
+    asked: npt.NDArray[np.bool_] = profile.nest.unrolled[list(profile.active)].copy()
+    count = np.where(asked, profile.extents, 1).prod(axis=0)
+    inside = np.ones(len(count), dtype=np.bool_)  # all loops further in are unrolled
+    for number in reversed(range(len(asked))):
+        if number != profile.vector:
+            extent = profile.extents[number]
+            more = inside & ~asked[number] & (count * extent <= profile.nest.unroll_most)
+            count = np.where(more, count * extent, count)
+            asked[number] |= more
+            inside = inside & (asked[number] | (extent == 1))
+    return asked
+
+
+def _unrolled_by_llvm(
+    profile: StageProfile, asked: npt.NDArray[np.bool_], vectors: Floats
+) -> npt.NDArray[np.bool_]:
+    """`[L, P]`: what is short enough, besides what is asked for."""
+    alone = np.zeros_like(asked)
+    count = np.where(asked, profile.extents, 1).prod(axis=0) * vectors * _size(profile)
+    inside = np.ones(len(count), dtype=np.bool_)  # all loops further in are unrolled
+    for number in reversed(range(len(asked))):
+        if number != profile.vector:
+            extent = profile.extents[number]
+            more = inside & ~asked[number] & (count * extent <= np.float32(_FULL_UNROLL))
+            count = np.where(more, count * extent, count)
+            alone[number] = more & (extent > 1)
+            inside = inside & (more | asked[number] | (extent == 1))
+    return alone
+
+
+def _size(profile: StageProfile) -> Floats:
+    """`[P]`: instructions of a statement."""
+    ops = profile.nest.stage.ops
+    size = ops.float_add + ops.float_mul + ops.float_cmp + ops.float_div + ops.select + 2
+    total = np.full(profile.extents.shape[1], size, dtype=np.float32)
+    for access in profile.accesses[:-1]:
+        moves = access.strides.get(profile.vector) if profile.vector is not None else None
+        broadcast = np.True_ if moves is None else moves == 0
+        total += np.where(broadcast, np.float32(_BROADCAST), 1)
+    return total
 
 
 def _kept(profile: StageProfile, unrolled: Floats) -> tuple[Floats, Floats]:

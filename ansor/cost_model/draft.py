@@ -14,6 +14,7 @@ import numpy as np
 
 from ansor.cost_model.register_tile import RegisterTile, register_tile
 from ansor.cost_model.streaming import cold_bytes
+from ansor.cost_model.traffic import page_misses, traffic_bytes
 from ansor.features.profile import Floats, StageProfile
 from ansor.hardware.cpu import Hardware
 
@@ -21,7 +22,6 @@ from ansor.hardware.cpu import Hardware
 _DIV_CYCLES = 8.0  # throughput of a 512-bit division on current cores
 _SPECIAL_CYCLES = 12.0  # exp and its like, as polynomials of some two dozen operations
 _NO_OVERLAP = 0.15  # share of the other resources' time that adds to the slowest; fitted once
-_CACHE_SHARE = 0.8  # of a cache's capacity that data may fill before it evicts itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +62,16 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
         * (tile.operations + tile.loads + tile.stores + 2)
         / np.float32(hardware.issue_width)
     )
-    traffic = [_traffic(profile, capacity, hardware) for capacity in hardware.cache_bytes]
+    traffic = [traffic_bytes(profile, size, hardware) for size in hardware.cache_bytes]
     traffic[-1] = traffic[-1] + cold_bytes(profile)
     bandwidth = (*hardware.cache_bandwidth[:2], _memory_bytes_per_cycle(hardware))
     transfer = [t / np.float32(b) for t, b in zip(traffic, bandwidth, strict=True)]
-    parts = np.stack([arithmetic, ports, issue, *transfer])
+    lookups = page_misses(profile, hardware.tlb_pages) * np.float32(hardware.tlb_miss_cycles)
+    parts = np.stack([arithmetic, ports, issue, *transfer, lookups])
     slowest = parts.max(axis=0)
     cycles = slowest + np.float32(_NO_OVERLAP) * (parts.sum(axis=0) - slowest)
     cycles = cycles + tile.steps * tile.drain
+    cycles = cycles * tile.risk
     speedup = parallel_speedup(profile.parallel, hardware.cores)
     start = np.where(profile.parallel > 1, np.float32(hardware.parallel_overhead_s), 0)
     time: Floats = cycles / np.float32(hardware.frequency_hz) / speedup
@@ -117,23 +119,3 @@ def _latency(tile: RegisterTile, hardware: Hardware) -> Floats:
 def _memory_bytes_per_cycle(hardware: Hardware) -> float:
     """Main memory's bandwidth as one core's share."""
     return hardware.memory_bandwidth / hardware.frequency_hz / hardware.cores
-
-
-def _traffic(profile: StageProfile, capacity: int, hardware: Hardware) -> Floats:
-    """`[P]` bytes that cross into a cache of `capacity` bytes.
-
-    At the outermost depth where everything fits, each loop further out brings in what its whole
-    range touches. What fits altogether comes in once; from memory not at all, as runs are warm
-    but for weights, which are counted apart.
-    """
-    line = np.float32(hardware.line_bytes)
-    lines = [access.lines(hardware.line_bytes) for access in profile.accesses]
-    total = np.add.reduce(lines) * line
-    room = np.add.reduce([access.room(hardware.line_bytes) for access in profile.accesses])
-    fits = (room > np.float32(capacity * _CACHE_SHARE)).sum(axis=0)
-    depth = np.maximum(fits - 1, 0)[None]
-    here = np.take_along_axis(total * profile.outer, depth, axis=0)[0]
-    if capacity == hardware.cache_bytes[-1]:
-        here = np.where(fits > 0, here, 0)
-    bytes_: Floats = here.astype(np.float32)
-    return bytes_

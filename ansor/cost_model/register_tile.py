@@ -28,6 +28,7 @@ class RegisterTile:
             a run of the inner reduction; nothing overlaps with them.
         chain: additions to one accumulator, one after the other, in a run of the reduction.
         depth: those of one step.
+        risk: factor on the time, see `CompiledLoops`.
     """
 
     steps: Floats
@@ -40,11 +41,13 @@ class RegisterTile:
     drain: Floats
     chain: Floats
     depth: Floats
+    risk: Floats
 
 
 # Measured on Zen 5: between two runs of the inner reduction the pipeline drains, two cycles for
 # every point of the tile, or one for every vector that has to be stored.
 _DRAIN_PER_POINT = 1.0
+_HELD = 0.5  # registers that a value takes which statements far apart use
 _GATHER = 2.0  # loads that an element of a strided vector counts for
 # A tile that does not fit makes the register allocator spill more than the overhang.
 _SPILL_MARGIN = 4.0
@@ -65,15 +68,17 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
     statements = copies * folded * vectors
     reads = [a for a in profile.accesses if not a.is_write]
     loads: Floats = 0 * ones
+    held: Floats = 0 * ones
     for read in reads:
         needed = _registers(profile, read, loops, vectors)
         stay = needed + accumulators < np.float32(hardware.vector_registers)
         repeats = np.where(stay, _repeats(profile, read, loops), 1).astype(np.float32)
         loads = loads + needed / repeats
+        held = held + np.float32(_HELD) * _shared(profile, read, loops, needed)
     stores = _registers(profile, write, loops, vectors)
     drain, chain = 0 * ones, ones
     if stage.reduce:
-        over = accumulators + vectors + 1 - np.float32(hardware.vector_registers)
+        over = accumulators + vectors + 1 + held - np.float32(hardware.vector_registers)
         spilled = np.where((over > 0) & (loops.reduction > 1), over + np.float32(_SPILL_MARGIN), 0)
         chain = np.maximum(loops.reduction, folded)
         rounds = chain / folded
@@ -96,6 +101,7 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
         drain=drain.astype(np.float32),
         chain=chain.astype(np.float32),
         depth=folded.astype(np.float32),
+        risk=loops.risk,
     )
 
 
@@ -121,6 +127,17 @@ def _repeats(profile: StageProfile, access: AccessProfile, loops: CompiledLoops)
         count = np.where(same, extent, count)
         found = found | here
     return count
+
+
+def _shared(
+    profile: StageProfile, access: AccessProfile, loops: CompiledLoops, needed: Floats
+) -> Floats:
+    """`[P]`: values of an access that several statements of a block use, at different times."""
+    uses = np.ones(len(loops.width), dtype=np.float32)
+    for number, moved in access.strides.items():
+        uses = uses * np.where(moved != 0, loops.unrolled[number], 1)
+    shared: Floats = np.where(uses > 1.01 * needed, needed, 0)
+    return shared
 
 
 def _registers(

@@ -26,6 +26,8 @@ class Hardware:
         memory_bandwidth: bytes per second of the whole machine.
         parallel_overhead_s: seconds to start and join a parallel loop.
         line_bytes: cache line.
+        tlb_pages: pages of 4 KiB whose addresses a core translates at once; 64 to 96 today.
+        tlb_miss_cycles: cycles that any other page costs, most of it hidden; fitted on Zen 5.
     """
 
     name: str = "generic"
@@ -44,6 +46,8 @@ class Hardware:
     memory_bandwidth: float = 40e9
     parallel_overhead_s: float = 3e-6
     line_bytes: int = 64
+    tlb_pages: int = 64
+    tlb_miss_cycles: float = 4.0
 
     def lanes(self, item_bytes: int) -> int:
         """Elements in one vector register."""

@@ -36,6 +36,8 @@ class StageNest:
         parallel: `[L, P] bool`; the loops that are fused and run on all cores.
         unrolled: `[L, P] bool`; the loops of the register tile, and of folded axes.
         vector: number of the loop that is vectorised, None for none.
+        unroll_most: `[P]`: inner loops are unrolled as well as long as that makes no more
+            statements than this.
     """
 
     stage: Stage
@@ -47,6 +49,7 @@ class StageNest:
     parallel: npt.NDArray[np.bool_]
     unrolled: npt.NDArray[np.bool_]
     vector: int | None
+    unroll_most: Column
 
     def coefficients(self, index: Index | None) -> dict[int, Column]:
         """By how much each loop advances an affine index, `[P]` each; loops with none left out."""
@@ -108,7 +111,9 @@ def _root(nest: LoopNest, roles: Roles, name: str) -> StageNest:
     position = np.zeros(nest.size, dtype=np.int32)
     steps = _own_steps(stage, loops, extents, 0)
     vector = len(loops) - 1 if name in roles.vector and not loops[-1].reduce else None
-    return StageNest(stage, loops, 0, extents, steps, position, parallel, unrolled, vector)
+    hole = roles.unroll.get(name)
+    most = population.values(hole)[:, 0] if hole else np.zeros(nest.size, dtype=np.int32)
+    return StageNest(stage, loops, 0, extents, steps, position, parallel, unrolled, vector, most)
 
 
 def _root_extents(
@@ -160,8 +165,11 @@ def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:
     vector = len(extents) - 1 if name in roles.vector and not loops[-1].reduce else None
     unrolled = np.zeros(extents.shape, dtype=np.bool_)
     unrolled[[num_host + number for number in roles.unrolled(name)]] = True
+    most = np.where(position > 0, outer.unroll_most, 0)
     chain = (*outer.loops, *loops)
-    return StageNest(stage, chain, num_host, extents, steps, position, parallel, unrolled, vector)
+    return StageNest(
+        stage, chain, num_host, extents, steps, position, parallel, unrolled, vector, most
+    )
 
 
 def _region(

@@ -1,0 +1,78 @@
+"""What a stage moves between the levels of the memory hierarchy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ansor.features.profile import AccessProfile, Floats, StageProfile
+from ansor.hardware.cpu import Hardware
+
+_PAGE_BYTES = 4096
+
+
+def traffic_bytes(profile: StageProfile, capacity: int, hardware: Hardware) -> Floats:
+    """`[P]` bytes that cross into a cache of `capacity` bytes.
+
+    At the outermost depth where everything fits, each loop further out brings in what its whole
+    range touches. What fits altogether comes in once; from memory not at all, as runs are warm
+    but for weights, which are counted apart.
+    """
+    line = np.float32(hardware.line_bytes)
+    lines = [access.lines(hardware.line_bytes) for access in profile.accesses]
+    total = np.add.reduce(lines) * line
+    fits = (_room(profile, total, lines, hardware) > np.float32(capacity)).sum(axis=0)
+    bytes_ = _touched_inside(profile, total, fits)
+    if capacity == hardware.cache_bytes[-1]:
+        bytes_ = np.where(fits > 0, bytes_, np.float32(0))
+    return bytes_
+
+
+def _room(profile: StageProfile, total: Floats, lines: list[Floats], hardware: Hardware) -> Floats:
+    """`[L + 1, P]` bytes of a cache that are taken: the data, and the sets that the access with
+    the worst stride keeps from the others."""
+    line = hardware.line_bytes
+    idle = [
+        access.room(line) - count * np.float32(line)
+        for access, count in zip(profile.accesses, lines, strict=True)
+    ]
+    taken: Floats = total + np.maximum.reduce(idle)
+    return taken
+
+
+def _touched_inside(profile: StageProfile, amount: Floats, too_much: Floats) -> Floats:
+    """`[P]`: what the innermost loop that is too much touches, as often as it runs.
+
+    Args:
+        amount: `[L + 1, P]`: touched at each depth.
+        too_much: `[P]`: number of depths at which it does not fit.
+    """
+    depth = np.maximum(too_much - 1, 0).astype(np.int64)[None]
+    here: Floats = np.take_along_axis(amount * profile.outer, depth, axis=0)[0]
+    return here.astype(np.float32)
+
+
+def page_misses(profile: StageProfile, pages: int) -> Floats:
+    """`[P]`: translations of addresses that a table of `pages` entries does not hold."""
+    touched: Floats = np.add.reduce([_pages(profile, access) for access in profile.accesses])
+    too_much = (touched > np.float32(pages)).sum(axis=0)
+    misses: Floats = np.where(too_much > 0, _touched_inside(profile, touched, too_much), 0)
+    return misses.astype(np.float32)
+
+
+def _pages(profile: StageProfile, access: AccessProfile) -> Floats:
+    """`[L + 1, P]`: pages touched at each depth.
+
+    Loops with short steps go on within pages, each step of the others finds pages of its own.
+    """
+    item, page = np.float32(access.buffer.item_bytes), np.float32(_PAGE_BYTES)
+    near = np.full_like(access.footprint, item)
+    far = np.ones_like(access.footprint)
+    for number in reversed(range(len(profile.extents))):
+        near[number], far[number] = near[number + 1], far[number + 1]
+        if number in access.strides:
+            step = np.abs(access.strides[number]) * item
+            extent = profile.extents[number]
+            near[number] += np.where(step < page, (extent - 1) * step, 0)
+            far[number] *= np.where(step < page, 1, extent)
+    pages: Floats = np.minimum(np.ceil(near / page) * far, access.lines(_PAGE_BYTES))
+    return pages
