@@ -56,7 +56,7 @@ def compiled_loops(profile: StageProfile, hardware: Hardware) -> CompiledLoops:
     if profile.vector is not None:
         width = profile.extents[profile.vector]
     lanes = np.float32(hardware.lanes(profile.accesses[-1].buffer.item_bytes))
-    asked = _unrolled_by_tvm(profile)
+    asked = unrolled_by_tvm(profile)
     alone = _unrolled_by_llvm(profile, asked, np.ceil(width / lanes))
     loops: Floats = np.where(asked | alone, profile.extents, np.float32(1))
     unrolled, wide, along = _vectorised(profile, loops, width, lanes)
@@ -66,7 +66,7 @@ def compiled_loops(profile: StageProfile, hardware: Hardware) -> CompiledLoops:
     return CompiledLoops(unrolled, wide, along, *_kept(profile, unrolled), risk)
 
 
-def _unrolled_by_tvm(profile: StageProfile) -> npt.NDArray[np.bool_]:
+def unrolled_by_tvm(profile: StageProfile) -> npt.NDArray[np.bool_]:
     """`[L, P]`: the register tile, and the loops around it as far as the sketch allows."""
     asked: npt.NDArray[np.bool_] = profile.nest.unrolled[list(profile.active)].copy()
     count = np.where(asked, profile.extents, 1).prod(axis=0)

@@ -62,7 +62,7 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
         * (tile.operations + tile.loads + tile.stores + 2)
         / np.float32(hardware.issue_width)
     )
-    traffic = [traffic_bytes(profile, size, hardware) for size in hardware.cache_bytes]
+    traffic = traffic_bytes(profile, hardware)
     traffic[-1] = traffic[-1] + cold_bytes(profile)
     bandwidth = (*hardware.cache_bandwidth[:2], _memory_bytes_per_cycle(hardware))
     transfer = [t / np.float32(b) for t, b in zip(traffic, bandwidth, strict=True)]

@@ -10,8 +10,8 @@ from ansor.hardware.cpu import Hardware
 _PAGE_BYTES = 4096
 
 
-def traffic_bytes(profile: StageProfile, capacity: int, hardware: Hardware) -> Floats:
-    """`[P]` bytes that cross into a cache of `capacity` bytes.
+def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
+    """`[P]` each: bytes that cross into each level of cache.
 
     At the outermost depth where everything fits, each loop further out brings in what its whole
     range touches. What fits altogether comes in once; from memory not at all, as runs are warm
@@ -20,21 +20,21 @@ def traffic_bytes(profile: StageProfile, capacity: int, hardware: Hardware) -> F
     line = np.float32(hardware.line_bytes)
     lines = [access.lines(hardware.line_bytes) for access in profile.accesses]
     total = np.add.reduce(lines) * line
-    fits = (_room(profile, total, lines, hardware) > np.float32(capacity)).sum(axis=0)
-    bytes_ = _touched_inside(profile, total, fits)
-    if capacity == hardware.cache_bytes[-1]:
-        bytes_ = np.where(fits > 0, bytes_, np.float32(0))
-    return bytes_
+    room = _room(profile, total, lines, hardware)
+    crossing = []
+    for capacity in hardware.cache_bytes:
+        fits_not = (room > np.float32(capacity)).sum(axis=0)
+        crossing.append(_touched_inside(profile, total, fits_not))
+    crossing[-1] = np.where(fits_not > 0, crossing[-1], np.float32(0))
+    return crossing
 
 
 def _room(profile: StageProfile, total: Floats, lines: list[Floats], hardware: Hardware) -> Floats:
     """`[L + 1, P]` bytes of a cache that are taken: the data, and the sets that the access with
     the worst stride keeps from the others."""
     line = hardware.line_bytes
-    idle = [
-        access.room(line) - count * np.float32(line)
-        for access, count in zip(profile.accesses, lines, strict=True)
-    ]
+    pairs = zip(profile.accesses, lines, strict=True)
+    idle = [access.room(line) - count * np.float32(line) for access, count in pairs]
     taken: Floats = total + np.maximum.reduce(idle)
     return taken
 

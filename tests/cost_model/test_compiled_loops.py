@@ -6,17 +6,20 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import tvm
 from definitions import HARDWARE, NAMES, sketches
 from rows import Values, population_of
+from tvm import s_tir, tirx
 
 from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import SketchConfig
-from ansor.cost_model.compiled import CompiledLoops, compiled_loops
+from ansor.cost_model.compiled import CompiledLoops, compiled_loops, unrolled_by_tvm
 from ansor.cost_model.register_tile import register_tile
 from ansor.dag.from_tir import read_dag
 from ansor.features.profile import profile
 from ansor.hardware.cpu import Hardware
+from ansor.program.lower import lower
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
@@ -106,3 +109,63 @@ def test_a_longer_chain_waits_longer(matmul: Sketch) -> None:
     ]
     found = register_tile(profile(build_nest(population_of(matmul, programs)))["C"], HARDWARE)
     assert all(a < b for a, b in pairwise(found.chain.tolist()))
+
+
+def loops_left(func: tirx.PrimFunc) -> int:
+    """How deep loops are nested once TVM has unrolled what it is told to."""
+    passes = [
+        s_tir.transform.LowerInitBlock(),
+        s_tir.transform.ConvertBlocksToOpaque(),
+        s_tir.transform.LowerOpaqueBlock(),
+        tirx.transform.FlattenBuffer(),
+        tirx.transform.VectorizeLoop(),
+        tirx.transform.UnrollLoop(),
+    ]
+    done = tvm.transform.Sequential(passes)(tvm.IRModule({"main": func}))["main"]
+    depths: list[int] = []
+
+    def measure(node: object, depth: int) -> None:
+        depths.append(depth)
+        if isinstance(node, tirx.For):
+            measure(node.body, depth + (int(node.extent) > 1))
+        elif isinstance(node, tirx.SeqStmt):
+            for part in node.seq:
+                measure(part, depth)
+        elif hasattr(node, "body"):
+            measure(node.body, depth)
+
+    measure(done.body, 0)
+    return max(depths)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_tvm_unrolls_what_the_draft_says(matmul: Sketch, seed: int) -> None:
+    func = build("matmul", rows=256, columns=256, depth=256).func
+    population = sample(matmul, 6, np.random.default_rng(seed))
+    found = profile(build_nest(population))["C"]
+    asked = unrolled_by_tvm(found)
+    parallel = found.nest.parallel[list(found.active)]
+    stays = (found.extents > 1) & ~asked
+    if found.vector is not None:
+        stays[found.vector] = False
+    fused = (stays & parallel).any(axis=0).astype(int) - (stays & parallel).sum(axis=0)
+    for row, expected in enumerate(stays.sum(axis=0) + fused):
+        assert loops_left(lower(func, population.program(row))) == expected
+
+
+def test_unrolling_goes_on_until_there_are_too_many_statements(matmul: Sketch) -> None:
+    tile = {"C.i": (2, 8, 2, 8), "C.j": (4, 1, 2, 32), "C.k": (64, 4)}
+    programs = [BASE | tile | {"C.unroll": (most,)} for most in (0, 16, 64)]
+    found = profile(build_nest(population_of(matmul, programs)))["C"]
+    copies = np.where(unrolled_by_tvm(found), found.extents, 1).prod(axis=0)
+    assert copies.tolist() == [8, 8, 64]  # the tile; with four steps of k and two of j
+
+
+def test_what_is_left_to_llvm_is_a_risk(matmul: Sketch) -> None:
+    tile = {"C.i": (2, 16, 2, 4), "C.j": (4, 2, 1, 32), "C.k": (256, 1)}
+    spelled, left = (loops_of(matmul, BASE | tile | {"C.unroll": (n,)}) for n in (16, 0))
+    assert spelled.points.tolist() == left.points.tolist() == [2 * 4]
+    assert spelled.risk.tolist() == [1.0]
+    scalar = {"C.i": (64, 4, 1, 1), "C.j": (1, 1, 256, 1), "C.k": (256, 1)}
+    (vectors,) = loops_of(matmul, BASE | scalar).risk.tolist()
+    assert 1 < left.risk[0] < vectors

@@ -1,0 +1,81 @@
+"""Bytes between levels of the hierarchy and translations of addresses, counted on paper."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from definitions import HARDWARE
+from rows import Values, population_of
+
+from ansor.annotate.complete import complete
+from ansor.config import SketchConfig
+from ansor.cost_model.traffic import page_misses, traffic_bytes
+from ansor.dag.from_tir import read_dag
+from ansor.features.profile import StageProfile, profile
+from ansor.program.nest import build_nest
+from ansor.program.sketch import Sketch
+from ansor.sketch.generate import generate
+from ansor.workloads import build
+
+N = 1024  # a row is a page
+BASE = {
+    "C.i": (256, 1, 1, 4),
+    "C.j": (16, 1, 1, 64),
+    "C.k": (8, 128),
+    "C.parallel": (2,),
+    "C.unroll": (0,),
+}
+
+
+@pytest.fixture(scope="module")
+def matmul() -> Sketch:
+    """1024 x 1024 x 1024."""
+    return square(N)
+
+
+def square(size: int) -> Sketch:
+    dag = read_dag(build("matmul", rows=size, columns=size, depth=size).func)
+    config = SketchConfig()
+    return complete(generate(dag, HARDWARE, config)[0], HARDWARE, config)
+
+
+def of(sketch: Sketch, *programs: Values) -> StageProfile:
+    return profile(build_nest(population_of(sketch, programs)))["C"]
+
+
+def test_what_fits_comes_in_once(matmul: Sketch) -> None:
+    """All three matrices, 12 MiB, fit the last level: nothing comes from memory, and each level
+    above reads at least all of them."""
+    _, last, memory = traffic_bytes(of(matmul, BASE), HARDWARE)
+    assert memory.tolist() == [0.0]
+    assert last[0] >= 3 * 4 * N * N
+
+
+def test_smaller_blocks_move_more() -> None:
+    """Of a size whose rows do not all fall on the same few sets."""
+    shape = BASE | {"C.j": (15, 1, 1, 64), "C.k": (960, 1)}
+    programs = [shape | {"C.i": (960 // i, 1, i // 4, 4)} for i in (8, 16, 32)]
+    first, _, _ = traffic_bytes(of(square(960), *programs), HARDWARE)
+    assert first[0] > first[1] > first[2]
+
+
+def test_every_row_of_a_tall_block_is_a_page(matmul: Sketch) -> None:
+    """128 rows of B, 64 columns wide, and as many again for every tile of the output."""
+    tiles = (N // 4) * (N // 64) * 8
+    (missed,) = page_misses(of(matmul, BASE), 64).tolist()
+    assert missed == pytest.approx(tiles * (128 + 4 + 4), rel=0.01)  # B, and 4 rows of A and C
+
+
+def test_a_table_that_is_large_enough_misses_nothing(matmul: Sketch) -> None:
+    everything = 3 * N
+    assert page_misses(of(matmul, BASE), everything).tolist() == [0.0]
+    assert page_misses(of(matmul, BASE), everything - 1)[0] == pytest.approx(everything)
+
+
+def test_neighbouring_elements_share_pages(matmul: Sketch) -> None:
+    """Without a step from row to row the whole width of B is read on one page per k."""
+    wide = BASE | {"C.j": (1, 1, 16, 64), "C.k": (1024, 1)}
+    tall = BASE | {"C.j": (16, 1, 1, 64), "C.k": (1, 1024)}
+    few, many = page_misses(of(matmul, wide, tall), 64).tolist()
+    assert few < many
+    assert np.isfinite([few, many]).all()
