@@ -88,6 +88,7 @@ class MeasureConfig:
     spin_count: int = 2000  # polls (1 ms) before an idle kernel thread sleeps; TVM's own: 300000
     workers: int = 4  # processes that build, at most; no more than cores
     verify_timeout_s: float = 120.0  # building and running a program and the untuned reference
+    verify_iterations: float = 2e9  # of the reference, per output; of more, a sample (0.5 s)
     seed: int = 0  # of the input data
     max_int_input: int = 1  # integers of the input data: an index into anything must be in range
     cold_pool_bytes: int = 64 << 20  # memory that weights are taken from in turns; past most L3s

@@ -48,7 +48,7 @@ class RegisterTile:
 # every point of the tile, or one for every vector that has to be stored.
 _DRAIN_PER_POINT = 1.0
 _HELD = 0.5  # registers that a value takes which statements far apart use
-_GATHER = 2.0  # loads that an element of a strided vector counts for
+_GATHER = 5.0  # loads that an element of a strided vector counts for
 # A tile that does not fit makes the register allocator spill more than the overhang.
 _SPILL_MARGIN = 4.0
 

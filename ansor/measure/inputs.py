@@ -35,7 +35,16 @@ def _random(rng: np.random.Generator, param: Any, config: MeasureConfig, low: fl
         return rng.integers(0, 2, shape).astype(dtype)
     if np.issubdtype(dtype, np.integer):
         return rng.integers(0, config.max_int_input, shape, endpoint=True).astype(dtype)
-    return rng.uniform(low, 1.0, shape).astype(dtype)
+    drawn: Any = np.float64 if dtype == np.float64 else np.float32
+    values = rng.random(shape, dtype=drawn)
+    values *= drawn(1.0 - low)
+    values += drawn(low)
+    return values.astype(dtype, copy=False)
+
+
+def has_nan(array: Any) -> bool:
+    """Whether any element is not a number."""
+    return bool((array != array).any())
 
 
 def relative_difference(actual: list[Any], expected: list[Any]) -> float:

@@ -47,11 +47,12 @@ def _statement(stmt: Any, tails: Tails) -> Any:
     name, block = str(stmt.block.name_hint), stmt.block
     if name == "root":
         body = _statement(block.body, tails)
-        return SBlockRealize(stmt.iter_values, stmt.predicate, _with_body(block, body))
+        return SBlockRealize(stmt.iter_values, stmt.predicate, with_body(block, body))
     return _shifted(stmt, tails[name]) if name in tails else stmt
 
 
-def _with_body(block: SBlock, body: Any) -> SBlock:
+def with_body(block: SBlock, body: Any) -> SBlock:
+    """The block around other statements."""
     parts = (block.iter_vars, block.reads, block.writes, block.name_hint, body, block.init)
     return SBlock(*parts, block.alloc_buffers, block.match_buffers, block.annotations)
 

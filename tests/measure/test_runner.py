@@ -67,3 +67,23 @@ def test_what_cannot_be_read_is_an_error(runner: Runner) -> None:
 
 def test_finds_the_default_lowering() -> None:
     assert find_lowering("ansor.program.lower:lower").__name__ == "lower"
+
+
+def table(scale: float) -> tirx.PrimFunc:
+    a = te.placeholder((64, 8), name="A")
+    return te.create_prim_func([a, te.compute((64, 8), lambda i, j: a[i, j] * scale, name="B")])
+
+
+def test_a_sample_is_enough_to_see_what_is_wrong() -> None:
+    config = MeasureConfig(min_time_s=0.001, verify_iterations=40)
+    runner = Runner(
+        config,
+        lambda func, program: table(3.0) if program.sketch == "wrong" else func,
+        {"table": WorkerTask(table(2.0), "llvm", config)},
+    )
+    arrays, results = runner.tasks["table"].reference
+    made = results[1] != arrays[1]
+    assert made.any(axis=1).sum() == 5
+    assert np.array_equal(results[1][made], 2 * arrays[0][made])
+    assert answer(runner, Verify("table", Program())).value == 0.0
+    assert answer(runner, Verify("table", Program("wrong"))).value == pytest.approx(0.5)

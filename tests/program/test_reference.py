@@ -33,3 +33,31 @@ def test_the_definition_is_left_alone() -> None:
     before = func.script()
     reference_of(func)
     assert func.script() == before
+
+
+@pytest.mark.parametrize(("name", "iterations"), [("matmul", 5000), ("conv2d", 100), ("conv1d", 1)])
+def test_a_sample_is_part_of_the_whole(name: str, iterations: float) -> None:
+    """What is computed is computed exactly, spread out, and includes the last element."""
+    definition = workload(name)
+    inputs = definition.inputs(np.random.default_rng(0))
+    shape = definition.reference(*inputs).shape
+    whole = run(reference_of(definition.func), inputs, shape)
+    part = run(reference_of(definition.func, iterations), inputs, shape)
+    made = ~np.isnan(part)
+    assert 0 < made.sum() < made.size
+    assert made.reshape(-1)[-1]
+    np.testing.assert_array_equal(part[made], whole[made])
+    rows = made.reshape(-1, shape[-1])
+    assert (rows.any(axis=1) == rows.all(axis=1)).all()
+
+
+def test_what_is_read_later_is_computed_whole() -> None:
+    """Softmax: sums and exponentials are needed by every output."""
+    definition = workload("softmax")
+    inputs = definition.inputs(np.random.default_rng(0))
+    shape = definition.reference(*inputs).shape
+    whole = run(reference_of(definition.func), inputs, shape)
+    part = run(reference_of(definition.func, 40), inputs, shape)
+    made = ~np.isnan(part)
+    assert 0 < made.sum() < made.size
+    np.testing.assert_array_equal(part[made], whole[made])
