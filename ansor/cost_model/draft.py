@@ -67,10 +67,10 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     bandwidth = (*hardware.cache_bandwidth[:2], _memory_bytes_per_cycle(hardware))
     transfer = [t / np.float32(b) for t, b in zip(traffic, bandwidth, strict=True)]
     lookups = page_misses(profile, hardware.tlb_pages) * np.float32(hardware.tlb_miss_cycles)
-    parts = np.stack([arithmetic, ports, issue, *transfer, lookups])
+    parts = np.stack([arithmetic, ports, issue, *transfer])
     slowest = parts.max(axis=0)
     cycles = slowest + np.float32(_NO_OVERLAP) * (parts.sum(axis=0) - slowest)
-    cycles = cycles + tile.steps * tile.drain
+    cycles = cycles + tile.steps * tile.drain + lookups
     cycles = cycles * tile.risk
     speedup = parallel_speedup(profile.parallel, hardware.cores)
     start = np.where(profile.parallel > 1, np.float32(hardware.parallel_overhead_s), 0)

@@ -74,7 +74,8 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
         stay = needed + accumulators < np.float32(hardware.vector_registers)
         repeats = np.where(stay, _repeats(profile, read, loops), 1).astype(np.float32)
         loads = loads + needed / repeats
-        held = held + np.float32(_HELD) * _shared(profile, read, loops, needed)
+        wide = _width(profile, read, vectors)
+        held = held + np.float32(_HELD) * _shared(read, loops, wide, needed)
     stores = _registers(profile, write, loops, vectors)
     drain, chain = 0 * ones, ones
     if stage.reduce:
@@ -129,15 +130,19 @@ def _repeats(profile: StageProfile, access: AccessProfile, loops: CompiledLoops)
     return count
 
 
-def _shared(
-    profile: StageProfile, access: AccessProfile, loops: CompiledLoops, needed: Floats
-) -> Floats:
-    """`[P]`: values of an access that several statements of a block use, at different times."""
-    uses = np.ones(len(loops.width), dtype=np.float32)
+def _shared(access: AccessProfile, loops: CompiledLoops, width: Floats, needed: Floats) -> Floats:
+    """`[P]`: registers of an access whose values several statements, far apart, use."""
+    uses = width
     for number, moved in access.strides.items():
         uses = uses * np.where(moved != 0, loops.unrolled[number], 1)
     shared: Floats = np.where(uses > 1.01 * needed, needed, 0)
     return shared
+
+
+def _width(profile: StageProfile, access: AccessProfile, vectors: Floats) -> Floats:
+    """`[P]`: registers that one statement reads of an access."""
+    moved = None if profile.vector is None else access.strides.get(profile.vector)
+    return np.ones_like(vectors) if moved is None else np.where(moved != 0, vectors, 1)
 
 
 def _registers(

@@ -118,20 +118,48 @@ class StageProfile:
 def profile(nest: LoopNest) -> dict[str, StageProfile]:
     """Profiles every stage, in the order of the DAG."""
     depths = _allocation_depths(nest)
+    allocated: dict[str, _Allocation] = {}
     dag = nest.population.sketch.dag
-    return {name: _profile_stage(nest, nest.stages[name], depths) for name in dag.order}
+    return {name: _profile_stage(nest, name, depths, allocated) for name in dag.order}
 
 
 def _profile_stage(
-    nest: LoopNest, stage: StageNest, depths: dict[str, npt.NDArray[np.int32]]
+    nest: LoopNest,
+    name: str,
+    depths: dict[str, npt.NDArray[np.int32]],
+    allocated: dict[str, _Allocation],
 ) -> StageProfile:
+    """Profiles a stage, and adds the intermediate buffer that it writes to `allocated`."""
+    stage = nest.stages[name]
     active = tuple(np.flatnonzero((stage.extents > 1).any(axis=1)).tolist())
     extents = stage.extents[list(active)].astype(np.float32)
     view = _View(nest, stage, {loop: i for i, loop in enumerate(active)}, extents)
+    for write in stage.stage.writes:
+        if write.buffer in depths:
+            allocated[write.buffer] = _allocation(view, write, depths[write.buffer])
     accesses = [(read, False) for read in stage.stage.reads]
     accesses += [(write, True) for write in stage.stage.writes]
-    made = [_profile_access(view, a, w, depths.get(a.buffer)) for a, w in accesses]
+    made = [_profile_access(view, a, w, allocated.get(a.buffer)) for a, w in accesses]
     return StageProfile(stage, active, extents, tuple(made))
+
+
+@dataclass(frozen=True, eq=False)
+class _Allocation:
+    """An intermediate buffer: the `[P]` host loops outside it, and its `[P]` size in each
+    dimension, which is what its producer writes inside them."""
+
+    depth: npt.NDArray[np.int32]
+    sizes: tuple[Floats | float, ...]
+
+
+def _allocation(view: _View, write: Access, depth: npt.NDArray[np.int32]) -> _Allocation:
+    population = view.nest.population
+    shape = population.sketch.dag.buffers[write.buffer].shape
+    whole = [_size(population, extent) for extent in shape]
+    spans = [
+        _span(view, i, n, depth, {}, 1.0)[0] for i, n in zip(write.indices, whole, strict=True)
+    ]
+    return _Allocation(depth, tuple(spans))
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +202,7 @@ def _depth_in(nest: LoopNest, home: str, user: str) -> npt.NDArray[np.int32]:
 
 
 def _profile_access(
-    view: _View, access: Access, is_write: bool, depth: npt.NDArray[np.int32] | None
+    view: _View, access: Access, is_write: bool, allocation: _Allocation | None
 ) -> AccessProfile:
     population = view.nest.population
     buffer = population.sketch.dag.buffers[access.buffer]
@@ -186,8 +214,9 @@ def _profile_access(
     dense: npt.NDArray[np.bool_] | bool = True
     if access.buffer in population.sketch.roles.packed:
         return _profile_packed(view, access, buffer)
-    for index, extent in zip(reversed(access.indices), reversed(buffer.shape), strict=True):
-        size = _size(population, extent)
+    depth = None if allocation is None else allocation.depth
+    sizes = [_size(population, n) for n in buffer.shape] if allocation is None else allocation.sizes
+    for index, size in zip(reversed(access.indices), reversed(sizes), strict=True):
         if isinstance(size, float) and size == 1:
             continue
         span = _span(view, index, size, depth, strides, stride)
@@ -201,11 +230,11 @@ def _profile_access(
     return AccessProfile(buffer, is_write, strides, footprint, run, spread.astype(np.float32))
 
 
-def _page_divisor(elements: Floats | float, item_bytes: int) -> float:
-    """The greatest common divisor of a distance in memory and a page, in bytes."""
-    if not isinstance(elements, float):
-        return _LEAST_SPREAD  # chosen by a decision: nothing is known
-    return float(max(math.gcd(int(elements) * item_bytes, _PAGE_BYTES), _LEAST_SPREAD))
+def _page_divisor(elements: Floats | float, item_bytes: int) -> Floats:
+    """`[P]` or `[]`: greatest common divisor of a distance in memory and a page, in bytes."""
+    distance = np.asarray(elements).astype(np.int64) * item_bytes
+    divisor: Floats = np.maximum(np.gcd(distance, _PAGE_BYTES), _LEAST_SPREAD).astype(np.float32)
+    return divisor
 
 
 def _profile_packed(view: _View, access: Access, buffer: Buffer) -> AccessProfile:

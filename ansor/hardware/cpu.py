@@ -47,7 +47,7 @@ class Hardware:
     parallel_overhead_s: float = 3e-6
     line_bytes: int = 64
     tlb_pages: int = 64
-    tlb_miss_cycles: float = 4.0
+    tlb_miss_cycles: float = 2.0
 
     def lanes(self, item_bytes: int) -> int:
         """Elements in one vector register."""
