@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from ansor.hardware.threads import pool_variables, use_threads
+from ansor.hardware.threads import SPIN_COUNT, pool_variables, use_threads
 
 _SCRIPT = """
 import json, os
@@ -43,4 +43,4 @@ def test_what_the_environment_says_stays() -> None:
     done = subprocess.run(
         [sys.executable, "-c", script], env=said, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["1", "20000"]
+    assert done.stdout.split() == ["1", str(SPIN_COUNT)]
