@@ -117,49 +117,22 @@ class StageProfile:
 
 def profile(nest: LoopNest) -> dict[str, StageProfile]:
     """Profiles every stage, in the order of the DAG."""
-    depths = _allocation_depths(nest)
-    allocated: dict[str, _Allocation] = {}
-    dag = nest.population.sketch.dag
-    return {name: _profile_stage(nest, name, depths, allocated) for name in dag.order}
+    views = _views(nest)
+    allocated = _allocations(nest, views)
+    return {name: _profile_stage(views[name], allocated) for name in views}
 
 
-def _profile_stage(
-    nest: LoopNest,
-    name: str,
-    depths: dict[str, npt.NDArray[np.int32]],
-    allocated: dict[str, _Allocation],
-) -> StageProfile:
-    """Profiles a stage, and adds the intermediate buffer that it writes to `allocated`."""
-    stage = nest.stages[name]
-    active = tuple(np.flatnonzero((stage.extents > 1).any(axis=1)).tolist())
-    extents = stage.extents[list(active)].astype(np.float32)
-    view = _View(nest, stage, {loop: i for i, loop in enumerate(active)}, extents)
-    for write in stage.stage.writes:
-        if write.buffer in depths:
-            allocated[write.buffer] = _allocation(view, write, depths[write.buffer])
-    accesses = [(read, False) for read in stage.stage.reads]
-    accesses += [(write, True) for write in stage.stage.writes]
+def allocated_sizes(nest: LoopNest) -> dict[str, tuple[Floats, ...]]:
+    """The `[P]` size of every intermediate buffer in each dimension: what its producer and its
+    consumers touch inside the loops that it is allocated in."""
+    return {name: found.sizes for name, found in _allocations(nest, _views(nest)).items()}
+
+
+def _profile_stage(view: _View, allocated: dict[str, _Allocation]) -> StageProfile:
+    stage = view.stage.stage
+    accesses = [*((read, False) for read in stage.reads), *((w, True) for w in stage.writes)]
     made = [_profile_access(view, a, w, allocated.get(a.buffer)) for a, w in accesses]
-    return StageProfile(stage, active, extents, tuple(made))
-
-
-@dataclass(frozen=True, eq=False)
-class _Allocation:
-    """An intermediate buffer: the `[P]` host loops outside it, and its `[P]` size in each
-    dimension, which is what its producer writes inside them."""
-
-    depth: npt.NDArray[np.int32]
-    sizes: tuple[Floats | float, ...]
-
-
-def _allocation(view: _View, write: Access, depth: npt.NDArray[np.int32]) -> _Allocation:
-    population = view.nest.population
-    shape = population.sketch.dag.buffers[write.buffer].shape
-    whole = [_size(population, extent) for extent in shape]
-    spans = [
-        _span(view, i, n, depth, {}, 1.0)[0] for i, n in zip(write.indices, whole, strict=True)
-    ]
-    return _Allocation(depth, tuple(spans))
+    return StageProfile(view.stage, tuple(view.number), view.extents, tuple(made))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +143,47 @@ class _View:
     stage: StageNest
     number: dict[int, int]
     extents: Floats
+
+
+def _views(nest: LoopNest) -> dict[str, _View]:
+    """Of every stage, in the order of the DAG."""
+    found = {}
+    for name in nest.population.sketch.dag.order:
+        stage = nest.stages[name]
+        active = np.flatnonzero((stage.extents > 1).any(axis=1)).tolist()
+        extents = stage.extents[active].astype(np.float32)
+        found[name] = _View(nest, stage, {loop: i for i, loop in enumerate(active)}, extents)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Allocation:
+    """An intermediate buffer: the `[P]` host loops outside it, and its `[P]` sizes."""
+
+    depth: npt.NDArray[np.int32]
+    sizes: tuple[Floats, ...]
+
+
+def _allocations(nest: LoopNest, views: dict[str, _View]) -> dict[str, _Allocation]:
+    depths = _allocation_depths(nest)
+    found: dict[str, _Allocation] = {}
+    for view in views.values():
+        for access in (*view.stage.stage.writes, *view.stage.stage.reads):
+            if access.buffer in depths:
+                sizes = _touched(view, access, depths[access.buffer])
+                if (known := found.get(access.buffer)) is not None:
+                    sizes = tuple(map(np.maximum, sizes, known.sizes))
+                found[access.buffer] = _Allocation(depths[access.buffer], sizes)
+    return found
+
+
+def _touched(view: _View, access: Access, depth: npt.NDArray[np.int32]) -> tuple[Floats, ...]:
+    """`[P]` in each dimension: extent that an access reaches inside `depth` host loops."""
+    population = view.nest.population
+    shape = population.sketch.dag.buffers[access.buffer].shape
+    whole = [_size(population, extent) for extent in shape]
+    pairs = zip(access.indices, whole, strict=True)
+    return tuple(_span(view, i, n, depth, {}, 1.0)[0] for i, n in pairs)
 
 
 def _allocation_depths(nest: LoopNest) -> dict[str, npt.NDArray[np.int32]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ansor.frontend.apply import compile_module
 from ansor.frontend.convert import check_array, from_tvm, is_torch_tensor, to_tvm
 from ansor.frontend.graph import is_cpu
 from ansor.frontend.signature import InputSpec, entry_of, input_specs
-from ansor.hardware.threads import available_cores, use_threads
+from ansor.hardware.threads import available_cores, free_cores, on_cores, use_threads
 
 MAX_RUNS = 100_000  # inside one timed repeat
 
@@ -44,7 +45,9 @@ class CompiledModel:
         Raises:
             ArgumentError: wrong number, kind, shape or dtype; names the input.
         """
-        result = self.machine[self.entry](*self._tensors(arrays))
+        tensors = self._tensors(arrays)
+        with on_cores(self._cores):
+            result = self.machine[self.entry](*tensors)
         return from_tvm(result, to_torch=any(map(is_torch_tensor, arrays)))
 
     def latency(self, min_time_s: float = 0.5, repeats: int = 5) -> float:
@@ -67,7 +70,13 @@ class CompiledModel:
         evaluate = self.machine.time_evaluator(
             self.entry, self.device, number=number, repeat=repeat
         )
-        return [float(time_s) for time_s in evaluate(*tensors).results]
+        with on_cores(self._cores):
+            return [float(time_s) for time_s in evaluate(*tensors).results]
+
+    @cached_property
+    def _cores(self) -> frozenset[int]:
+        """Where the calling thread runs: not where TVM's threads are bound."""
+        return free_cores()
 
     def _tensors(self, arrays: Sequence[Any]) -> list[Any]:
         if len(arrays) != len(self.inputs):

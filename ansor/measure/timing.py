@@ -8,6 +8,7 @@ from itertools import cycle, islice
 from typing import Any
 
 from ansor.config import MeasureConfig
+from ansor.hardware.threads import free_cores, on_cores
 from ansor.measure.build import ENTRY
 
 Arguments = Sequence[Sequence[Any]]  # sets of arguments, taken in turns
@@ -47,10 +48,11 @@ def runs_per_repeat(first_s: float, config: MeasureConfig) -> int:
 def _evaluate(
     module: Any, device: Any, sets: Arguments, number: int, repeats: int
 ) -> tuple[float, ...]:
-    if len(sets) > 1:
-        return tuple(_seconds(module, device, sets, number) / number for _ in range(repeats))
-    evaluator = module.time_evaluator(ENTRY, device, number=number, repeat=repeats)
-    return tuple(float(t) for t in evaluator(*sets[0]).results)
+    with on_cores(free_cores()):
+        if len(sets) > 1:
+            return tuple(_seconds(module, device, sets, number) / number for _ in range(repeats))
+        evaluator = module.time_evaluator(ENTRY, device, number=number, repeat=repeats)
+        return tuple(float(t) for t in evaluator(*sets[0]).results)
 
 
 def _seconds(module: Any, device: Any, sets: Arguments, number: int) -> float:

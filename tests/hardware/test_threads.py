@@ -7,40 +7,78 @@ import os
 import subprocess
 import sys
 
-from ansor.hardware.threads import SPIN_COUNT, pool_variables, use_threads
+import pytest
+
+from ansor.hardware.threads import (
+    SPIN_COUNT,
+    available_cores,
+    on_cores,
+    pool_variables,
+    use_threads,
+)
 
 _SCRIPT = """
 import json, os
 import tvm
 from ansor.hardware import kernels
 from ansor.hardware.probe import _zeros
-from ansor.hardware.threads import use_threads
+from ansor.hardware.threads import free_cores, on_cores, use_threads
+before = free_cores()
 use_threads(2)
 module = kernels.touch(2, parallel=True)
 built = tvm.compile(module, tvm.target.Target("llvm"))
 built["main"](*[_zeros(buffer) for buffer in module["main"].params])
 tasks = [int(task) for task in os.listdir("/proc/self/task")]
-print(json.dumps([sorted(os.sched_getaffinity(task)) for task in tasks]))
+bound = [cores for cores in map(os.sched_getaffinity, tasks) if len(cores) == 1]
+allowed = os.sched_getaffinity(0)
+with on_cores(free_cores()):
+    inside = os.sched_getaffinity(0)
+found = [before, set().union(*bound), free_cores(), inside, os.sched_getaffinity(0), allowed]
+print(json.dumps([sorted(cores) for cores in found]))
 """
 
 
-def test_no_thread_is_bound_to_a_core() -> None:
+@pytest.mark.skipif(available_cores() < 2, reason="needs two cores")
+def test_the_caller_is_kept_off_the_cores_of_the_pool() -> None:
     names = pool_variables(2)
     bare = {name: value for name, value in os.environ.items() if name not in names}
     done = subprocess.run(
         [sys.executable, "-c", _SCRIPT], env=bare, capture_output=True, text=True, check=True
     )
-    affinities = json.loads(done.stdout)
-    assert len(affinities) >= 2
-    assert all(cores == sorted(os.sched_getaffinity(0)) for cores in affinities)
+    before, bound, free, inside, after, allowed = map(set, json.loads(done.stdout))
+    assert before == set()
+    assert bound
+    assert free == inside == allowed - bound
+    assert after == allowed
+
+
+def test_no_cores_are_any_cores() -> None:
+    before = os.sched_getaffinity(0)
+    with on_cores(frozenset()):
+        assert os.sched_getaffinity(0) == before
+
+
+def test_affinity_comes_back_after_an_error() -> None:
+    before = os.sched_getaffinity(0)
+    inside: list[set[int]] = []
+
+    def fail() -> None:
+        with on_cores({min(before)}):
+            inside.append(os.sched_getaffinity(0))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert inside == [{min(before)}]
+    assert os.sched_getaffinity(0) == before
 
 
 def test_what_the_environment_says_stays() -> None:
     script = f"import os; from {use_threads.__module__} import use_threads; use_threads(1); "
     script += "print(os.environ['TVM_BIND_THREADS'], os.environ['TVM_THREAD_POOL_SPIN_COUNT'])"
-    said = os.environ | {"TVM_BIND_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    said = os.environ | {"TVM_BIND_THREADS": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
     said.pop("TVM_THREAD_POOL_SPIN_COUNT", None)
     done = subprocess.run(
         [sys.executable, "-c", script], env=said, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["1", str(SPIN_COUNT)]
+    assert done.stdout.split() == ["0", str(SPIN_COUNT)]
