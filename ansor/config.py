@@ -85,7 +85,6 @@ class MeasureConfig:
     abort_factor: float = 3.0  # first run slower than this times the best: recorded, not repeated
     retry_below_s: float = 0.01  # a faster first run is tried again before it is called slow
     recycle_after: int = 2000  # builds per worker process, against leaks
-    spin_count: int = 2000  # polls (1 ms) before an idle kernel thread sleeps; TVM's own: 300000
     workers: int = 4  # processes that build, at most; no more than cores
     verify_timeout_s: float = 120.0  # building and running a program and the untuned reference
     verify_iterations: float = 2e9  # of the reference, per output; of more, a sample (0.5 s)

@@ -8,12 +8,16 @@ are.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ansor.features.profile import Floats, StageProfile
+from ansor.features.profile import StageProfile
+from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
+
+Bools = npt.NDArray[np.bool_]
 
 # Instructions of a block that LLVM makes by unrolling short loops in full; it stops at 300, before
 # it has dropped what turns out to be the same. Fitted, as all below, on programs of 48 operators.
@@ -66,36 +70,33 @@ def compiled_loops(profile: StageProfile, hardware: Hardware) -> CompiledLoops:
     return CompiledLoops(unrolled, wide, along, *_kept(profile, unrolled), risk)
 
 
-def unrolled_by_tvm(profile: StageProfile) -> npt.NDArray[np.bool_]:
+def unrolled_by_tvm(profile: StageProfile) -> Bools:
     """`[L, P]`: the register tile, and the loops around it as far as the sketch allows."""
-    asked: npt.NDArray[np.bool_] = profile.nest.unrolled[list(profile.active)].copy()
-    count = np.where(asked, profile.extents, 1).prod(axis=0)
-    inside = np.ones(len(count), dtype=np.bool_)  # all loops further in are unrolled
-    for number in reversed(range(len(asked))):
-        if number != profile.vector:
-            extent = profile.extents[number]
-            more = inside & ~asked[number] & (count * extent <= profile.nest.unroll_most)
-            count = np.where(more, count * extent, count)
-            asked[number] |= more
-            inside = inside & (asked[number] | (extent == 1))
-    return asked
+    tile = profile.nest.unrolled[list(profile.active)]
+    return _unrolled(profile, tile, np.float32(1), profile.nest.unroll_most)
 
 
-def _unrolled_by_llvm(
-    profile: StageProfile, asked: npt.NDArray[np.bool_], vectors: Floats
-) -> npt.NDArray[np.bool_]:
+def _unrolled_by_llvm(profile: StageProfile, asked: Bools, vectors: Floats) -> Bools:
     """`[L, P]`: what is short enough, besides what is asked for."""
-    alone = np.zeros_like(asked)
-    count = np.where(asked, profile.extents, 1).prod(axis=0) * vectors * _size(profile)
+    size = vectors * _size(profile)
+    found = _unrolled(profile, asked, size, np.float32(_FULL_UNROLL))
+    return found & ~asked & (profile.extents > 1)
+
+
+def _unrolled(profile: StageProfile, asked: Bools, size: Any, most: Any) -> Bools:
+    """`[L, P]`: `asked`, and from the innermost loop outwards what leaves at most `most` copies of
+    a statement of `size`, up to the first loop that stays."""
+    unrolled: Bools = asked.copy()
+    count = np.where(asked, profile.extents, 1).prod(axis=0) * size
     inside = np.ones(len(count), dtype=np.bool_)  # all loops further in are unrolled
     for number in reversed(range(len(asked))):
         if number != profile.vector:
             extent = profile.extents[number]
-            more = inside & ~asked[number] & (count * extent <= np.float32(_FULL_UNROLL))
+            more = inside & ~asked[number] & (count * extent <= most)
             count = np.where(more, count * extent, count)
-            alone[number] = more & (extent > 1)
-            inside = inside & (more | asked[number] | (extent == 1))
-    return alone
+            unrolled[number] |= more
+            inside = inside & (unrolled[number] | (extent == 1))
+    return unrolled
 
 
 def _size(profile: StageProfile) -> Floats:

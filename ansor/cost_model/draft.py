@@ -15,7 +15,8 @@ import numpy as np
 from ansor.cost_model.register_tile import RegisterTile, register_tile
 from ansor.cost_model.streaming import cold_bytes
 from ansor.cost_model.traffic import page_misses, traffic_bytes
-from ansor.features.profile import Floats, StageProfile
+from ansor.features.profile import StageProfile
+from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
 
 # Cycles per vector operation that is not a plain addition, multiplication or comparison.

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import xgboost
 
 from ansor.config import CostModelConfig
-from ansor.features.profile import Floats
+from ansor.features.span import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.cost_model.compiled import CompiledLoops, compiled_loops
-from ansor.features.profile import AccessProfile, Floats, StageProfile
+from ansor.features.profile import AccessProfile, StageProfile
+from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
 
 

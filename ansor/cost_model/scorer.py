@@ -12,7 +12,8 @@ from ansor.cost_model.draft import Breakdown, draft, seconds
 from ansor.cost_model.gbdt import ResidualModel, TrainingSet
 from ansor.features.extract import extract
 from ansor.features.legality import legal
-from ansor.features.profile import Floats, profile
+from ansor.features.profile import profile
+from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Population

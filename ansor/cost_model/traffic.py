@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ansor.features.profile import AccessProfile, Floats, StageProfile
+from ansor.features.profile import PAGE_BYTES, AccessProfile, StageProfile
+from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
 
-_PAGE_BYTES = 4096
 _JUMP_BYTES = 64.0  # that could have been moved in the time of a jump to the next run; fitted
 _IDLE = 0.6  # share of the unused sets that is lost to the other accesses; fitted
 
@@ -75,7 +75,7 @@ def _pages(profile: StageProfile, access: AccessProfile) -> Floats:
 
     Loops with short steps go on within pages, each step of the others finds pages of its own.
     """
-    item, page = np.float32(access.buffer.item_bytes), np.float32(_PAGE_BYTES)
+    item, page = np.float32(access.buffer.item_bytes), np.float32(PAGE_BYTES)
     near = np.full_like(access.footprint, item)
     far = np.ones_like(access.footprint)
     for number in reversed(range(len(profile.extents))):
@@ -85,5 +85,5 @@ def _pages(profile: StageProfile, access: AccessProfile) -> Floats:
             extent = profile.extents[number]
             near[number] += np.where(step < page, (extent - 1) * step, 0)
             far[number] *= np.where(step < page, 1, extent)
-    pages: Floats = np.minimum(np.ceil(near / page) * far, access.lines(_PAGE_BYTES))
+    pages: Floats = np.minimum(np.ceil(near / page) * far, access.lines(PAGE_BYTES))
     return pages

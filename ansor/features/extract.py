@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ansor.features.columns import ACCESS_SLOTS, INTENSITY_SAMPLES, NUM_FEATURES
-from ansor.features.profile import AccessProfile, Floats, StageProfile
+from ansor.features.profile import AccessProfile, StageProfile
+from ansor.features.span import Floats
 from ansor.program.sketch import Population
 
 _LINE_BYTES = 64  # the unit of the line features; a feature, not a property of the machine

@@ -24,7 +24,7 @@ def available_cores() -> int:
     return min(allowed, physical) if physical else allowed
 
 
-def pool_variables(threads: int, spin_count: int = SPIN_COUNT) -> dict[str, str]:
+def pool_variables(threads: int) -> dict[str, str]:
     """Environment variables of a process whose kernels run on `threads` threads.
 
     The threads are bound to cores, as TVM does by default. Free ones that sleep after a kernel were
@@ -34,7 +34,7 @@ def pool_variables(threads: int, spin_count: int = SPIN_COUNT) -> dict[str, str]
     return {
         THREADS_VARIABLE: str(threads),
         BIND_VARIABLE: "1",
-        SPIN_VARIABLE: str(spin_count),
+        SPIN_VARIABLE: str(SPIN_COUNT),
     }
 
 

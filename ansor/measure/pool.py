@@ -36,7 +36,7 @@ class Pool:
         self.config = config
         self.replaced = 0
         self._setup = Setup(config, lowering)
-        self._environment = worker_environment(threads, config)
+        self._environment = worker_environment(threads)
         self._slots = itertools.count()
         count = max(1, min(config.workers, len(os.sched_getaffinity(0))))
         self.workers = [self._new() for _ in range(count)]
@@ -105,7 +105,7 @@ class Pool:
             return failure
 
 
-def worker_environment(threads: int, config: MeasureConfig) -> Mapping[str, str]:
+def worker_environment(threads: int) -> Mapping[str, str]:
     """The environment of a worker: the parent's modules, and how TVM's threads behave.
 
     They sleep soon: as long as they spin, the worker whose turn it was disturbs the one whose turn
@@ -113,7 +113,7 @@ def worker_environment(threads: int, config: MeasureConfig) -> Mapping[str, str]
     """
     paths = [os.path.abspath(path) for path in sys.path]
     return os.environ | {
-        **pool_variables(threads, config.spin_count),
+        **pool_variables(threads),
         "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",

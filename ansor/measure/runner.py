@@ -22,7 +22,7 @@ from ansor.measure.result import ErrorKind
 from ansor.measure.timing import time_program, time_round
 from ansor.program.layout import packed_arrays
 from ansor.program.program import Program
-from ansor.program.reference import reference_of
+from ansor.program.reference import Reference, reference_of
 
 Lowering = Callable[[tirx.PrimFunc, Program], tirx.PrimFunc]
 
@@ -70,14 +70,31 @@ class WorkerTask:
 
         Of outputs that take too long only some elements are computed; the others are unchanged.
         """
-        func = reference_of(self.func, self.config.verify_iterations)
-        module = build(func, self.target, exact=True)
+        module = build(self._reference.func, self.target, exact=True)
         for low in (-1.0, 0.0):  # a root or a logarithm of a negative number compares nothing
             arrays = random_arrays(self.func, self.config, low)
             results = self.run(module, arrays)
             if not any(has_nan(r) for r in results):
                 break
         return arrays, results
+
+    @cached_property
+    def _reference(self) -> Reference:
+        return reference_of(self.func, self.config.verify_iterations)
+
+    def difference(self, actual: list[Any], positions: list[int]) -> float:
+        """Between arguments after a program's run and after the reference's.
+
+        Args:
+            actual: every argument after the run.
+            positions: of those to be compared.
+        """
+        arrays, expected = self.reference
+        partial = self._reference.partial
+        made = [(i, expected[i] != arrays[i] if i in partial else ...) for i in positions]
+        return relative_difference(
+            [actual[i][where] for i, where in made], [expected[i][where] for i, where in made]
+        )
 
     def run(self, module: Any, arrays: list[Any]) -> list[Any]:
         """Every argument after one run, as NumPy arrays."""
@@ -139,15 +156,12 @@ class Runner:
         task = self.tasks[key]
         built = self._compiled(task, program)
         with stage(ErrorKind.RUN):
-            arrays, expected = task.reference
+            arrays, _ = task.reference
             names = list(buffer_names(task.func).values())
             packed = packed_arrays(program, dict(zip(names, arrays, strict=False)))
             actual = task.run(built.module, list(packed.values()))
             same_layout = [i for i, a in enumerate(packed.values()) if a.shape == arrays[i].shape]
-            made = [(i, expected[i] != arrays[i]) for i in same_layout]
-            return relative_difference(
-                [actual[i][where] for i, where in made], [expected[i][where] for i, where in made]
-            )
+            return task.difference(actual, same_layout)
 
     def _time_round(self, built: Built) -> float:
         sets = self._argument_sets(built)

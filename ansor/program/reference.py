@@ -7,6 +7,7 @@ still summed up in the order of the definition, so the result is the same to the
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import tvm
@@ -19,7 +20,20 @@ from ansor.program.tail import with_body
 _SAMPLED = "sampled"  # annotation of a loop: how many of its iterations are run
 
 
-def reference_of(func: tirx.PrimFunc, most: float = math.inf) -> tirx.PrimFunc:
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """A definition in an order that compilers can use.
+
+    Attributes:
+        func: with the parameters of the definition.
+        partial: positions of the parameters of which only some elements are computed.
+    """
+
+    func: tirx.PrimFunc
+    partial: frozenset[int] = frozenset()
+
+
+def reference_of(func: tirx.PrimFunc, most: float = math.inf) -> Reference:
     """`func` with the last spatial axis of each block innermost and the first ones parallel.
 
     As naive loops stand, a convolution over gigaflops takes half a minute.
@@ -31,39 +45,47 @@ def reference_of(func: tirx.PrimFunc, most: float = math.inf) -> tirx.PrimFunc:
     module = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
     sch = s_tir.Schedule(module, error_render_level="none")
     outputs = _outputs(sch, block_names(func))
+    partial: set[int] = set()
     for name in block_names(func):
-        _order(sch, sch.get_sblock(name), most if name in outputs else math.inf)
+        written = outputs.get(name, [])
+        if _order(sch, sch.get_sblock(name), most if written else math.inf):
+            partial.update(written)
     ordered = sch.mod["main"]
-    return ordered.with_body(_sampled(ordered.body)) if most < math.inf else ordered
+    return Reference(ordered.with_body(_sampled(ordered.body)), frozenset(partial))
 
 
-def _outputs(sch: Any, names: list[str]) -> set[str]:
-    """Blocks that write nothing but results that no block reads."""
+def _outputs(sch: Any, names: list[str]) -> dict[str, list[int]]:
+    """Positions of the results of each block that writes nothing but results no block reads."""
     blocks = {name: sch.get(sch.get_sblock(name)) for name in names}
     read = [region.source for block in blocks.values() for region in block.reads]
-    results = [p for p in sch.mod["main"].params if not any(p.same_as(r) for r in read)]
-    return {
-        name
-        for name, block in blocks.items()
-        if all(any(write.source.same_as(r) for r in results) for write in block.writes)
-    }
+    params = enumerate(sch.mod["main"].params)
+    results = [(i, p) for i, p in params if not any(p.same_as(r) for r in read)]
+    found = {}
+    for name, block in blocks.items():
+        written = [i for write in block.writes for i, p in results if write.source.same_as(p)]
+        if len(written) == len(block.writes):
+            found[name] = written
+    return found
 
 
-def _order(sch: Any, block: Any, most: float) -> None:
+def _order(sch: Any, block: Any, most: float) -> bool:
+    """Orders the loops of a block; returns whether only some of its iterations are to be run."""
     loops = sch.get_loops(block)
     kinds = [int(axis.iter_type) for axis in sch.get(block).iter_vars]
     reduce = [loop for loop, kind in zip(loops, kinds, strict=True) if kind == REDUCE]
     spatial = [loop for loop, kind in zip(loops, kinds, strict=True) if kind != REDUCE]
+    iterations = math.prod(int(sch.get(loop).extent) for loop in loops)
+    sampled = len(spatial) > 1 and iterations > most
     if len(spatial) > 1:
-        iterations = math.prod(int(sch.get(loop).extent) for loop in loops)
         sch.reorder(*spatial[:-1], *reduce, spatial[-1])
         outer = sch.fuse(*spatial[:-1], preserve_unit_iters=True)
         sch.parallel(outer)
-        if iterations > most:
+        if sampled:
             extent = int(sch.get(outer).extent)
             sch.annotate(outer, _SAMPLED, max(1, int(extent * most / iterations)))
     if reduce:
         sch.decompose_reduction(block, reduce[0])
+    return sampled
 
 
 def _sampled(stmt: Any) -> Any:

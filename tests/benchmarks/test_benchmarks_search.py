@@ -20,7 +20,7 @@ from ansor.config import CostModelConfig, EvolutionConfig, SketchConfig, TuneCon
 from ansor.cost_model.gbdt import ResidualModel
 from ansor.cost_model.scorer import CostModel, Estimate
 from ansor.errors import ArgumentError
-from ansor.features.profile import Floats
+from ansor.features.span import Floats
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
 from ansor.program.codec import encode

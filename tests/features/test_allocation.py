@@ -9,7 +9,7 @@ from definitions import NAMES, sketches, workload
 from tvm import s_tir, tirx
 
 from ansor.annotate.sample import sample
-from ansor.features.profile import allocated_sizes
+from ansor.features.allocation import allocated_sizes
 from ansor.program.lower import lower
 from ansor.program.nest import build_nest
 from ansor.program.program import Program

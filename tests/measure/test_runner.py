@@ -87,3 +87,12 @@ def test_a_sample_is_enough_to_see_what_is_wrong() -> None:
     assert np.array_equal(results[1][made], 2 * arrays[0][made])
     assert answer(runner, Verify("table", Program())).value == 0.0
     assert answer(runner, Verify("table", Program("wrong"))).value == pytest.approx(0.5)
+
+
+def test_elements_that_come_out_as_they_were_are_compared() -> None:
+    """The reference leaves inputs alone, and the one output here is what it was before."""
+    ones = WorkerTask(table(2.0), "llvm", CONFIG)
+    ones.reference = ([np.ones((64, 8)), np.ones((64, 8))],) * 2
+    wrong = np.full((64, 8), 3.0)
+    assert ones.difference([np.ones((64, 8)), wrong], [0, 1]) == 2.0
+    assert ones.difference([wrong, np.ones((64, 8))], [0, 1]) == 2.0

@@ -25,7 +25,7 @@ def test_it_computes_exactly_what_was_written(name: str) -> None:
     inputs = definition.inputs(np.random.default_rng(0))
     shape = definition.reference(*inputs).shape
     written = run(definition.func, inputs, shape)
-    np.testing.assert_array_equal(run(reference_of(definition.func), inputs, shape), written)
+    np.testing.assert_array_equal(run(reference_of(definition.func).func, inputs, shape), written)
 
 
 def test_the_definition_is_left_alone() -> None:
@@ -41,8 +41,8 @@ def test_a_sample_is_part_of_the_whole(name: str, iterations: float) -> None:
     definition = workload(name)
     inputs = definition.inputs(np.random.default_rng(0))
     shape = definition.reference(*inputs).shape
-    whole = run(reference_of(definition.func), inputs, shape)
-    part = run(reference_of(definition.func, iterations), inputs, shape)
+    whole = run(reference_of(definition.func).func, inputs, shape)
+    part = run(reference_of(definition.func, iterations).func, inputs, shape)
     made = ~np.isnan(part)
     assert 0 < made.sum() < made.size
     assert made.reshape(-1)[-1]
@@ -56,8 +56,15 @@ def test_what_is_read_later_is_computed_whole() -> None:
     definition = workload("softmax")
     inputs = definition.inputs(np.random.default_rng(0))
     shape = definition.reference(*inputs).shape
-    whole = run(reference_of(definition.func), inputs, shape)
-    part = run(reference_of(definition.func, 40), inputs, shape)
+    whole = run(reference_of(definition.func).func, inputs, shape)
+    part = run(reference_of(definition.func, 40).func, inputs, shape)
     made = ~np.isnan(part)
     assert 0 < made.sum() < made.size
     np.testing.assert_array_equal(part[made], whole[made])
+
+
+def test_what_is_partial_is_told() -> None:
+    func = workload("matmul").func
+    assert reference_of(func).partial == frozenset()
+    assert reference_of(func, 1e9).partial == frozenset()
+    assert reference_of(func, 100).partial == {2}

@@ -1,0 +1,77 @@
+"""How large intermediate buffers are: as small as TVM makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ansor.dag.stage import Access
+from ansor.features.span import Floats, View, size_of, span_of, views_of
+from ansor.program.nest import LoopNest
+
+
+@dataclass(frozen=True, eq=False)
+class Allocation:
+    """An intermediate buffer: the `[P]` host loops outside it, and its `[P]` sizes."""
+
+    depth: npt.NDArray[np.int32]
+    sizes: tuple[Floats, ...]
+
+
+def allocations(nest: LoopNest, views: dict[str, View]) -> dict[str, Allocation]:
+    depths = _depths(nest)
+    found: dict[str, Allocation] = {}
+    for view in views.values():
+        for access in (*view.stage.stage.writes, *view.stage.stage.reads):
+            if access.buffer in depths:
+                sizes = _touched(view, access, depths[access.buffer])
+                if (known := found.get(access.buffer)) is not None:
+                    sizes = tuple(map(np.maximum, sizes, known.sizes))
+                found[access.buffer] = Allocation(depths[access.buffer], sizes)
+    return found
+
+
+def _touched(view: View, access: Access, depth: npt.NDArray[np.int32]) -> tuple[Floats, ...]:
+    """`[P]` in each dimension: extent that an access reaches inside `depth` host loops."""
+    population = view.nest.population
+    shape = population.sketch.dag.buffers[access.buffer].shape
+    whole = [size_of(population, extent) for extent in shape]
+    pairs = zip(access.indices, whole, strict=True)
+    return tuple(span_of(view, i, n, depth, {}, 1.0)[0] for i, n in pairs)
+
+
+def _depths(nest: LoopNest) -> dict[str, npt.NDArray[np.int32]]:
+    """For each intermediate buffer, `[P]`: how many host loops are outside its allocation.
+
+    A buffer lives at the innermost loop that holds its producer and all its consumers; the same
+    few elements serve every iteration of the loops further out.
+    """
+    dag, roles = nest.population.sketch.dag, nest.population.sketch.roles
+    depths = {}
+    for name in dag.order:
+        if dag.is_output(name):
+            continue
+        home = roles.host.get(name, name)
+        users = [name, *dag.consumers(name)]
+        depths[dag.stages[name].output] = np.minimum.reduce(
+            [_depth_in(nest, home, user) for user in users]
+        )
+    return depths
+
+
+def _depth_in(nest: LoopNest, home: str, user: str) -> npt.NDArray[np.int32]:
+    """`[P]`: how many loops of `home` enclose `user`."""
+    stage = nest.stages[user]
+    if user == home:
+        return np.full(nest.size, len(stage.loops), dtype=np.int32)
+    if nest.population.sketch.roles.host.get(user) == home:
+        return stage.position
+    return np.zeros(nest.size, dtype=np.int32)
+
+
+def allocated_sizes(nest: LoopNest) -> dict[str, tuple[Floats, ...]]:
+    """The `[P]` size of every intermediate buffer in each dimension: what its producer and its
+    consumers touch inside the loops that it is allocated in."""
+    return {name: found.sizes for name, found in allocations(nest, views_of(nest)).items()}

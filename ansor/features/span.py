@@ -1,0 +1,120 @@
+"""How far the index of an access reaches at each loop depth, for a population at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ansor.dag.index import Index, Quotient, Remainder
+from ansor.dag.stage import HoleExtent
+from ansor.program.nest import LoopNest, StageNest
+from ansor.program.sketch import Population
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A stage nest with its one-iteration loops left out: `number[loop]` among the others."""
+
+    nest: LoopNest
+    stage: StageNest
+    number: dict[int, int]
+    extents: Floats
+
+
+def views_of(nest: LoopNest) -> dict[str, View]:
+    """Of every stage, in the order of the DAG."""
+    found = {}
+    for name in nest.population.sketch.dag.order:
+        stage = nest.stages[name]
+        active = np.flatnonzero((stage.extents > 1).any(axis=1)).tolist()
+        extents = stage.extents[active].astype(np.float32)
+        found[name] = View(nest, stage, {loop: i for i, loop in enumerate(active)}, extents)
+    return found
+
+
+def span_of(
+    view: View,
+    index: Index | None,
+    size: Floats | float,
+    depth: npt.NDArray[np.int32] | None,
+    strides: dict[int, Floats],
+    stride: Floats | float,
+) -> Floats:
+    """`[L + 1, P]`: extent of one index at each depth; adds its part to `strides` in place."""
+    spans = np.empty((len(view.extents) + 1, view.extents.shape[1]), dtype=np.float32)
+    if index is None:
+        spans[:] = size
+        return spans
+    slopes = _slopes(view, index)
+    reach = _reach(view, slopes, depth)
+    spans[-1] = 1
+    for loop in reversed(range(len(view.extents))):
+        if loop in reach:
+            np.add(spans[loop + 1], reach[loop], out=spans[loop])
+        else:
+            spans[loop] = spans[loop + 1]
+    affine = index.is_affine
+    for loop, slope in (slopes if affine else _slopes(view, index, jumps=True)).items():
+        moved = slope * stride
+        strides[loop] = strides[loop] + moved if loop in strides else moved
+    return np.minimum(spans, size, out=spans)
+
+
+def _reach(
+    view: View, slopes: dict[int, Floats], depth: npt.NDArray[np.int32] | None
+) -> dict[int, Floats]:
+    """By how much each loop widens an index; loops outside a buffer's allocation do not."""
+    reach = {loop: np.abs(slope) * (view.extents[loop] - 1) for loop, slope in slopes.items()}
+    if depth is not None:
+        for loop, number in view.number.items():
+            if number in reach and loop < int(depth.max()):
+                reach[number] = np.where(loop < depth, 0, reach[number])
+    return reach
+
+
+def _slopes(view: View, index: Index, jumps: bool = False) -> dict[int, Floats]:
+    """Mean change of an index per active loop; exact where it is affine.
+
+    With `jumps`, a loop that moves a quotient only now and then counts with the whole jump.
+    """
+    slopes: dict[int, Floats] = {}
+    for atom, factor in index.terms:
+        if isinstance(atom, int):
+            steps = view.stage.steps.get(atom, {})
+            parts = {view.number[k]: v for k, v in steps.items() if k in view.number}
+        else:
+            parts = {
+                loop: _atom_slope(atom, value, view.extents[loop], jumps)  # type: ignore[misc]
+                for loop, value in _slopes(view, atom.index, jumps).items()
+            }
+        for loop, value in parts.items():
+            scaled = value * np.float32(factor)
+            slopes[loop] = slopes[loop] + scaled if loop in slopes else scaled
+    return slopes
+
+
+def _atom_slope(atom: Quotient | Remainder, slope: Floats, extent: Floats, jumps: bool) -> Floats:
+    """Change of a quotient or remainder per step of a loop that moves its index by `slope`.
+
+    Loops whose whole range stays inside one multiple of the divisor, as aligned tiles do, leave
+    the quotient alone; loops that step by multiples leave the remainder alone.
+    """
+    divisor = np.float32(atom.divisor)
+    inside = np.mod(divisor, np.maximum(np.abs(slope * extent), 1)) == 0
+    multiple = np.mod(slope, divisor) == 0
+    if isinstance(atom, Remainder):
+        most = (divisor - 1) / np.maximum(extent - 1, 1)  # it never goes beyond its divisor
+        mean = slope if jumps else np.clip(slope, -most, most)
+        return np.where(multiple, 0, mean).astype(np.float32)
+    crossing = np.sign(slope) if jumps else slope / divisor
+    return np.where(inside, 0, np.where(multiple, slope / divisor, crossing)).astype(np.float32)
+
+
+def size_of(population: Population, extent: int | HoleExtent) -> Floats | float:
+    if isinstance(extent, HoleExtent):
+        return population.values(extent.hole)[:, extent.column].astype(np.float32)
+    return float(extent)
