@@ -91,3 +91,11 @@ def sketches(name: str, config: SketchConfig = SketchConfig()) -> tuple[Sketch, 
     """All its sketches."""
     states = generate(dag(name), HARDWARE, config)
     return tuple(complete(state, HARDWARE, config) for state in states)
+
+
+@cache
+def square_matmul(size: int) -> Sketch:
+    """The first sketch of a product of two square matrices, with one nest of loops."""
+    dag = read_dag(build("matmul", rows=size, columns=size, depth=size).func)
+    config = SketchConfig()
+    return complete(generate(dag, HARDWARE, config)[0], HARDWARE, config)

@@ -7,22 +7,18 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import tvm
-from definitions import HARDWARE, NAMES, sketches
+from definitions import HARDWARE, NAMES, sketches, square_matmul
 from rows import Values, population_of
 from tvm import s_tir, tirx
 
-from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
-from ansor.config import SketchConfig
 from ansor.cost_model.compiled import CompiledLoops, compiled_loops, unrolled_by_tvm
 from ansor.cost_model.register_tile import register_tile
-from ansor.dag.from_tir import read_dag
 from ansor.features.profile import profile
 from ansor.hardware.cpu import Hardware
 from ansor.program.lower import lower
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
-from ansor.sketch.generate import generate
 from ansor.workloads import build
 
 BASE = {
@@ -36,9 +32,7 @@ BASE = {
 
 @pytest.fixture(scope="module")
 def matmul() -> Sketch:
-    dag = read_dag(build("matmul", rows=256, columns=256, depth=256).func)
-    config = SketchConfig()
-    return complete(generate(dag, HARDWARE, config)[0], HARDWARE, config)
+    return square_matmul(256)
 
 
 def loops_of(sketch: Sketch, *programs: Values, hardware: Hardware = HARDWARE) -> CompiledLoops:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from definitions import HARDWARE, NAMES, sketches
+from definitions import HARDWARE, NAMES, sketches, square_matmul
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import Values, population_of
@@ -37,9 +37,7 @@ GOOD = {
 @pytest.fixture(scope="module")
 def matmul() -> Sketch:
     """256 x 256 x 256: large enough that loops cost more than starting threads."""
-    dag = read_dag(build("matmul", rows=256, columns=256, depth=256).func)
-    config = SketchConfig()
-    return complete(generate(dag, HARDWARE, config)[0], HARDWARE, config)
+    return square_matmul(256)
 
 
 def profiles_of(sketch: Sketch, *programs: Values) -> dict[str, StageProfile]:

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from definitions import HARDWARE
+from definitions import HARDWARE, square_matmul
 from rows import Values, population_of
 
-from ansor.annotate.complete import complete
-from ansor.config import SketchConfig
 from ansor.cost_model.traffic import page_misses, traffic_bytes
-from ansor.dag.from_tir import read_dag
 from ansor.features.profile import StageProfile, profile
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
-from ansor.sketch.generate import generate
-from ansor.workloads import build
 
 N = 1024  # a row is a page
 BASE = {
@@ -30,13 +25,7 @@ BASE = {
 @pytest.fixture(scope="module")
 def matmul() -> Sketch:
     """1024 x 1024 x 1024."""
-    return square(N)
-
-
-def square(size: int) -> Sketch:
-    dag = read_dag(build("matmul", rows=size, columns=size, depth=size).func)
-    config = SketchConfig()
-    return complete(generate(dag, HARDWARE, config)[0], HARDWARE, config)
+    return square_matmul(N)
 
 
 def of(sketch: Sketch, *programs: Values) -> StageProfile:
@@ -55,7 +44,7 @@ def test_smaller_blocks_move_more() -> None:
     """Of a size whose rows do not all fall on the same few sets."""
     shape = BASE | {"C.j": (15, 1, 1, 64), "C.k": (960, 1)}
     programs = [shape | {"C.i": (960 // i, 1, i // 4, 4)} for i in (8, 16, 32)]
-    first, _, _ = traffic_bytes(of(square(960), *programs), HARDWARE)
+    first, _, _ = traffic_bytes(of(square_matmul(960), *programs), HARDWARE)
     assert first[0] > first[1] > first[2]
 
 
