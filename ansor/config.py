@@ -92,8 +92,8 @@ class MeasureConfig:
     max_int_input: int = 1  # integers of the input data: an index into anything must be in range
     cold_pool_bytes: int = 64 << 20  # memory that weights are taken from in turns; past most L3s
     max_copies: int = 64  # argument sets of one task
-    leaders: int = 3  # best programs of a task that are timed against each other at the end
-    leader_margin: float = 0.05  # only those within this share of the best
+    leaders: int = 8  # best programs of a task that are timed against each other at the end
+    leader_margin: float = 0.15  # only those within this share of the best
     compare_rounds: int = 5  # turns of that comparison
     verify_rtol: float = 1e-3  # winner against the reference, relative to the largest value
     # The reference adds up in order; of the worst case of its rounding errors, the number of
@@ -122,7 +122,10 @@ class TuneConfig:
     measure: MeasureConfig = field(default_factory=MeasureConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
     finish_base_s: float = 3.0  # kept back from `minutes`: compiling the network
-    finish_per_task_s: float = 0.8  # kept back from `minutes`: re-timing and checking a winner
+    finish_per_task_s: float = 0.2  # kept back from `minutes`: checking a winner
+    finish_per_leader_s: float = 0.25  # kept back from `minutes`: building and timing a leader
+    finish_share: float = 0.1  # of `minutes`, for leaders beyond the least
+    least_leaders: int = 2  # of a task, however short the time
     least_search_s: float = 1.0  # searched even where the rest took all the time
 
 

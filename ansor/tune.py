@@ -96,16 +96,18 @@ def auto_schedule(
     with opened(database) as records:
         _stage(callbacks, "importing the model")
         workload = prepare(model, resolved, text, example_inputs)
-        budget = Budget(trials, _search_seconds(minutes, began, len(workload.tasks), config))
+        leaders = _leaders(minutes, len(workload.tasks), config)
+        finish_s = _finish_seconds(leaders, len(workload.tasks), config)
+        budget = Budget(trials, _search_seconds(minutes, began, finish_s, config))
         _check_records(records, workload, text, budget)
         hardware = detect(resolved, cores)
         with LocalDevice(text, cores, config.measure) as device:
             tuner = Tuner(workload.tasks, hardware, device, records, config, seed, callbacks, rules)
             finish = tuner.run(budget)
             _stage(callbacks, "checking the winners")
-            retime = not budget.is_empty and finish.reason != "interrupted"
+            count = 1 if budget.is_empty or finish.reason == "interrupted" else leaders
             winners = {
-                search.task.name: choose_winner(search, device, records, config.measure, retime)
+                search.task.name: choose_winner(search, device, records, config.measure, count)
                 for search in tuner.searches
             }
     _stage(callbacks, "compiling")
@@ -184,14 +186,28 @@ def _finished(
     return TunedModel(compiled, tuple(tasks), finish, seed, workload.mod)
 
 
+def _leaders(minutes: float | None, tasks: int, config: TuneConfig) -> int:
+    """How many programs of each task are timed again at the end; fewer where time is short."""
+    most = config.measure.leaders
+    if minutes is None:
+        return most
+    affordable = config.finish_share * minutes * 60 / (config.finish_per_leader_s * max(tasks, 1))
+    return min(most, max(config.least_leaders, int(affordable)))
+
+
+def _finish_seconds(leaders: int, tasks: int, config: TuneConfig) -> float:
+    """What comes after the search: timing leaders again, checking winners, compiling."""
+    per_task = config.finish_per_task_s + config.finish_per_leader_s * leaders
+    return config.finish_base_s + per_task * tasks
+
+
 def _search_seconds(
-    minutes: float | None, began: float, tasks: int, config: TuneConfig
+    minutes: float | None, began: float, finish_s: float, config: TuneConfig
 ) -> float | None:
     """What is left of the time for the search itself, after what is done and what comes last."""
     if minutes is None:
         return None
-    reserve = config.finish_base_s + config.finish_per_task_s * tasks
-    left = minutes * 60 - (time.monotonic() - began) - reserve
+    left = minutes * 60 - (time.monotonic() - began) - finish_s
     return max(left, config.least_search_s)
 
 

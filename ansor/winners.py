@@ -38,15 +38,16 @@ class Winner:
 
 
 def choose_winner(
-    search: TaskSearch, device: Device, database: Database, config: MeasureConfig, retime: bool
+    search: TaskSearch, device: Device, database: Database, config: MeasureConfig, count: int
 ) -> Winner:
     """Returns the fastest program that computes the right result.
 
     Args:
-        retime: whether the leaders are timed once more, in turns, so that noise does not decide.
+        count: how many leaders are timed once more, in turns, so that noise does not decide; with
+            one, none is.
     """
-    leaders = _leaders(search, database, config)
-    if retime and len(leaders) > 1:
+    leaders = _leaders(search, database, config, count)
+    if len(leaders) > 1:
         leaders = _retimed(search, device, leaders, config)
     notes: list[str] = []
     for program, latency in _in_turn(search, database, leaders):
@@ -69,10 +70,10 @@ def _in_turn(
 
 
 def _leaders(
-    search: TaskSearch, database: Database, config: MeasureConfig
+    search: TaskSearch, database: Database, config: MeasureConfig, count: int
 ) -> list[tuple[Program, float | None]]:
     task = search.task
-    best = database.best(task.key, task.target, config.leaders)
+    best = database.best(task.key, task.target, count)
     found = [(r.program, r.measurement.latency_s) for r in best if r.measurement.latency_s]
     if not found:
         return []

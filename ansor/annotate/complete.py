@@ -27,6 +27,7 @@ from ansor.program.steps import (
     Parallel,
     RegisterTile,
     RFactor,
+    SplitAxis,
     Step,
     StripMine,
     Unroll,
@@ -49,7 +50,7 @@ class _Builder:
         self.hardware, self.config = hardware, config
         self.decisions: list[Decision] = list(state.decisions)
         self.loose: set[str] = set()  # untiled roots whose vectors need not divide their axis
-        structural = Inline | CacheWrite | CacheRead | LayoutRewrite | RFactor
+        structural = Inline | CacheWrite | CacheRead | LayoutRewrite | SplitAxis | RFactor
         self.structure: list[Step] = [s for s in state.steps if isinstance(s, structural)]
         self.tiles: list[Step] = [s for s in state.steps if isinstance(s, MultiLevelTile)]
         self.inner: list[Step] = [s for s in state.steps if isinstance(s, RegisterTile)]

@@ -68,6 +68,62 @@ def _reordered(read: Access, buffer: str, order: tuple[int, ...]) -> Access:
     return Access(buffer, tuple(read.indices[d] for d in order))
 
 
+def split_axis(
+    dag: ComputeDAG, name: str, axis: int, factor: int, consumer: str = ""
+) -> ComputeDAG:
+    """Makes two axes of spatial `axis` of stage `name`: quotient and remainder by `factor`.
+
+    With `consumer`, which maps the stage's output element by element, its axis and the buffer's
+    dimension are split too; the two then meet index by index, as before.
+    """
+    stage = dag.stages[name]
+    buffers, written = dict(dag.buffers), dag.buffers[stage.output]
+    between = written.name if consumer else ""
+    stages = {**dag.stages, name: _split(stage, axis, factor, between)}
+    if consumer:
+        own = next(d for d, i in enumerate(stage.writes[0].indices) if i and i.single_axis == axis)
+        stages[consumer] = _split(dag.stages[consumer], own, factor, between)
+        shape = _parts(written.shape, own, factor)
+        buffers[between] = replace(written, shape=shape)
+    return ComputeDAG(list(stages.values()), buffers)
+
+
+def _parts(
+    sizes: tuple[int | HoleExtent, ...], position: int, factor: int
+) -> tuple[int | HoleExtent, ...]:
+    size = sizes[position]
+    assert isinstance(size, int)
+    return (*sizes[:position], size // factor, factor, *sizes[position + 1 :])
+
+
+def _split(stage: Stage, axis: int, factor: int, between: str) -> Stage:
+    """A stage with one axis split, and the dimension of `between` that the axis runs along."""
+    old = stage.axes[axis]
+    parts = [replace(old, extent=old.size // factor), Axis(f"{old.name}_phase", factor, False)]
+    axes = (*stage.axes[:axis], *parts, *stage.axes[axis + 1 :])
+    extents = [a.size for a in axes]
+    values = [ix.axis_index(a + (a > axis)) for a in range(len(stage.axes))]
+    values[axis] = ix.add(ix.scale(ix.axis_index(axis), factor), ix.axis_index(axis + 1))
+
+    def moved(access: Access) -> Access:
+        indices: list[ix.Index | None] = []
+        for index in access.indices:
+            if access.buffer == between and index is not None and index.single_axis == axis:
+                indices += [ix.axis_index(axis), ix.axis_index(axis + 1)]
+            else:
+                new = None if index is None else ix.substitute(index, values)
+                indices.append(None if new is None else ix.simplify(new, extents))
+        return replace(access, indices=tuple(indices))
+
+    return replace(
+        stage,
+        axes=axes,
+        reads=tuple(map(moved, stage.reads)),
+        writes=tuple(map(moved, stage.writes)),
+        folded=frozenset(a + (a > axis) for a in stage.folded),
+    )
+
+
 def rfactor(
     dag: ComputeDAG, name: str, axis: int, hole: str, partial: str, inner: bool
 ) -> ComputeDAG:

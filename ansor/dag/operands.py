@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ansor.dag.graph import ComputeDAG
+from ansor.dag.index import Index, Remainder
 from ansor.dag.stage import axes_of
 
 
@@ -98,3 +100,33 @@ def batch_axes(dag: ComputeDAG, name: str) -> frozenset[int]:
     inner = set(stage.spatial[:-1])
     shared = inner.intersection(*(axes_of(read) for read in stage.reads))
     return frozenset(shared) if shared != inner else frozenset()
+
+
+def phases(dag: ComputeDAG, name: str) -> dict[int, int]:
+    """Spatial axes whose points take turns with the elements they read, and after how many.
+
+    The kernel of a transposed convolution is read at ``(y + c) % stride``: points `stride` apart
+    share what neighbours do not. The last axis is left out: it is the vector's.
+    """
+    stage = dag.stages[name]
+    found: dict[int, set[int]] = {}
+    for read in stage.reads:
+        for index in read.indices:
+            for axis, divisor in _divided(index) if index is not None else ():
+                found.setdefault(axis, set()).add(divisor)
+    turns = {axis: min(divisors) for axis, divisors in found.items() if len(divisors) == 1}
+    return {
+        axis: turn
+        for axis, turn in sorted(turns.items())
+        if axis in stage.spatial[:-1] and 1 < turn < stage.axes[axis].size
+        and stage.axes[axis].size % turn == 0
+    }
+
+
+def _divided(index: Index) -> Iterator[tuple[int, int]]:
+    """Axes that stand in a remainder by themselves, with the divisors."""
+    for atom, _ in index.terms:
+        if isinstance(atom, Remainder):
+            inner = atom.index.terms
+            if len(inner) == 1 and isinstance(inner[0][0], int) and inner[0][1] == 1:
+                yield inner[0][0], atom.divisor

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from ansor.measure.pool import Outcome, Pool
@@ -14,6 +15,35 @@ from ansor.measure.result import Measurement, measured
 from ansor.program.program import Program
 
 
+@dataclass(frozen=True)
+class Built:
+    """A program that a worker keeps, and the seconds that building it took."""
+
+    worker: WorkerProcess
+    slot: int
+    seconds: float
+
+
+def build_all(
+    pool: Pool, task: Define, programs: Mapping[int, Program]
+) -> dict[int, Built | Outcome]:
+    """Builds programs, each worker taking the next when it is free; under the same numbers, where
+    they are kept or how they failed."""
+    waiting = deque(programs)
+    under_way: dict[WorkerProcess, tuple[int, int]] = {}
+    done: dict[int, Built | Outcome] = {}
+    while waiting or under_way:
+        for worker in pool.workers:
+            if waiting and worker not in under_way:
+                number = waiting.popleft()
+                under_way[worker] = number, pool.send_build(worker, task, programs[number])
+        for worker, outcome in pool.wait(list(under_way)):
+            number, slot = under_way.pop(worker)
+            failed = isinstance(outcome, WorkerFailure) or outcome.error is not None
+            done[number] = outcome if failed else Built(worker, slot, outcome.seconds)
+    return done
+
+
 def measure_batch(
     pool: Pool, task: Define, programs: Sequence[Program], best_s: float | None
 ) -> list[Measurement]:
@@ -21,14 +51,13 @@ def measure_batch(
     pool.recycle()
     batch = _Batch(pool, task, programs, best_s)
     while len(batch.results) < len(programs):
-        batch.build()
-        batch.time()
+        batch.turn()
     return [batch.results[i] for i in range(len(programs))]
 
 
 class _Batch:
-    """Programs are known by their index. Each turn of `build` and `time` finishes at least one:
-    what a dying worker took with it is built again in the next turn."""
+    """Programs are known by their index. Each turn finishes at least one: what a dying worker took
+    with it is built again in the next turn."""
 
     def __init__(
         self, pool: Pool, task: Define, programs: Sequence[Program], best_s: float | None
@@ -38,51 +67,35 @@ class _Batch:
         self._task = task
         self._programs = programs
         self._best_s = math.inf if best_s is None else best_s
-        self._built: dict[int, tuple[WorkerProcess, int, float]] = {}  # worker, slot, seconds
 
-    def build(self) -> None:
-        """Builds what has no result yet, each worker taking the next program when it is free."""
-        waiting = deque(i for i in range(len(self._programs)) if i not in self.results)
-        under_way: dict[WorkerProcess, tuple[int, int]] = {}
-        while waiting or under_way:
-            for worker in self._pool.workers:
-                if waiting and worker not in under_way:
-                    i = waiting.popleft()
-                    slot = self._pool.send_build(worker, self._task, self._programs[i])
-                    under_way[worker] = (i, slot)
-            for worker, outcome in self._pool.wait(list(under_way)):
-                i, slot = under_way.pop(worker)
-                self._finish_build(i, worker, slot, outcome)
-
-    def _finish_build(self, i: int, worker: WorkerProcess, slot: int, outcome: Outcome) -> None:
-        if isinstance(outcome, WorkerFailure) or outcome.error is not None:
-            self._fail(i, outcome, 0.0)
-        else:
-            self._built[i] = (worker, slot, outcome.seconds)
-
-    def time(self) -> None:
-        """Times what was built, one program on the machine at a time.
+    def turn(self) -> None:
+        """Builds what has no result yet and times what was built, one program at a time.
 
         Worker by worker: the threads of a kernel spin for a while after it has ended, which would
         disturb another worker's.
         """
-        place = {worker: i for i, worker in enumerate(self._pool.workers)}
-        built = [(i, *entry) for i, entry in self._built.items() if entry[0] in place]
-        self._built.clear()
-        for i, worker, slot, build_s in sorted(built, key=lambda entry: place[entry[1]]):
-            if worker in self._pool.workers:
-                self._time_one(i, worker, slot, build_s)
+        left = {i: p for i, p in enumerate(self._programs) if i not in self.results}
+        built: list[tuple[int, Built]] = []
+        for i, outcome in build_all(self._pool, self._task, left).items():
+            if isinstance(outcome, Built):
+                built.append((i, outcome))
+            else:
+                self._fail(i, outcome, 0.0)
+        for worker in list(self._pool.workers):
+            for i, entry in built:
+                if entry.worker is worker and worker in self._pool.workers:
+                    self._time_one(i, entry)
 
-    def _time_one(self, i: int, worker: WorkerProcess, slot: int, build_s: float) -> None:
+    def _time_one(self, i: int, built: Built) -> None:
         config = self._pool.config
         limit_s = None if math.isinf(self._best_s) else self._best_s * config.abort_factor
-        worker.send(Time(slot, limit_s), config.run_timeout_s)
-        ((_, outcome),) = self._pool.wait([worker])
+        built.worker.send(Time(built.slot, limit_s), config.run_timeout_s)
+        ((_, outcome),) = self._pool.wait([built.worker])
         if isinstance(outcome, WorkerFailure) or outcome.error is not None:
-            self._fail(i, outcome, build_s)
+            self._fail(i, outcome, built.seconds)
             return
         latencies = cast("tuple[float, ...]", outcome.value)
-        self.results[i] = measured(latencies, build_s, outcome.seconds)
+        self.results[i] = measured(latencies, built.seconds, outcome.seconds)
         self._best_s = min(self._best_s, self.results[i].latency_s or math.inf)
 
     def _fail(self, i: int, outcome: Outcome, build_s: float) -> None:

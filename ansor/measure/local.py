@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
@@ -18,8 +17,9 @@ from ansor.errors import ArgumentError, MeasureError
 from ansor.measure.batch import measure_batch
 from ansor.measure.pool import Outcome, Pool
 from ansor.measure.process import WorkerFailure
-from ansor.measure.protocol import Compare, Define, Request, Verify
+from ansor.measure.protocol import Define, Request, Verify
 from ansor.measure.result import ErrorKind, Measurement, Verification
+from ansor.measure.turns import time_in_turns
 from ansor.program.program import Program
 from ansor.task import Task
 
@@ -86,24 +86,9 @@ class LocalDevice(Closing):
         return Verification(difference, ErrorKind.WRONG, text)
 
     def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
-        """See `Device.compare`; when timing fails, every entry is None."""
+        """See `Device.compare`."""
         with self._clean_up():
-            slots = [self._build(task, program) for program in programs]
-            built = tuple(slot for slot in slots if slot is not None)
-            timeout_s = self._config.run_timeout_s * max(1, len(built))
-            reply = self._ask(task, Compare(built, rounds), timeout_s)
-        if isinstance(reply, WorkerFailure) or reply.error is not None:
-            return [None] * len(programs)
-        times = dict(zip(built, cast("list[tuple[float, ...]]", reply.value), strict=True))
-        return [None if slot is None else statistics.median(times[slot]) for slot in slots]
-
-    def _build(self, task: Task, program: Program) -> int | None:
-        """Builds on the first worker; None when that fails."""
-        worker = self._pool.workers[0]
-        slot = self._pool.send_build(worker, self._define(task), program)
-        ((_, outcome),) = self._pool.wait([worker])
-        failed = isinstance(outcome, WorkerFailure) or outcome.error is not None
-        return None if failed else slot
+            return time_in_turns(self._pool, self._define(task), programs, rounds)
 
     def _ask(self, task: Task, request: Request, timeout_s: float) -> Outcome:
         """The first worker's answer."""

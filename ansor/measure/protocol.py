@@ -48,10 +48,10 @@ class Time:
 
 @dataclass(frozen=True)
 class Compare:
-    """Time slots in turns and drop them. Value: for each slot, seconds of each round."""
+    """Time slots one after the other, and drop them unless `keep`. Value: seconds of each."""
 
     slots: tuple[int, ...]
-    rounds: int
+    keep: bool
 
 
 @dataclass(frozen=True)

@@ -144,12 +144,14 @@ class Runner:
             sets = self._argument_sets(built)
             return time_program(built.module, built.task.device, sets, limit_s, self.config)
 
-    def compare(self, slots: tuple[int, ...], rounds: int) -> list[tuple[float, ...]]:
-        """Times kept programs in turns and drops them."""
+    def compare(self, slots: tuple[int, ...], keep: bool) -> tuple[float, ...]:
+        """Times kept programs one after the other; where one fails, all are dropped."""
         kept = [self.slots.pop(slot) for slot in slots]
         with stage(ErrorKind.RUN):
-            times = [[self._time_round(built) for built in kept] for _ in range(rounds)]
-        return list(zip(*times, strict=True))
+            times = tuple(self._time_round(built) for built in kept)
+        if keep:
+            self.slots |= dict(zip(slots, kept, strict=True))
+        return times
 
     def verify(self, key: str, program: Program) -> float:
         """Difference between the program and the reference, relative to the largest value."""

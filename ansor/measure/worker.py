@@ -84,8 +84,8 @@ def dispatch(runner: Runner, request: Request) -> object:
             runner.build(key, slot, program)
         case Time(slot, limit_s):
             return runner.time(slot, limit_s)
-        case Compare(slots, rounds):
-            return runner.compare(slots, rounds)
+        case Compare(slots, keep):
+            return runner.compare(slots, keep)
         case Verify(key, program):
             return runner.verify(key, program)
         case _:

@@ -32,6 +32,7 @@ from ansor.program.steps import (
     Parallel,
     RegisterTile,
     RFactor,
+    SplitAxis,
     Step,
     StripMine,
     Unroll,
@@ -65,6 +66,16 @@ def schedule(func: tirx.PrimFunc, program: Program) -> Replay:
 
 def _permutation(order: tuple[int, ...]) -> tirx.IndexMap:
     return tirx.IndexMap.from_func(lambda *index: [index[d] for d in order], ndim=len(order))
+
+
+def _split_index(position: int, factor: int, rank: int, dtype: str) -> tirx.IndexMap:
+    """One of `rank` indices of type `dtype` becomes two: its quotient and its remainder."""
+
+    def parts(*index: Any) -> list[Any]:
+        split = index[position]
+        return [*index[:position], split // factor, split % factor, *index[position + 1 :]]
+
+    return tirx.IndexMap.from_func(parts, ndim=rank, index_dtype=dtype)
 
 
 class Replay:
@@ -152,6 +163,21 @@ class Replay:
             return [index[-1] // width, *index[:-1], index[-1] % width]
 
         self.sch.transform_layout(block, ("read", reads.index(True)), packed)
+
+    @apply.register
+    def _(self, step: SplitAxis) -> None:
+        stage = self.dag.stages[step.stage]
+        variable = self.sch.get(self.blocks[step.stage]).iter_vars[step.axis].var
+        dtype = str(variable.ty.dtype)
+        loops = _split_index(step.axis, step.factor, len(stage.axes), dtype)
+        self.sch.transform_block_layout(self.blocks[step.stage], loops)
+        if step.consumer:  # last, since only the change of a buffer simplifies indices
+            between = [i.single_axis if i else None for i in stage.writes[0].indices]
+            own, rank = between.index(step.axis), len(between)
+            layout = _split_index(own, step.factor, rank, dtype)
+            self.sch.transform_block_layout(self.blocks[step.consumer], layout)
+            self.sch.transform_layout(self.blocks[step.stage], ("write", 0), layout)
+        self.dag = edit.split_axis(self.dag, step.stage, step.axis, step.factor, step.consumer)
 
     @apply.register
     def _(self, step: RFactor) -> None:

@@ -51,6 +51,20 @@ class LayoutRewrite:
 
 
 @dataclass(frozen=True)
+class SplitAxis:
+    """Make two axes of spatial `axis` of `stage`: its quotient by `factor`, then the remainder.
+
+    Where `consumer` is named, it maps the stage's output element by element: its own axis and the
+    dimension of the buffer between the two are split alike. `factor` divides the extent.
+    """
+
+    stage: str
+    axis: int
+    factor: int
+    consumer: str = ""
+
+
+@dataclass(frozen=True)
 class RFactor:
     """Split reduction `axis` of `stage` by `hole` and turn one part into a spatial axis (rule 6).
 
@@ -171,6 +185,7 @@ Step = (
     | CacheWrite
     | CacheRead
     | LayoutRewrite
+    | SplitAxis
     | RFactor
     | MultiLevelTile
     | RegisterTile

@@ -27,6 +27,7 @@ from ansor.program.steps import (
     MultiLevelTile,
     RegisterTile,
     RFactor,
+    SplitAxis,
 )
 from ansor.sketch import tables
 from ansor.sketch.state import State
@@ -179,8 +180,9 @@ def tile_with_fusion(state: State, context: Context) -> Derived:
         return Derived()
     if consumer in state.tiled or consumer in state.fused:
         return Derived()
+    split = _phased(state, consumer)
     states = tuple(
-        _tiled(state, context, consumer if _may_have_tails(context, level) else None)
+        _tiled(split, context, consumer if _may_have_tails(context, level) else None)
         .add(FuseConsumer(name, consumer, level))
         .advance()
         for level in context.config.fuse_levels
@@ -224,9 +226,11 @@ def register_tile(state: State, context: Context) -> Derived:
 
 def tile(state: State, context: Context) -> Derived:
     """Rule 3: multi-level tiling of a stage with data reuse."""
-    if not predicates.has_data_reuse(state.dag, state.current):
+    name, dag = state.current, state.dag
+    if not predicates.has_data_reuse(dag, name):
         return Derived()
-    return Derived((_tiled(state, context).advance(),), exclusive=True)
+    split = _phased(state, "") if dag.is_output(name) else state
+    return Derived((_tiled(split, context).advance(),), exclusive=True)
 
 
 def skip(state: State, _: Context) -> Derived:
@@ -272,6 +276,18 @@ def _holes(dag: ComputeDAG, name: str, decisions: Mapping[int, Decision]) -> tup
 def _may_have_tails(context: Context, level: int) -> bool:
     """Whether a consumer fused at `level` takes over each tile before the next is begun."""
     return level == context.config.tile_structure.index("R")
+
+
+def _phased(state: State, consumer: str) -> State:
+    """`state` with two axes for each one of its current stage that runs through phases.
+
+    Beyond the paper: points of one phase, which share their operands, can then form a tile.
+    """
+    name = state.current
+    for axis, turn in reversed(operands.phases(state.dag, name).items()):
+        dag = edit.split_axis(state.dag, name, axis, turn, consumer)
+        state = replace(state, dag=dag).add(SplitAxis(name, axis, turn, consumer))
+    return state
 
 
 def _packed(state: State, context: Context) -> State:

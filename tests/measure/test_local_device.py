@@ -166,6 +166,17 @@ def test_compares_in_turns(device: LocalDevice, task: Task) -> None:
     assert failed is None
 
 
+def test_a_crash_takes_only_the_programs_of_its_worker(task: Task) -> None:
+    two = dataclasses.replace(CONFIG, workers=2)
+    with open_device(two) as device:
+        programs = sketches("fine", "segfault", "fine", "fine")
+        times = device.compare(task, programs, 3)
+        assert times[1] is None
+        assert any(time is not None for time in times)
+        assert device.replaced == 1
+        assert device.compare(task, sketches("fine"), 1)[0] is not None
+
+
 def test_workers_are_recycled(task: Task) -> None:
     with open_device(dataclasses.replace(ONE, recycle_after=2)) as device:
         pids = [device.measure(task, sketches("pid", "pid"), None)[0].message for _ in range(2)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -52,11 +53,20 @@ def test_a_slot_is_timed_once_and_dropped(runner: Runner) -> None:
     assert answer(runner, Time(5, None)).error is ErrorKind.RUN
 
 
-def test_compared_slots_are_dropped(runner: Runner) -> None:
+def test_compared_slots_are_kept_until_the_last_round(runner: Runner) -> None:
     for slot in (1, 2):
         answer(runner, Build("root", slot, Program()))
-    times = answer(runner, Compare((1, 2), 4)).value
-    assert [len(rounds) for rounds in times] == [4, 4]  # type: ignore[attr-defined]
+    for keep, left in ((True, {1, 2}), (True, {1, 2}), (False, set())):
+        times = answer(runner, Compare((1, 2), keep)).value
+        assert len(times) == 2  # type: ignore[arg-type]
+        assert all(0 < seconds < 1 for seconds in times)  # type: ignore[attr-defined]
+        assert set(runner.slots) == left
+
+
+def test_a_comparison_that_fails_leaves_nothing_behind(runner: Runner) -> None:
+    answer(runner, Build("root", 1, Program()))
+    runner.slots[2] = dataclasses.replace(runner.slots[1], module={})
+    assert answer(runner, Compare((1, 2), True)).error is ErrorKind.RUN
     assert runner.slots == {}
 
 

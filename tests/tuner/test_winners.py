@@ -29,11 +29,11 @@ def tuned(trials: int = 48) -> World:
 def choose(
     world: World,
     device: FakeDevice | None = None,
-    retime: bool = False,
+    leaders: int = 1,
     config: MeasureConfig = MEASURE,
 ) -> Winner:
     (search,) = world.tuner.searches
-    return choose_winner(search, device or world.device, world.database, config, retime)
+    return choose_winner(search, device or world.device, world.database, config, leaders)
 
 
 def ranking(world: World) -> list[Program]:
@@ -76,7 +76,7 @@ def test_noise_is_settled_by_timing_the_leaders_in_turns() -> None:
     first, second, third, *_ = ranking(world)
     wide = replace(MEASURE, leader_margin=10.0)
     device = Close(lambda program: {repr(second): 1.0}.get(repr(program), 2.0))
-    winner = choose(world, device, retime=True, config=wide)
+    winner = choose(world, device, leaders=3, config=wide)
     assert device.compared == [first, second, third]
     assert (winner.program, winner.latency_s) == (second, 1.0)
 
@@ -85,7 +85,7 @@ def test_a_leader_that_fails_the_comparison_keeps_its_first_time() -> None:
     world = tuned()
     first, *_ = ranking(world)
     wide = replace(MEASURE, leader_margin=10.0)
-    winner = choose(world, Close(lambda _: None), retime=True, config=wide)
+    winner = choose(world, Close(lambda _: None), leaders=3, config=wide)
     assert winner.program == first
     assert winner.latency_s == latency_of(world.tuner.searches[0].task, first)
 
@@ -93,7 +93,7 @@ def test_a_leader_that_fails_the_comparison_keeps_its_first_time() -> None:
 def test_what_is_far_behind_is_not_timed_again() -> None:
     world = tuned()
     device = Close(lambda _: 1.0)
-    choose(world, device, retime=True, config=replace(MEASURE, leader_margin=0.0))
+    choose(world, device, leaders=3, config=replace(MEASURE, leader_margin=0.0))
     assert device.compared == []
 
 
