@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
+
+import numpy as np
+from tvm import te, tirx
 
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
@@ -14,6 +18,7 @@ from ansor.hardware.cpu import Hardware
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
 from ansor.workloads import Workload, build
+from ansor.workloads.transposed import transposed_convolution
 
 HARDWARE = Hardware(cores=2)
 
@@ -49,7 +54,7 @@ SIZES: Mapping[str, tuple[str, dict[str, int]]] = MappingProxyType(
         "global_average_pool2d": ("global_average_pool2d", {"channels": 64}),
     }
 )
-NAMES = tuple(SIZES)
+NAMES = (*SIZES, "phases", "phases_relu")
 
 
 # A small shape of every family of the operator suite, in the order of its own sizes.
@@ -76,8 +81,24 @@ SMALL_SUITE: Mapping[str, tuple[int, ...]] = MappingProxyType(
 @cache
 def workload(name: str) -> Workload:
     """The small workload `name`."""
+    if name.startswith("phases"):
+        return _transposed(name, relu=name.endswith("relu"))
     base, sizes = SIZES[name]
     return build(base, **sizes)
+
+
+def _transposed(name: str, relu: bool) -> Workload:
+    """A transposed convolution whose points take turns with the elements of its kernel."""
+    plain = transposed_convolution(name, 1, 4, 3, 6, 16, 4, 2, 1)
+    if not relu:
+        return plain
+    data, weight, conv = plain.tensors
+    zero = tirx.const(0, "float32")
+    out = te.compute(conv.shape, lambda *i: te.max(conv(*i), zero), name="relu")
+    reference = plain.reference
+    return replace(
+        plain, tensors=(data, weight, out), reference=lambda *a: np.maximum(reference(*a), 0)
+    )
 
 
 @cache

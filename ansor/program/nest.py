@@ -181,7 +181,7 @@ def _region(
     region = [axis_extent(population, stage, axis) for axis in range(len(stage.axes))]
     steps: dict[int, dict[int, Column]] = {}
     num_host = len(enclosing)
-    for dim, axis in enumerate(roles.dims_of(name)):
+    for dim, axis in roles.dims_of(name).items():
         spans = [
             _span(nest.stages[other], access.indices[dim], enclosing)
             for other, access in roles.neighbours(name)

@@ -96,13 +96,14 @@ class Roles:
         """Numbers of a stage's own loops that are unrolled."""
         return unrolled_loops(self.dag.stages[name], self.shape.get(name))
 
-    def dims_of(self, name: str) -> list[int]:
-        """For each dimension of the buffer that `name` writes, the axis that runs along it."""
-        axes = [
-            index.single_axis if index else None
-            for index in self.dag.stages[name].writes[0].indices
-        ]
-        return [axis for axis in axes if axis is not None]
+    def dims_of(self, name: str) -> dict[int, int]:
+        """For each dimension of the buffer between an attached stage and its neighbours, the axis
+        that runs along it: of the buffer that it writes or, for a fused consumer, reads."""
+        if name in self.fused:
+            buffer = self.dag.stages[self.fused[name].stage].output
+            return {dim: dim for dim in range(len(self.dag.buffers[buffer].shape))}
+        axes = [i.single_axis if i else None for i in self.dag.stages[name].writes[0].indices]
+        return {dim: axis for dim, axis in enumerate(axes) if axis is not None}
 
     def neighbours(self, name: str) -> list[tuple[str, Access]]:
         """Accesses that fix the region of an attached stage: by its consumers, or, for a fused

@@ -24,6 +24,7 @@ from ansor.program.steps import (
     Parallel,
     RegisterTile,
     RFactor,
+    SplitAxis,
     StripMine,
     Unroll,
     Vectorize,
@@ -31,7 +32,7 @@ from ansor.program.steps import (
 from ansor.sketch.state import State
 
 PHASES = (
-    (Inline, CacheRead, CacheWrite, RFactor),
+    (Inline, CacheRead, CacheWrite, SplitAxis, RFactor),
     (MultiLevelTile, StripMine),
     (Parallel,),
     (FuseConsumer,),

@@ -8,8 +8,9 @@ import pytest
 from definitions import dag
 from test_index import evaluate
 
-from ansor.dag import edit
+from ansor.dag import edit, operands
 from ansor.dag.graph import ComputeDAG
+from ansor.dag.predicates import fusible_consumer
 from ansor.dag.stage import HoleExtent
 
 
@@ -95,3 +96,32 @@ def test_a_hole_has_no_size_yet() -> None:
     graph = edit.rfactor(dag("row_sum"), "S", 1, "hole", "S.rf", inner=False)
     with pytest.raises(TypeError, match="hole"):
         _ = graph.stages["S.rf"].axes[0].size
+
+
+def test_a_split_axis_gives_each_phase_its_own_elements() -> None:
+    before = dag("phases")
+    (axis, turn), *_ = operands.phases(before, "conv").items()
+    assert operands.phases(before, "conv") == {1: 2, 2: 2}
+    after = edit.split_axis(before, "conv", axis, turn)
+    assert texts(after, "conv") == [
+        "padded[i0, i1 + i5 + (i2 + 1) // 2, i6 + (i3 + 1) // 2, i7]",
+        "weight[-2*i5 + (i2 + 1) % 2 + 2, -2*i6 + (i3 + 1) % 2 + 2, i7, i4]",
+    ]
+    assert [str(i) for i in after.stages["conv"].writes[0].indices] == ["i0", "2*i1 + i2", "i3", "i4"]
+    assert operands.phases(after, "conv") == {3: 2}, "no axis is split twice"
+    assert after.flops == before.flops
+
+
+def test_a_split_axis_reaches_the_consumer_through_the_buffer() -> None:
+    after = edit.split_axis(dag("phases_relu"), "conv", 1, 2, "relu")
+    assert after.buffers["conv"].shape == (1, 4, 2, 6, 16)
+    assert texts(after, "relu") == ["conv[i0, i1, i2, i3, i4]"]
+    assert [str(i) for i in after.stages["relu"].writes[0].indices] == ["i0", "2*i1 + i2", "i3", "i4"]
+    assert fusible_consumer(after, "conv") == "relu"
+    assert fusible_consumer(dag("phases_relu"), "conv") == "relu"
+
+
+def test_only_what_repeats_has_phases() -> None:
+    for name in ("conv2d_stride2", "matmul", "softmax", "winograd_conv2d"):
+        graph = dag(name)
+        assert not any(operands.phases(graph, stage) for stage in graph.order)
