@@ -82,6 +82,9 @@ class MeasureConfig:
     min_time_s: float = 0.02  # timed work per program, after the first run
     repeats: int = 3  # the median counts
     max_number: int = 1000  # runs inside one repeat
+    quiet_factor: float = 1.25  # known work that takes this times its best: the machine is busy
+    disturbed_repeats: int = 6  # of one program that are made up for while the machine is busy
+    disturbed_pause_s: float = 0.05  # after each of them
     abort_factor: float = 3.0  # first run slower than this times the best: recorded, not repeated
     retry_below_s: float = 0.01  # a faster first run is tried again before it is called slow
     recycle_after: int = 2000  # builds per worker process, against leaks

@@ -11,6 +11,9 @@ from ansor.errors import ArgumentError
 from ansor.workloads import Workload, build, names, suite, suite_workload
 from ansor.workloads.workload import Array
 
+REPEATS = 10  # of what is timed, the median of which counts
+DISTURBED = 30  # more that are made up for while other work disturbs: some 3 s
+
 
 @dataclass(frozen=True)
 class Case:
@@ -26,6 +29,7 @@ class Case:
         seconds: of timed runs.
         trials: of MetaSchedule.
         cache: folder that MetaSchedule's tuning is kept in.
+        peak_gflops: of the machine at full speed; slower moments are not timed.
     """
 
     op: str
@@ -37,6 +41,7 @@ class Case:
     seconds: float = 0.5
     trials: int = 128
     cache: str = ""
+    peak_gflops: float = 0.0
 
     def file(self, name: str) -> Path:
         """A file of the case."""

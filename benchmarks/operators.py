@@ -238,7 +238,9 @@ def main(
     found: list[dict[str, Any]] = []
     for op in chosen:
         with TemporaryDirectory() as folder:
-            case = Case(op, batch, folder, target, cores, seed, seconds, others.trials, cache)
+            case = Case(
+                op, batch, folder, target, cores, seed, seconds, others.trials, cache, peak or 0.0
+            )
             rows.extend(measure(case, trials, others, rounds))
         results = [row.document() for row in rows]
         found = summary(results)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -12,12 +13,15 @@ import torch
 from torch.nn import functional
 
 from ansor.compare.child import timed
+from ansor.config import MeasureConfig
 from ansor.errors import ArgumentError
+from ansor.measure.quiet import Sentinel, in_quiet
 from ansor.workloads.suite import SHAPES
 from ansor.workloads.workload import Array
-from benchmarks.operator_case import Case
+from benchmarks.operator_case import DISTURBED, REPEATS, Case
 
 _WARM_UP_S = 0.1
+_SIZE = 256  # of a square product, 0.1 ms, that tells whether the machine runs at full speed
 _CONVOLUTIONS = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}
 
 
@@ -196,4 +200,16 @@ def time_torch(case: Case, channels_last: bool) -> tuple[float, Array]:
     made = form(case.op, case.inputs(case.workload), channels_last, shape)
     with torch.inference_mode():
         out = np.ascontiguousarray(made.finish(made.call()).numpy())
-        return timed(made.call, _WARM_UP_S, case.seconds), out
+        timed(made.call, 0.0, _WARM_UP_S)
+        return _in_quiet(made.call, case), out
+
+
+def _in_quiet(call: Callable[[], Any], case: Case) -> float:
+    """Median seconds of one call while the machine runs at full speed, as our own are taken."""
+    config = MeasureConfig(disturbed_repeats=DISTURBED)
+    square = torch.ones(_SIZE, _SIZE)
+    sentinel = Sentinel(
+        lambda: timed(lambda: torch.mm(square, square), 0.0, 0.0), config.quiet_factor
+    )
+    windows = in_quiet(lambda: timed(call, 0.0, case.seconds / REPEATS), REPEATS, sentinel, config)
+    return statistics.median(windows)

@@ -11,12 +11,12 @@ import tvm
 from ansor.config import MeasureConfig
 from ansor.hardware.threads import use_threads
 from ansor.measure.build import ENTRY, build
+from ansor.measure.quiet import core_sentinel
 from ansor.measure.timing import time_program
 from ansor.workloads.workload import Array
-from benchmarks.operator_case import Case
+from benchmarks.operator_case import DISTURBED, REPEATS, Case
 
 _WARM_UP_S = 0.1
-_REPEATS = 10
 
 
 def time_function(func: Any, case: Case, exact: bool) -> tuple[float, Array]:
@@ -37,5 +37,6 @@ def time_function(func: Any, case: Case, exact: bool) -> tuple[float, Array]:
     module[ENTRY](*sets[0])
     result = out.numpy().copy()
     time_program(module, device, sets, None, MeasureConfig(min_time_s=_WARM_UP_S, repeats=1))
-    config = MeasureConfig(min_time_s=case.seconds, repeats=_REPEATS)
-    return statistics.median(time_program(module, device, sets, None, config)), result
+    config = MeasureConfig(min_time_s=case.seconds, repeats=REPEATS, disturbed_repeats=DISTURBED)
+    sentinel = core_sentinel(case.target, config, case.peak_gflops * 1e9)
+    return statistics.median(time_program(module, device, sets, None, config, sentinel)), result

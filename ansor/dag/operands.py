@@ -118,7 +118,8 @@ def phases(dag: ComputeDAG, name: str) -> dict[int, int]:
     return {
         axis: turn
         for axis, turn in sorted(turns.items())
-        if axis in stage.spatial[:-1] and 1 < turn < stage.axes[axis].size
+        if axis in stage.spatial[:-1]
+        and 1 < turn < stage.axes[axis].size
         and stage.axes[axis].size % turn == 0
     }
 

@@ -17,6 +17,7 @@ from ansor.frontend.batch_norm import fold_batch_norms
 from ansor.frontend.fold import fold_constants
 from ansor.frontend.rewrite import op_name
 from ansor.frontend.simplify import simplify
+from ansor.hardware.target import is_cpu
 
 CHANNELS_LAST = {"relax.nn.conv2d": ["NHWC", "HWIO"]}
 LOW_LEVEL = frozenset(("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad"))
@@ -31,11 +32,6 @@ def optimize(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
     with target:
         plain = inference_form(mod)
         return fuse(channels_last(plain) if is_cpu(target) else plain)
-
-
-def is_cpu(target: Target) -> bool:
-    """Whether the target's code runs on the host."""
-    return str(target.kind.name) in ("llvm", "c")
 
 
 def _run(mod: tvm.IRModule, *passes: Any) -> tvm.IRModule:

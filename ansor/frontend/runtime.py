@@ -16,8 +16,8 @@ from tvm.target import Target
 from ansor.errors import ArgumentError
 from ansor.frontend.apply import compile_module
 from ansor.frontend.convert import check_array, from_tvm, is_torch_tensor, to_tvm
-from ansor.frontend.graph import is_cpu
 from ansor.frontend.signature import InputSpec, entry_of, input_specs
+from ansor.hardware.target import is_cpu
 from ansor.hardware.threads import available_cores, free_cores, on_cores, use_threads
 
 MAX_RUNS = 100_000  # inside one timed repeat

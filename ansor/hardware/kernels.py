@@ -33,6 +33,11 @@ def fma_flops(parts: int, lanes: int, rounds: int) -> int:
     return 2 * parts * ACCUMULATORS * lanes * _ROWS * rounds
 
 
+def fma_shapes(parts: int, lanes: int) -> tuple[tuple[int, ...], ...]:
+    """Shapes of the arguments of `fma`."""
+    return (_ROWS, lanes), (parts, ACCUMULATORS, lanes)
+
+
 def stream(parts: int, lanes: int, rows: int, rounds: int) -> tvm.IRModule:
     """``C[part, i, lane] = sum of A[part, k, i, lane]``: reads `rows` x 12 vectors, `rounds` times.
 

@@ -107,3 +107,8 @@ def _check_processor(target: tvm.target.Target, given: object) -> None:
         own = str(codegen.llvm_get_system_cpu())
         remedy = f"LLVM knows no processor {processor!r} for {triple}; this machine's is {own!r}"
         raise ArgumentError("target", str(given), remedy)
+
+
+def is_cpu(target: tvm.target.Target) -> bool:
+    """Whether the target's code runs on the host."""
+    return str(target.kind.name) in ("llvm", "c")

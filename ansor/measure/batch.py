@@ -39,8 +39,10 @@ def build_all(
                 under_way[worker] = number, pool.send_build(worker, task, programs[number])
         for worker, outcome in pool.wait(list(under_way)):
             number, slot = under_way.pop(worker)
-            failed = isinstance(outcome, WorkerFailure) or outcome.error is not None
-            done[number] = outcome if failed else Built(worker, slot, outcome.seconds)
+            if isinstance(outcome, WorkerFailure) or outcome.error is not None:
+                done[number] = outcome
+            else:
+                done[number] = Built(worker, slot, outcome.seconds)
     return done
 
 

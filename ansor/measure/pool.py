@@ -76,7 +76,7 @@ class Pool:
         if task.key in worker.tasks:
             return
         try:
-            reply = worker.ask(task, self.config.build_timeout_s)
+            reply = worker.ask(task, self.config.start_timeout_s)
         except WorkerFailure as failure:
             raise MeasureError(f"a worker failed at task {task.key}: {failure.message}") from None
         if reply.error is not None:

@@ -18,6 +18,7 @@ from ansor.measure.build import ENTRY, build
 from ansor.measure.cold import ColdMemory
 from ansor.measure.inputs import has_nan, on_device, random_arrays, relative_difference
 from ansor.measure.protocol import Define
+from ansor.measure.quiet import Sentinel, core_sentinel
 from ansor.measure.result import ErrorKind
 from ansor.measure.timing import time_program, time_round
 from ansor.program.layout import packed_arrays
@@ -120,6 +121,7 @@ class Runner:
     lowering: Lowering
     tasks: dict[str, WorkerTask] = field(default_factory=dict)
     slots: dict[int, Built] = field(default_factory=dict)
+    sentinels: dict[str, Sentinel | None] = field(default_factory=dict)
 
     @cached_property
     def cold(self) -> ColdMemory:
@@ -127,8 +129,10 @@ class Runner:
         return ColdMemory(self.config.cold_pool_bytes, self.config.max_copies)
 
     def define(self, task: Define) -> None:
-        """Keeps a task."""
+        """Keeps a task; of the first for a target, also makes what tells whether all is quiet."""
         func = tvm.ir.load_json(task.func_json)
+        if task.target not in self.sentinels:
+            self.sentinels[task.target] = core_sentinel(task.target, self.config)
         self.tasks[task.key] = WorkerTask(
             func, task.target, self.config, task.constants, task.cold_bytes
         )
@@ -142,7 +146,10 @@ class Runner:
         built = self.slots.pop(slot)
         with stage(ErrorKind.RUN):
             sets = self._argument_sets(built)
-            return time_program(built.module, built.task.device, sets, limit_s, self.config)
+            sentinel = self.sentinels.get(built.task.target)
+            return time_program(
+                built.module, built.task.device, sets, limit_s, self.config, sentinel
+            )
 
     def compare(self, slots: tuple[int, ...], keep: bool) -> tuple[float, ...]:
         """Times kept programs one after the other; where one fails, all are dropped."""
@@ -167,7 +174,8 @@ class Runner:
 
     def _time_round(self, built: Built) -> float:
         sets = self._argument_sets(built)
-        return time_round(built.module, built.task.device, sets, self.config)
+        sentinel = self.sentinels.get(built.task.target)
+        return time_round(built.module, built.task.device, sets, self.config, sentinel)
 
     def _argument_sets(self, built: Built) -> list[list[Any]]:
         """Arguments for timing: one set, or several that differ in their weights."""

@@ -10,18 +10,25 @@ from typing import Any
 from ansor.config import MeasureConfig
 from ansor.hardware.threads import free_cores, on_cores
 from ansor.measure.build import ENTRY
+from ansor.measure.quiet import Sentinel, in_quiet
 
 Arguments = Sequence[Sequence[Any]]  # sets of arguments, taken in turns
 
 
 def time_program(
-    module: Any, device: Any, sets: Arguments, limit_s: float | None, config: MeasureConfig
+    module: Any,
+    device: Any,
+    sets: Arguments,
+    limit_s: float | None,
+    config: MeasureConfig,
+    sentinel: Sentinel | None = None,
 ) -> tuple[float, ...]:
     """Seconds of one run: a single entry for a slow program, else one per repeat.
 
     Args:
         sets: arguments; with several sets each run takes the next.
         limit_s: a program slower than this in its first run is not repeated.
+        sentinel: tells which repeats were disturbed.
     """
     first_s = _seconds(module, device, sets, 1)
     if limit_s is not None and first_s > limit_s:
@@ -30,13 +37,19 @@ def time_program(
         if first_s > limit_s:
             return (first_s,)
     number = runs_per_repeat(first_s, config)
-    return _evaluate(module, device, sets, number, config.repeats)
+    return _repeats(module, device, sets, number, config.repeats, sentinel, config)
 
 
-def time_round(module: Any, device: Any, sets: Arguments, config: MeasureConfig) -> float:
+def time_round(
+    module: Any,
+    device: Any,
+    sets: Arguments,
+    config: MeasureConfig,
+    sentinel: Sentinel | None = None,
+) -> float:
     """Seconds of one run, from a single repeat."""
     number = runs_per_repeat(_seconds(module, device, sets, 1), config)
-    return _evaluate(module, device, sets, number, 1)[0]
+    return min(_repeats(module, device, sets, number, 1, sentinel, config))
 
 
 def runs_per_repeat(first_s: float, config: MeasureConfig) -> int:
@@ -45,14 +58,25 @@ def runs_per_repeat(first_s: float, config: MeasureConfig) -> int:
     return max(1, min(config.max_number, round(wanted)))
 
 
-def _evaluate(
-    module: Any, device: Any, sets: Arguments, number: int, repeats: int
+def _repeats(
+    module: Any,
+    device: Any,
+    sets: Arguments,
+    number: int,
+    repeats: int,
+    sentinel: Sentinel | None,
+    config: MeasureConfig,
 ) -> tuple[float, ...]:
-    with on_cores(free_cores()):
+    """Mean seconds of `number` runs, `repeats` times."""
+    evaluator = module.time_evaluator(ENTRY, device, number=number, repeat=1)
+
+    def once() -> float:
         if len(sets) > 1:
-            return tuple(_seconds(module, device, sets, number) / number for _ in range(repeats))
-        evaluator = module.time_evaluator(ENTRY, device, number=number, repeat=repeats)
-        return tuple(float(t) for t in evaluator(*sets[0]).results)
+            return _seconds(module, device, sets, number) / number
+        return float(evaluator(*sets[0]).results[0])
+
+    with on_cores(free_cores()):
+        return in_quiet(once, repeats, sentinel, config)
 
 
 def _seconds(module: Any, device: Any, sets: Arguments, number: int) -> float:

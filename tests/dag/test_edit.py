@@ -107,7 +107,12 @@ def test_a_split_axis_gives_each_phase_its_own_elements() -> None:
         "padded[i0, i1 + i5 + (i2 + 1) // 2, i6 + (i3 + 1) // 2, i7]",
         "weight[-2*i5 + (i2 + 1) % 2 + 2, -2*i6 + (i3 + 1) % 2 + 2, i7, i4]",
     ]
-    assert [str(i) for i in after.stages["conv"].writes[0].indices] == ["i0", "2*i1 + i2", "i3", "i4"]
+    assert [str(i) for i in after.stages["conv"].writes[0].indices] == [
+        "i0",
+        "2*i1 + i2",
+        "i3",
+        "i4",
+    ]
     assert operands.phases(after, "conv") == {3: 2}, "no axis is split twice"
     assert after.flops == before.flops
 
@@ -116,7 +121,12 @@ def test_a_split_axis_reaches_the_consumer_through_the_buffer() -> None:
     after = edit.split_axis(dag("phases_relu"), "conv", 1, 2, "relu")
     assert after.buffers["conv"].shape == (1, 4, 2, 6, 16)
     assert texts(after, "relu") == ["conv[i0, i1, i2, i3, i4]"]
-    assert [str(i) for i in after.stages["relu"].writes[0].indices] == ["i0", "2*i1 + i2", "i3", "i4"]
+    assert [str(i) for i in after.stages["relu"].writes[0].indices] == [
+        "i0",
+        "2*i1 + i2",
+        "i3",
+        "i4",
+    ]
     assert fusible_consumer(after, "conv") == "relu"
     assert fusible_consumer(dag("phases_relu"), "conv") == "relu"
 
