@@ -9,6 +9,7 @@ from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
 
 _JUMP_BYTES = 64.0  # that could have been moved in the time of a jump to the next run; fitted
+_STAYS = 0.7  # share of the second cache up to which a run finds what the last one left; chosen
 _IDLE = 0.6  # share of the unused sets that is lost to the other accesses; fitted
 
 
@@ -16,8 +17,8 @@ def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
     """`[P]` each: bytes that cross into each level of cache.
 
     At the outermost depth where everything fits, each loop further out brings in what its whole
-    range touches. What fits altogether comes in once; from memory not at all, as runs are warm
-    but for weights, which are counted apart.
+    range touches. What fits altogether comes in once; into the second level and from memory not
+    at all, as runs are warm but for weights, which are counted apart.
     """
     line = np.float32(hardware.line_bytes)
     lines = [access.lines(hardware.line_bytes) for access in profile.accesses]
@@ -30,6 +31,9 @@ def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
         fits_not = (room > np.float32(capacity)).sum(axis=0)
         crossing.append(_touched_inside(profile, moved, fits_not))
     crossing[-1] = np.where(fits_not > 0, crossing[-1], np.float32(0))
+    share = room[0] / np.minimum(profile.parallel, np.float32(hardware.cores))  # same each run
+    stays = share < np.float32(_STAYS * hardware.cache_bytes[1])
+    crossing[1] = np.where(stays, np.float32(0), crossing[1])
     return crossing
 
 

@@ -40,6 +40,16 @@ def test_what_fits_comes_in_once(matmul: Sketch) -> None:
     assert last[0] >= 3 * 4 * N * N
 
 
+def test_what_a_core_keeps_from_run_to_run_does_not_come_again() -> None:
+    """Three matrices of 240 x 240, 675 KiB, stay in a second level of 1 MiB; of 480 x 480 not,
+    though half of them is each core's."""
+    for size, stays in ((240, True), (480, False)):
+        tiles = {"C.i": (size // 4, 1, 1, 4), "C.j": (size // 48, 1, 1, 48), "C.k": (size, 1)}
+        first, last, _ = traffic_bytes(of(square_matmul(size), BASE | tiles), HARDWARE)
+        assert first[0] > 0
+        assert (last[0] == 0) == stays
+
+
 def test_smaller_blocks_move_more() -> None:
     """Of a size whose rows do not all fall on the same few sets."""
     shape = BASE | {"C.j": (15, 1, 1, 64), "C.k": (960, 1)}
