@@ -81,6 +81,7 @@ class MeasureConfig:
     start_timeout_s: float = 120.0  # a worker's first answer
     min_time_s: float = 0.02  # timed work per program, after the first run
     repeats: int = 3  # the median counts
+    long_run_s: float = 0.1  # a program that takes longer is not repeated
     max_number: int = 1000  # runs inside one repeat
     quiet_factor: float = 1.25  # known work that takes this times its best: the machine is busy
     disturbed_repeats: int = 6  # of one program that are made up for while the machine is busy

@@ -18,6 +18,7 @@ from ansor.hardware.cpu import Hardware
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
 from ansor.workloads import Workload, build
+from ansor.workloads.opevo import convolution_nchw
 from ansor.workloads.transposed import transposed_convolution
 
 HARDWARE = Hardware(cores=2)
@@ -54,7 +55,7 @@ SIZES: Mapping[str, tuple[str, dict[str, int]]] = MappingProxyType(
         "global_average_pool2d": ("global_average_pool2d", {"channels": 64}),
     }
 )
-NAMES = (*SIZES, "phases", "phases_relu")
+NAMES = (*SIZES, "phases", "phases_relu", "channels_first")
 
 
 # A small shape of every family of the operator suite, in the order of its own sizes.
@@ -81,6 +82,8 @@ SMALL_SUITE: Mapping[str, tuple[int, ...]] = MappingProxyType(
 @cache
 def workload(name: str) -> Workload:
     """The small workload `name`."""
+    if name == "channels_first":  # read with a stride along the last axis
+        return convolution_nchw(name, 2, 3, 17, 16, 3, 2, 0)
     if name.startswith("phases"):
         return _transposed(name, relu=name.endswith("relu"))
     base, sizes = SIZES[name]

@@ -23,6 +23,7 @@ from ansor.program.steps import (
     Initialise,
     Inline,
     LayoutRewrite,
+    MoveAxis,
     MultiLevelTile,
     Parallel,
     RegisterTile,
@@ -50,7 +51,9 @@ class _Builder:
         self.hardware, self.config = hardware, config
         self.decisions: list[Decision] = list(state.decisions)
         self.loose: set[str] = set()  # untiled roots whose vectors need not divide their axis
-        structural = Inline | CacheWrite | CacheRead | LayoutRewrite | SplitAxis | RFactor
+        structural = (
+            Inline | CacheWrite | CacheRead | LayoutRewrite | SplitAxis | MoveAxis | RFactor
+        )
         self.structure: list[Step] = [s for s in state.steps if isinstance(s, structural)]
         self.tiles: list[Step] = [s for s in state.steps if isinstance(s, MultiLevelTile)]
         self.inner: list[Step] = [s for s in state.steps if isinstance(s, RegisterTile)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ansor.dag import index as ix
@@ -124,6 +125,47 @@ def _split(stage: Stage, axis: int, factor: int, between: str) -> Stage:
     )
 
 
+def move_axis(dag: ComputeDAG, name: str, axis: int, consumer: str) -> ComputeDAG:
+    """Makes spatial `axis` of stage `name` its last; so in the buffer that `consumer` maps."""
+    stage, written = dag.stages[name], dag.buffers[dag.stages[name].output]
+    order = moved_last(axis, stage.spatial[-1], len(stage.axes))
+    own = next(d for d, i in enumerate(stage.writes[0].indices) if i and i.single_axis == axis)
+    rank = len(written.shape)
+    dims = moved_last(own, rank - 1, rank)
+    stages = {
+        **dag.stages,
+        name: _ordered(stage, order, written.name, dims),
+        consumer: _ordered(dag.stages[consumer], dims, written.name, dims),
+    }
+    shape = tuple(written.shape[d] for d in dims)
+    buffers = {**dag.buffers, written.name: replace(written, shape=shape)}
+    return ComputeDAG(list(stages.values()), buffers)
+
+
+def moved_last(one: int, last: int, count: int) -> tuple[int, ...]:
+    """An order of `count` things in which `one` comes right after `last`."""
+    order = [i for i in range(count) if i != one]
+    order.insert(order.index(last) + 1 if last != one else one, one)
+    return tuple(order)
+
+
+def _ordered(stage: Stage, order: tuple[int, ...], between: str, dims: tuple[int, ...]) -> Stage:
+    """A stage with its axes in another order, and the dimensions of `between` in theirs."""
+    values = [ix.axis_index(order.index(a)) for a in range(len(order))]
+
+    def moved(access: Access) -> Access:
+        there = _mapped(access, values)
+        return _reordered(there, between, dims) if access.buffer == between else there
+
+    return replace(
+        stage,
+        axes=tuple(stage.axes[a] for a in order),
+        reads=tuple(map(moved, stage.reads)),
+        writes=tuple(map(moved, stage.writes)),
+        folded=frozenset(order.index(a) for a in stage.folded),
+    )
+
+
 def rfactor(
     dag: ComputeDAG, name: str, axis: int, hole: str, partial: str, inner: bool
 ) -> ComputeDAG:
@@ -219,7 +261,7 @@ def is_table(stage: Stage) -> bool:
     return not stage.reads and math.prod(axis.size for axis in stage.axes) <= _MAX_TABLE
 
 
-def _mapped(access: Access, values: tuple[ix.Index | None, ...] | list[ix.Index | None]) -> Access:
+def _mapped(access: Access, values: Sequence[ix.Index | None]) -> Access:
     indices = tuple(None if i is None else ix.substitute(i, values) for i in access.indices)
     return replace(access, indices=indices)
 

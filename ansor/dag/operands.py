@@ -41,6 +41,32 @@ def transposed_operand(dag: ComputeDAG, name: str) -> tuple[str, tuple[int, ...]
     return None
 
 
+def other_vector_axis(dag: ComputeDAG, name: str, lanes: int) -> int | None:
+    """The axis to vectorise where the last one jumps in memory, transposed or not.
+
+    A spatial axis that fills a vector and that one input alone runs along, so that a transposed
+    copy of it has the axis in one run; the axis of the smallest such input.
+    """
+    stage = dag.stages[name]
+    last = stage.spatial[-1] if stage.spatial else None
+    if last is None or any(_runs_along(i, last) for read in stage.reads for i in read.indices):
+        return None
+    found = [
+        (dag.buffers[reads[0].buffer].num_bytes, axis)
+        for axis in stage.spatial[:-1]
+        if stage.axes[axis].size >= lanes
+        if len(reads := [read for read in stage.reads if axis in axes_of(read)]) == 1
+        if axis in [index.single_axis if index else None for index in reads[0].indices]
+        if dag.buffers[reads[0].buffer].kind == "input"
+    ]
+    return min(found)[1] if found else None
+
+
+def _runs_along(index: Index | None, axis: int) -> bool:
+    """Whether an index advances by one with an axis."""
+    return index is not None and (axis, 1) in index.terms
+
+
 def reuse_of(dag: ComputeDAG, name: str, buffer: str) -> int:
     """How often a stage reads each element of `buffer`: the spatial points that leave it out."""
     stage = dag.stages[name]

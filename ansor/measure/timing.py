@@ -37,7 +37,8 @@ def time_program(
         if first_s > limit_s:
             return (first_s,)
     number = runs_per_repeat(first_s, config)
-    return _repeats(module, device, sets, number, config.repeats, sentinel, config)
+    repeats = 1 if first_s > config.long_run_s else config.repeats
+    return _repeats(module, device, sets, number, repeats, sentinel, config)
 
 
 def time_round(

@@ -28,6 +28,7 @@ from ansor.program.steps import (
     Initialise,
     Inline,
     LayoutRewrite,
+    MoveAxis,
     MultiLevelTile,
     Parallel,
     RegisterTile,
@@ -178,6 +179,17 @@ class Replay:
             self.sch.transform_block_layout(self.blocks[step.consumer], layout)
             self.sch.transform_layout(self.blocks[step.stage], ("write", 0), layout)
         self.dag = edit.split_axis(self.dag, step.stage, step.axis, step.factor, step.consumer)
+
+    @apply.register
+    def _(self, step: MoveAxis) -> None:
+        stage = self.dag.stages[step.stage]
+        between = [i.single_axis if i else None for i in stage.writes[0].indices]
+        order = edit.moved_last(step.axis, stage.spatial[-1], len(stage.axes))
+        dims = edit.moved_last(between.index(step.axis), len(between) - 1, len(between))
+        self.sch.transform_block_layout(self.blocks[step.stage], _permutation(order))
+        self.sch.transform_block_layout(self.blocks[step.consumer], _permutation(dims))
+        self.sch.transform_layout(self.blocks[step.stage], ("write", 0), _permutation(dims))
+        self.dag = edit.move_axis(self.dag, step.stage, step.axis, step.consumer)
 
     @apply.register
     def _(self, step: RFactor) -> None:

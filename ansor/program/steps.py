@@ -65,6 +65,19 @@ class SplitAxis:
 
 
 @dataclass(frozen=True)
+class MoveAxis:
+    """Make spatial `axis` of `stage` its last one, which is vectorised.
+
+    `consumer` maps the stage's output element by element: its own axes and the dimensions of the
+    buffer between the two get the same order.
+    """
+
+    stage: str
+    axis: int
+    consumer: str
+
+
+@dataclass(frozen=True)
 class RFactor:
     """Split reduction `axis` of `stage` by `hole` and turn one part into a spatial axis (rule 6).
 
@@ -186,6 +199,7 @@ Step = (
     | CacheRead
     | LayoutRewrite
     | SplitAxis
+    | MoveAxis
     | RFactor
     | MultiLevelTile
     | RegisterTile

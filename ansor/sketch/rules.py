@@ -24,6 +24,7 @@ from ansor.program.steps import (
     FuseConsumer,
     Inline,
     LayoutRewrite,
+    MoveAxis,
     MultiLevelTile,
     RegisterTile,
     RFactor,
@@ -136,6 +137,26 @@ def cache_write(state: State, _: Context) -> Derived:
     return Derived((done,))
 
 
+def choose_vector_axis(state: State, context: Context) -> Derived:
+    """Vectorises another axis than the last where that one jumps from element to element.
+
+    Beyond the paper: an image whose channels come first, read with a stride, is gathered along its
+    rows; along the filters it is not, once their operand is transposed.
+    """
+    name, dag = state.current, state.dag
+    consumer = predicates.fusible_consumer(dag, name)
+    if consumer is None or not predicates.has_data_reuse(dag, name) or consumer in state.tiled:
+        return Derived()
+    if any(isinstance(step, MoveAxis) and step.stage == name for step in state.steps):
+        return Derived()
+    lanes = context.hardware.lanes(dag.buffers[dag.stages[name].output].item_bytes)
+    axis = operands.other_vector_axis(dag, name, lanes)
+    if axis is None:
+        return Derived()
+    moved = replace(state, dag=edit.move_axis(dag, name, axis, consumer))
+    return Derived((moved.add(MoveAxis(name, axis, consumer)),), exclusive=True)
+
+
 def pack_operand(state: State, context: Context) -> Derived:
     """Copies the operand that runs along the vectorised axis, to be packed tile by tile.
 
@@ -246,6 +267,7 @@ CPU_RULES: tuple[Rule, ...] = (
     rfactor_for_threads,  # before tiling: a factored reduction is not tiled
     rfactor_for_lanes,  # after threads: it also applies to the partial stage that they leave
     cache_write,  # forks the output; tiling then fuses the copy
+    choose_vector_axis,  # before what looks at the vector's operand
     pack_operand,  # forks likewise; the copy is located by a decision
     transpose_operand,  # as well
     tile_host,  # forks the end of a chain of reductions

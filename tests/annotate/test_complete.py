@@ -20,6 +20,7 @@ from ansor.program.steps import (
     FuseConsumer,
     Initialise,
     Inline,
+    MoveAxis,
     MultiLevelTile,
     Parallel,
     RegisterTile,
@@ -32,7 +33,7 @@ from ansor.program.steps import (
 from ansor.sketch.state import State
 
 PHASES = (
-    (Inline, CacheRead, CacheWrite, SplitAxis, RFactor),
+    (Inline, CacheRead, CacheWrite, SplitAxis, MoveAxis, RFactor),
     (MultiLevelTile, StripMine),
     (Parallel,),
     (FuseConsumer,),

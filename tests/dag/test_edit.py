@@ -135,3 +135,34 @@ def test_only_what_repeats_has_phases() -> None:
     for name in ("conv2d_stride2", "matmul", "softmax", "winograd_conv2d"):
         graph = dag(name)
         assert not any(operands.phases(graph, stage) for stage in graph.order)
+
+
+def test_a_moved_axis_is_last_in_both_stages_and_between_them() -> None:
+    before = edit.cache_write(dag("channels_first"), "conv", "conv.cache")
+    assert operands.other_vector_axis(before, "conv", 16) == 1, "the filters"
+    after = edit.move_axis(before, "conv", 1, "conv.cache")
+    assert [axis.name for axis in after.stages["conv"].axes] == [
+        "n",
+        "y",
+        "x",
+        "f",
+        "rc",
+        "ry",
+        "rx",
+    ]
+    assert texts(after, "conv") == ["data[i0, i4, 2*i1 + i5, 2*i2 + i6]", "weight[i3, i4, i5, i6]"]
+    assert after.buffers["conv.cache"].shape == (2, 8, 8, 16)
+    assert texts(after, "conv.cache") == ["conv.cache[i0, i1, i2, i3]"]
+    assert [str(i) for i in after.stages["conv.cache"].writes[0].indices] == [
+        "i0",
+        "i3",
+        "i1",
+        "i2",
+    ]
+    assert fusible_consumer(after, "conv") == "conv.cache"
+
+
+@pytest.mark.parametrize("name", ["conv2d_stride2", "dense", "batch_matmul", "depthwise_conv2d"])
+def test_no_axis_is_moved_where_the_last_one_runs_along_an_operand(name: str) -> None:
+    graph = dag(name)
+    assert all(operands.other_vector_axis(graph, stage, 4) is None for stage in graph.order)
