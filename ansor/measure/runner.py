@@ -16,7 +16,7 @@ from ansor.dag.from_tir import buffer_names
 from ansor.errors import AnsorError
 from ansor.measure.build import ENTRY, build
 from ansor.measure.cold import ColdMemory
-from ansor.measure.inputs import has_nan, on_device, random_arrays, relative_difference
+from ansor.measure.inputs import has_nan, on_device, on_host, random_arrays, relative_difference
 from ansor.measure.protocol import Define
 from ansor.measure.quiet import Sentinel, core_sentinel
 from ansor.measure.result import ErrorKind
@@ -101,7 +101,7 @@ class WorkerTask:
         """Every argument after one run, as NumPy arrays."""
         tensors = on_device(arrays, self.device)
         module[ENTRY](*tensors)
-        return [tensor.numpy() for tensor in tensors]
+        return [on_host(tensor) for tensor in tensors]
 
 
 @dataclass(frozen=True, eq=False)
