@@ -8,6 +8,7 @@ import numpy as np
 
 from ansor.config import SketchConfig
 from ansor.dag.graph import ComputeDAG
+from ansor.dag.operands import is_dense_along
 from ansor.dag.stage import HoleExtent, Stage
 from ansor.hardware.cpu import Hardware
 from ansor.program.decision import Decision, category, factorisations
@@ -107,8 +108,12 @@ class _Builder:
         return 0 if stage.reduce else self.hardware.lanes(item_bytes)
 
     def _lanes(self, stage: Stage) -> int:
-        """Most elements of a vectorised loop; fewer where folded axes fill the unrolled block."""
+        """Most elements of a vectorised loop; fewer where folded axes fill the unrolled block, and
+        where each is gathered or scattered: longer vectors only take LLVM longer."""
         item_bytes = self.dag.buffers[stage.output].item_bytes
+        axis = vector_axis(stage)
+        if axis is not None and not is_dense_along(stage, axis):
+            return self.hardware.lanes(item_bytes)
         folded = math.prod(stage.axes[axis].size for axis in stage.folded)
         registers = max(1, self.config.max_unrolled_statements // folded)
         return min(

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.index import Index, Remainder
-from ansor.dag.stage import axes_of
+from ansor.dag.stage import Stage, axes_of
 
 
 def vector_operand(dag: ComputeDAG, name: str) -> str | None:
@@ -60,6 +60,12 @@ def other_vector_axis(dag: ComputeDAG, name: str, lanes: int) -> int | None:
         if dag.buffers[reads[0].buffer].kind == "input"
     ]
     return min(found)[1] if found else None
+
+
+def is_dense_along(stage: Stage, axis: int) -> bool:
+    """Whether every access that an axis moves goes on by one element with it."""
+    accesses = [a for a in (*stage.reads, *stage.writes) if axis in axes_of(a)]
+    return all(_runs_along(access.indices[-1], axis) for access in accesses if access.indices)
 
 
 def _runs_along(index: Index | None, axis: int) -> bool:
