@@ -112,10 +112,10 @@ class _Builder:
         where each is gathered or scattered: longer vectors only take LLVM longer."""
         item_bytes = self.dag.buffers[stage.output].item_bytes
         axis = vector_axis(stage)
-        if axis is not None and not is_dense_along(stage, axis):
-            return self.hardware.lanes(item_bytes)
         folded = math.prod(stage.axes[axis].size for axis in stage.folded)
         registers = max(1, self.config.max_unrolled_statements // folded)
+        if axis is not None and not is_dense_along(stage, axis):
+            registers = 1
         return min(
             self.config.max_vector_bytes // item_bytes, registers * self.hardware.lanes(item_bytes)
         )

@@ -146,6 +146,15 @@ def test_vectors_are_as_long_as_the_config_says() -> None:
                 assert len(np.unique(table.prod(axis=1))) == 1
 
 
+def test_vectors_that_are_gathered_are_one_register_long() -> None:
+    for sketch in sketches("softmax"):
+        for step in steps_of(sketch, Vectorize):
+            stage = sketch.dag.stages[step.stage]
+            gathered = {"T_softmax_maxelem", "T_softmax_expsum"}  # read along the reduction
+            lanes = 16 if stage.name in gathered else 64
+            assert step.lanes == lanes
+
+
 def test_a_structure_without_steps_is_completed_too() -> None:
     sketch = complete(State(dag("conv2d"), ()), HARDWARE, SketchConfig())
     assert steps_of(sketch, MultiLevelTile) == []
