@@ -18,6 +18,7 @@ class SketchConfig:
     max_innermost_factor: int = 64  # elements; TVM's `max_innermost_split_factor`
     good_rows: tuple[int, int] = (4, 28)  # a register tile's rows: enough for latency, not too many
     max_tail_waste: float = 0.125  # share computed twice where a split does not divide
+    spare_tail_waste: float = 0.02  # the same where one that divides would do
     max_vector_bytes: int = 256  # bytes of the vectorised loop: four 512-bit registers
     unroll_steps: tuple[int, ...] = (0, 16, 64)  # statements; TVM's 512 builds ten times longer
     register_rows: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 14, 16)  # elements of a tile, per axis
@@ -49,6 +50,7 @@ class EvolutionConfig:
     batch: int = 16  # programs measured per round
     measured_ratio: float = 0.2  # share of the start population taken from the best measured
     elite: int = 8  # best measured programs that enter every start population
+    siblings: int = 4  # best programs of tasks of the same structure that a search begins with
     patience: int = 2  # rounds without gain before neighbours of the best are tried one by one
     min_gain: float = 0.005  # relative improvement of the best that counts as a gain
 

@@ -39,6 +39,12 @@ class TaskSearch:
             programs, [None if r.program in wrong else r.latency_s for r in records]
         )
 
+    def seed(self, database: Database) -> int:
+        """Lets the search begin with the best of tasks that have the same structure."""
+        names = {sketch.name for sketch in self.policy.sketches}
+        winners = database.winners(self.task.target, besides=self.task.key)
+        return self.policy.seed([r.program for r in winners if r.program.sketch in names])
+
     def learn(self, batch: Sequence[Candidate], latency_s: Sequence[float | None]) -> None:
         """Ends a round."""
         self.policy.learn(batch, latency_s)

@@ -33,7 +33,7 @@ from ansor.sketch.rules import Rule
 from ansor.task import Task
 from ansor.tuned import TaskResult, TunedModel
 from ansor.tuner import Budget, Tuner
-from ansor.winners import Winner, choose_winner
+from ansor.winners import Winner, choose_winner, finish_seconds, num_leaders
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +96,8 @@ def auto_schedule(
     with opened(database) as records:
         _stage(callbacks, "importing the model")
         workload = prepare(model, resolved, text, example_inputs)
-        leaders = _leaders(minutes, len(workload.tasks), config)
-        finish_s = _finish_seconds(leaders, len(workload.tasks), config)
+        leaders = num_leaders(minutes, len(workload.tasks), config)
+        finish_s = finish_seconds(leaders, len(workload.tasks), config)
         budget = Budget(trials, _search_seconds(minutes, began, finish_s, config))
         _check_records(records, workload, text, budget)
         hardware = detect(resolved, cores)
@@ -184,21 +184,6 @@ def _finished(
         for name, reason in workload.unscheduled.items()
     ]
     return TunedModel(compiled, tuple(tasks), finish, seed, workload.mod)
-
-
-def _leaders(minutes: float | None, tasks: int, config: TuneConfig) -> int:
-    """How many programs of each task are timed again at the end; fewer where time is short."""
-    most = config.measure.leaders
-    if minutes is None:
-        return most
-    affordable = config.finish_share * minutes * 60 / (config.finish_per_leader_s * max(tasks, 1))
-    return min(most, max(config.least_leaders, int(affordable)))
-
-
-def _finish_seconds(leaders: int, tasks: int, config: TuneConfig) -> float:
-    """What comes after the search: timing leaders again, checking winners, compiling."""
-    per_task = config.finish_per_task_s + config.finish_per_leader_s * leaders
-    return config.finish_base_s + per_task * tasks
 
 
 def _search_seconds(

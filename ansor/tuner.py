@@ -136,6 +136,8 @@ class Tuner:
 
     def _round(self, search: TaskSearch, count: int) -> None:
         """One batch of one task: propose, measure, record, learn."""
+        if not search.policy.trials:
+            search.seed(self._database)
         batch = search.policy.propose(count)
         programs = [candidate.program for candidate in batch]
         results = self._device.measure(search.task, programs, search.best_s) if batch else []

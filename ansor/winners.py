@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from ansor.config import MeasureConfig
+from ansor.config import MeasureConfig, TuneConfig
 from ansor.database.database import Database
 from ansor.measure.device import Device
 from ansor.measure.result import Measurement
@@ -35,6 +35,21 @@ class Winner:
     latency_s: float | None
     difference: float | None
     note: str = ""
+
+
+def num_leaders(minutes: float | None, tasks: int, config: TuneConfig) -> int:
+    """How many programs of each task are timed again at the end; fewer where time is short."""
+    most = config.measure.leaders
+    if minutes is None:
+        return most
+    affordable = config.finish_share * minutes * 60 / (config.finish_per_leader_s * max(tasks, 1))
+    return min(most, max(config.least_leaders, int(affordable)))
+
+
+def finish_seconds(leaders: int, tasks: int, config: TuneConfig) -> float:
+    """What comes after the search: timing leaders again, checking winners, compiling."""
+    per_task = config.finish_per_task_s + config.finish_per_leader_s * leaders
+    return config.finish_base_s + per_task * tasks
 
 
 def choose_winner(

@@ -35,6 +35,7 @@ POLICIES: Mapping[str, Change] = MappingProxyType(
         "no-neighbours": _evolution(neighbour_rate=0.0),
         "no-evolution": _evolution(generations=0),
         "no-elite": _evolution(elite=0, measured_ratio=0.0),
+        "no-siblings": _evolution(siblings=0),
         "no-descent": _evolution(patience=_NEVER),
         "no-greedy": _evolution(eps_greedy=0.0),
         "random": _model(use_draft=False, use_gbdt=False),

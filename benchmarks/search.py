@@ -13,7 +13,8 @@ from dataclasses import asdict, replace
 import click
 
 from ansor.config import FULL, TuneConfig
-from ansor.database.database import Database
+from ansor.database.database import Database, TaskEntry
+from ansor.database.record import Record
 from ansor.hardware.cpu import Hardware
 from ansor.hardware.detect import detect
 from ansor.hardware.target import resolve_target
@@ -57,14 +58,23 @@ class Trials:
         self._hardware, self._device = hardware, device
         self._trials, self._config = trials, config
         self.best: dict[tuple[str, str, int], Program] = {}
+        self._before: tuple[list[TaskEntry], list[Record]] = [], []
+
+    def begin_after(self, task: Task) -> None:
+        """Searches another operator once; all later searches find its records."""
+        with Database() as database:
+            tuner = Tuner([task], self._hardware, self._device, database, self._config)
+            tuner.run(Budget(self._trials))
+            self._before = database.tasks(), database.all_records(task.target)
 
     def search(self, op: str, task: Task, policy: str, seed: int) -> Curve:
-        """One search from nothing."""
+        """One search, from nothing but what `begin_after` found."""
         device = self._device
         device.trials.clear()
         began_s = device.now()
         config = POLICIES[policy](self._config)
         with Database() as database:
+            database.add_records(*self._before)
             tuner = Tuner([task], self._hardware, device, database, config, seed, clock=device.now)
             finish = tuner.run(Budget(self._trials))
         if finish.reason == "interrupted":
@@ -98,6 +108,7 @@ class Trials:
 @click.option("--trials", type=click.IntRange(1), default=128, show_default=True)
 @click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="How many.")
 @click.option("--threads", type=int, help="All cores by default.")
+@click.option("--after", help="Another operator, whose records every search may use.")
 @click.option("--replay", is_flag=True, help="Measure no program twice, whoever asks for it.")
 @click.option("--json", "file", metavar="FILE", help="Where results are written.")
 def main(
@@ -106,18 +117,22 @@ def main(
     trials: int,
     seeds: int,
     threads: int | None,
+    after: str | None,
     replay: bool,
     file: str | None,
 ) -> None:
     """Searches each operator with each policy and seed, and tells how fast and how far they get."""
     cores, names, target = threads or available_cores(), chosen(policies), resolve_target("native")
     tasks = {op: task_of(op, cores) for op in ops.split(",")}
-    about = environment(cores, trials=trials, seeds=list(range(seeds)), replay=replay)
+    seen = list(range(seeds))
+    about = environment(cores, trials=trials, seeds=seen, replay=replay, after=after)
     curves: list[Curve] = []
     with LocalDevice(next(iter(tasks.values())).target, cores, FULL.measure) as local:
         local.measure(next(iter(tasks.values())), [Program()] * cores, None)  # starts the workers
         device = ReplayDevice(local, replay)
         runs = Trials(detect(target, cores), device, trials)
+        if after is not None:
+            runs.begin_after(task_of(after, cores))
         for op, task in tasks.items():
             own: list[Curve] = []
             for seed in range(seeds):  # policies take turns: a change of the machine hits all

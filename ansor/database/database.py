@@ -83,6 +83,16 @@ class Database(Closing):
         )
         return [record for record, _ in zip(rows, range(n), strict=False)]
 
+    def winners(self, target: str, besides: str) -> list[Record]:
+        """The fastest record of every task but one, the newest first."""
+        rows = self._select(
+            "target = ? AND task_key <> ? AND latency_s IS NOT NULL AND program NOT IN (SELECT "
+            "program FROM records WHERE target = ? AND error = ?) "
+            "GROUP BY task_key HAVING MIN(latency_s) ORDER BY id DESC",
+            (target, besides, target, _WRONG),
+        )
+        return list(rows)
+
     def records(self, key: str, target: str) -> list[Record]:
         """All records of a task on a target, oldest first."""
         return list(self._select("target = ? AND task_key = ? ORDER BY id", (target, key)))

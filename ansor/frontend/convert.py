@@ -10,6 +10,7 @@ import tvm
 
 from ansor.errors import ArgumentError
 from ansor.frontend.signature import InputSpec
+from ansor.measure.inputs import on_host
 
 ALIGNMENT_BYTES = 64  # compiled kernels load whole vectors and assume TVM's own alignment
 
@@ -79,15 +80,10 @@ def from_tvm(result: Any, *, to_torch: bool) -> Any:
     """A result, or a tuple of results, as torch tensors or NumPy arrays."""
     if not isinstance(result, tvm.runtime.Tensor):
         return tuple(from_tvm(part, to_torch=to_torch) for part in result)
-    return _as_torch(result) if to_torch else _as_numpy(result)
+    return _as_torch(result) if to_torch else on_host(result)
 
 
 def _as_torch(result: Any) -> Any:
     from torch.utils.dlpack import from_dlpack  # optional; the caller gave a torch tensor
 
     return from_dlpack(result)
-
-
-def _as_numpy(result: Any) -> Any:
-    shared = _is_host(result.device) and str(result.dtype) != "bfloat16"  # not in NumPy's DLPack
-    return np.from_dlpack(result) if shared else result.numpy()

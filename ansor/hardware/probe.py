@@ -24,6 +24,7 @@ _ATTEMPTS = 8  # at most: to see all cores free of other work at once
 _PAUSE_S = 0.1  # between them
 _ALL_CORES = 0.9  # of a single core's rate, times cores: better is not to be expected
 _BUSY = 0.55  # of the same: one core that is shared halves what all reach, lower clocks never do
+_PASSES = 3  # over all levels, some tenths of a second apart
 _STREAM_BYTES = 64 << 20  # read in one run from a cache; from memory, one pass over the array
 _MEMORY_FACTOR = 4  # an array this many times the last level comes from memory
 _MOST_MEMORY = 512 << 20  # bytes of that array
@@ -100,15 +101,16 @@ def _peak(spec: Spec, core: float) -> float:
 
 def _streams(spec: Spec) -> tuple[float, float, float]:
     """Bytes per second from each level: the arrays lie well inside it and well outside the one
-    before."""
+    before. The best of a few passes: others may use the shared levels for a while."""
     level1, level2, last = spec.cache_bytes
-    from_last = max(last // 2 // spec.threads, min(2 * level2, last // spec.threads))
-    from_memory = min(_MEMORY_FACTOR * last, _MOST_MEMORY) // spec.threads
-    return (
-        _stream(spec, max(level2 // 2, 2 * level1)),
-        _stream(spec, from_last),
-        _stream(spec, from_memory),
+    sizes = (
+        max(level2 // 2, 2 * level1),
+        max(last // 2 // spec.threads, min(2 * level2, last // spec.threads)),
+        min(_MEMORY_FACTOR * last, _MOST_MEMORY) // spec.threads,
     )
+    passes = [[_stream(spec, size) for size in sizes] for _ in range(_PASSES)]
+    first, second, third = (max(found) for found in zip(*passes, strict=True))
+    return first, second, third
 
 
 def _stream(spec: Spec, part_bytes: int) -> float:

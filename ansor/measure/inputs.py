@@ -11,7 +11,6 @@ from tvm import tirx
 
 from ansor.config import MeasureConfig
 
-_NATIVE = tuple(f"{kind}{bits}" for kind in ("float", "int") for bits in (16, 32, 64))
 _MOST_DRAWN = (1 << 22) - 3  # floats; larger arrays repeat them, out of step with any dimension
 
 
@@ -33,10 +32,10 @@ def on_device(arrays: list[Any], device: Any) -> list[Any]:
 
 
 def on_host(tensor: Any) -> Any:
-    """A TVM tensor as a NumPy array, in place where it lies on the host."""
-    if str(tensor.device).startswith("cpu") and str(tensor.dtype) in _NATIVE:
-        return np.from_dlpack(tensor)
-    return tensor.numpy()
+    """A TVM tensor as a NumPy array; in place, and read-only, where it lies on the host."""
+    here = tensor.device.dlpack_device_type() == tvm.cpu().dlpack_device_type()
+    shared = here and str(tensor.dtype) != "bfloat16"  # not in NumPy's DLPack
+    return np.from_dlpack(tensor) if shared else tensor.numpy()
 
 
 def _random(rng: np.random.Generator, param: Any, config: MeasureConfig, low: float) -> Any:

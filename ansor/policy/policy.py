@@ -41,6 +41,7 @@ class SearchPolicy:
         self._model, self._config, self._rng = model, config, rng
         self._measured: dict[bytes, float | None] = {}
         self._tried: list[Candidate] = []
+        self._seeds: list[Candidate] = []
         self._stalled = 0
         self.best: Candidate | None = None
         self.exhausted = False
@@ -54,6 +55,21 @@ class SearchPolicy:
         """The unmeasured program that the model expects to be the fastest, if there is any."""
         ranked = self._ranked()
         return ranked[0] if ranked else None
+
+    def seed(self, programs: Sequence[Program]) -> int:
+        """Takes in programs of similar tasks, to begin with; returns how many have a counterpart.
+
+        Each becomes the legal program of the same structure with the most similar tiles.
+        """
+        found: list[Candidate] = []
+        for program in programs:
+            for sketch in self.sketches:
+                row = sketch.row_near(program)
+                if row is not None:
+                    found += self._candidates(Population(sketch, row[None]))
+        legal = [c for c in found if np.isfinite(c.score)]
+        self._seeds = distinct(legal, self._measured)[: self._config.siblings]
+        return len(self._seeds)
 
     def propose(self, count: int) -> list[Candidate]:
         """Returns up to `count` programs worth measuring, none of them measured before."""
@@ -133,6 +149,7 @@ class SearchPolicy:
         rows = [drawn.choices[order]]
         tried = [c for c in self._tried if c.sketch is sketch]
         good = sorted(tried, key=lambda c: c.latency_s or np.inf)[: self._config.elite]
+        good += [c for c in self._seeds if c.sketch is sketch][: self._config.elite - len(good)]
         count = int(self._config.population * self._config.measured_ratio)
         if good:
             elite = np.stack([c.row for c in good])
@@ -157,10 +174,10 @@ class SearchPolicy:
         return found
 
     def _first_of_each(self, ranked: list[Candidate], count: int) -> list[Candidate]:
-        """The head of the ranking, with the best of every sketch among it."""
+        """The head of the ranking, with the best of every sketch and the seeds among it."""
         heads = {c.sketch.name: c for c in reversed(ranked)}
         best = sorted(heads.values(), key=lambda c: -c.score)[: max(1, count // 4)]
-        return distinct([*best, *ranked], self._measured)[:count]
+        return distinct([*best, *self._seeds[: count // 4], *ranked], self._measured)[:count]
 
     def _candidates(self, population: Population) -> list[Candidate]:
         if not len(population):

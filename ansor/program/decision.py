@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 IntArray = npt.NDArray[np.int32]
+_OUTERMOST, _INNERMOST = 1e-3, 4.0  # weights of factors when tiles are compared
 _CLOSEST = 4  # neighbours of a tile among those with another product
 
 
@@ -50,6 +51,21 @@ class Decision:
         hits = np.flatnonzero((self.table == np.asarray(row, dtype=np.int32)).all(axis=1))
         return int(hits[0]) if len(hits) else None
 
+    def nearest(self, row: tuple[int, ...]) -> int | None:
+        """Position of the choice most like `row`, which may be of another extent.
+
+        Tiles are compared by the ratios of their factors, above all the innermost, which fills
+        vectors and registers; the outermost takes what is left of the extent. None for a row of
+        another length.
+        """
+        if len(row) != self.table.shape[1]:
+            return None
+        ratios = np.abs(np.log2(self.table + 1) - np.log2(np.asarray(row) + 1))
+        if len(row) > 1:
+            ratios[:, 0] *= _OUTERMOST
+            ratios[:, -1] *= _INNERMOST
+        return int(ratios.sum(axis=1).argmin())
+
 
 def category(name: str, stage: str, values: tuple[int, ...]) -> Decision:
     """A decision between plain integers."""
@@ -69,15 +85,18 @@ def factorisations(extent: int, parts: int) -> IntArray:
     return np.concatenate(rows)
 
 
-def tailed(extent: int, parts: int, tiles: Iterable[int], waste: float) -> IntArray:
+def tailed(
+    extent: int, parts: int, tiles: Iterable[int], waste: float, spare: bool = False
+) -> IntArray:
     """Factors that multiply to more than `extent`, `[C, parts] int32`: tiles that do not divide it.
 
     The last column is one of `tiles`, the one before is 1, the others hold as many tiles as it
-    takes; at most the share `waste` of the extent is computed twice, or as little as possible.
+    takes; at most the share `waste` of the extent is computed twice, or, unless such tiles can be
+    spared, as little as possible.
     """
     counts = {t: -(-extent // t) for t in tiles if t <= extent and extent % t}
     least = min((t * count for t, count in counts.items()), default=0)
-    most = max(extent * (1 + waste), least)
+    most = max(extent * (1 + waste), 0 if spare else least)
     rows = [
         np.concatenate([outer, np.tile(np.array([[1, t]]), (len(outer), 1))], axis=1)
         for t, count in counts.items()

@@ -60,6 +60,14 @@ class Sketch:
             return None
         return np.asarray(row, dtype=np.int32)
 
+    def row_near(self, program: Program) -> IntArray | None:
+        """`[D] int32` choices most like a program of the same steps, whatever its extents; None if
+        the steps are others."""
+        if program.steps != self.steps:
+            return None
+        row = [decision.nearest(program.values[decision.name]) for decision in self.decisions]
+        return None if None in row else np.asarray(row, dtype=np.int32)
+
 
 @dataclass(frozen=True, eq=False)
 class Population:

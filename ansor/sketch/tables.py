@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from ansor.config import SketchConfig
@@ -16,9 +18,10 @@ Tables = dict[int, Decision]  # by axis
 
 
 def tiles(
-    dag: ComputeDAG, name: str, loose: frozenset[int], hardware: Hardware, config: SketchConfig
+    dag: ComputeDAG, name: str, loose: Mapping[int, float], hardware: Hardware, config: SketchConfig
 ) -> Tables:
-    """Factors of every axis of a multi-level tiled stage; those of `loose` axes may not divide."""
+    """Factors of every axis of a multi-level tiled stage; those of `loose` axes need not divide,
+    as long as no more than the given share of the axis is computed twice."""
     stage, structure = dag.stages[name], config.tile_structure
     batch = operands.batch_axes(dag, name)
     found = {}
@@ -30,7 +33,9 @@ def tiles(
             table = table[table[:, -1] <= most]
         if number in loose:
             inner = _tiles_of(dag, name, number, hardware, config)
-            tails = tailed(axis.size, parts, inner, config.max_tail_waste)
+            spare = loose[number] < config.max_tail_waste
+            larger = [size for size in inner if not spare or size > config.good_rows[0]]
+            tails = tailed(axis.size, parts, larger, loose[number], spare)
             table = np.concatenate([table, tails])
         found[number] = Decision(f"{name}.{axis.name}", name, table)
     return found
@@ -73,25 +78,28 @@ def pack_widths(buffer: Buffer, hardware: Hardware, config: SketchConfig) -> tup
 
 def loose_axes(
     dag: ComputeDAG, name: str, consumer: str | None, hardware: Hardware, config: SketchConfig
-) -> frozenset[int]:
-    """Axes whose divisors would leave vectors or registers idle, where tiles need not divide.
+) -> Mapping[int, float]:
+    """Axes whose tiles need not divide them, each with the share that may be computed twice.
 
-    That asks for a consumer that takes over each tile. What both read along such an axis has to
-    be an input: a producer inside the loops is computed where an unmoved tile would lie.
+    Much where its divisors would leave vectors or registers idle; next to nothing where a register
+    tile would only be larger. That asks for a consumer that takes over each tile. What both read
+    along such an axis has to be an input: a producer inside the loops is computed where an unmoved
+    tile would lie.
     """
     if consumer is None or not _reads_inputs(dag, consumer, {dag.stages[name].output}):
-        return frozenset()
+        return {}
     stage = dag.stages[name]
     lanes = hardware.lanes(dag.buffers[stage.output].item_bytes)
-    last = stage.spatial[-1]
-    found = {last} if _is_awkward_vector(stage.axes[last].size, lanes) else set()
+    last, found = stage.spatial[-1], {}
+    if _is_awkward_vector(stage.axes[last].size, lanes):
+        found[last] = config.max_tail_waste
     rows = set(stage.spatial[:-1]) - operands.batch_axes(dag, name)
     low, high = config.good_rows
     longest = max(rows, key=lambda a: stage.axes[a].size, default=last)
     good = any(low <= d <= high for a in rows for d in divisors(stage.axes[a].size))
-    if rows and not good and stage.axes[longest].size > high:
-        found.add(longest)
-    return frozenset(axis for axis in found if _moves_only_inputs(dag, name, axis))
+    if rows and stage.axes[longest].size > high:
+        found[longest] = config.spare_tail_waste if good else config.max_tail_waste
+    return {axis: waste for axis, waste in found.items() if _moves_only_inputs(dag, name, axis)}
 
 
 def _is_awkward_vector(extent: int, lanes: int) -> bool:

@@ -31,7 +31,7 @@ from benchmarks.curves import Curve, curve, summarise
 from benchmarks.measured_programs import draw, measure
 from benchmarks.policies import POLICIES, chosen
 from benchmarks.replay import ReplayDevice, Trial
-from benchmarks.spaces import sketches_of
+from benchmarks.spaces import sketches_of, task_of
 
 CONFIG = TuneConfig(
     evolution=EvolutionConfig(initial=64, population=24, generations=1, batch=8),
@@ -109,6 +109,20 @@ def test_every_policy_searches(policy: str) -> None:
     found, trace = searched(policy)
     assert len(found.best_us) == len(trace) == len(set(trace)) == 32
     assert math.isfinite(found.final_us)
+
+
+def test_searches_may_begin_after_another() -> None:
+    """What was found for a small product is tried first for a larger one, unless that is off."""
+    small, large = (task_of(f"matmul:rows={n};columns={n};depth={n}", 2) for n in (64, 128))
+    first: dict[str, list[str]] = {}
+    for policy in ("full", "no-siblings"):
+        device = FakeDevice(lambda _, program: 1e-3 + len(encode(program)) * 1e-6)
+        runs = search.Trials(HARDWARE, ReplayDevice(device, replay=False), 16, CONFIG)
+        runs.begin_after(small)
+        runs.search("large", large, policy, 0)
+        first[policy] = [encode(p) for key, p in device.trace if key == large.key]
+    assert len(first["full"]) == len(first["no-siblings"]) == 16
+    assert first["full"] != first["no-siblings"]
 
 
 def test_policies_differ_but_repeat_themselves() -> None:

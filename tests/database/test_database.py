@@ -99,6 +99,21 @@ def test_a_program_found_wrong_is_never_best() -> None:
         assert [r.program for r in database.best("k1", "cpu", 5)] == [program(2)]
 
 
+def test_winners_of_the_other_tasks_newest_first() -> None:
+    with Database() as database:
+        database.add(make_task("a"), program(1), took(2.0))
+        database.add(make_task("b"), program(3), took(1.0))
+        database.add(make_task("b"), program(4), took(3.0))
+        database.add(make_task("a"), program(2), took(1.0))
+        database.add(make_task("c"), program(5), FAILED)
+        database.add(make_task("d", "gpu"), program(6), took(1.0))
+        database.add(make_task("e"), program(7), took(1.0))
+        database.add(make_task("e"), program(7), Measurement(error=ErrorKind.WRONG))
+        assert [r.program for r in database.winners("cpu", besides="x")] == [program(2), program(3)]
+        assert [r.program for r in database.winners("cpu", besides="a")] == [program(3)]
+        assert database.winners("tpu", besides="x") == []
+
+
 def test_another_target_is_never_returned_but_can_be_seen() -> None:
     with Database() as database:
         database.add(make_task(target="gpu"), program(1), took(1.0))

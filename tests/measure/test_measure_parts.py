@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tvm
 from hypothesis import given
 from hypothesis import strategies as st
+from ml_dtypes import bfloat16
 
 from ansor.config import MeasureConfig
 from ansor.measure.channel import Channel
-from ansor.measure.inputs import random_arrays, relative_difference
+from ansor.measure.inputs import on_host, random_arrays, relative_difference
 from ansor.measure.result import ErrorKind, Measurement, measured
 from ansor.measure.timing import runs_per_repeat
 from ansor.measure.worker import first_lines
@@ -74,9 +77,29 @@ def test_nan_equals_nan_only() -> None:
     assert relative_difference([one], [nan]) == math.inf
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int32", "bool", "bfloat16"])
+def test_a_tensor_s_values_reach_numpy_whatever_their_type(dtype: str) -> None:
+    values = np.array([[0, 1], [1, 1]]).astype(dtype if dtype != "bfloat16" else bfloat16)
+    tensor = tvm.runtime.tensor(values)
+    found = on_host(tensor)
+    del tensor
+    assert found.dtype == values.dtype
+    assert (found == values).all()
+
+
+def test_long_arrays_repeat_a_block() -> None:
+    """No dimension of the array is in step with the block, and the values are as they should be."""
+    func = SimpleNamespace(params=(_Parameter("float32", (9, 1 << 20)),))
+    (array,) = random_arrays(func, MeasureConfig(), -1.0)
+    assert array.shape == (9, 1 << 20)
+    assert -1.0 <= array.min() < -0.999
+    assert 0.999 < array.max() < 1.0
+    assert all((array[0] != row).any() for row in array[1:])
+
+
 class _Parameter:
-    def __init__(self, dtype: str) -> None:
-        self.shape, self.dtype = (4, 50), dtype
+    def __init__(self, dtype: str, shape: tuple[int, ...] = (4, 50)) -> None:
+        self.shape, self.dtype = shape, dtype
 
 
 class _Function:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from definitions import HARDWARE, dag, sketches
+from definitions import HARDWARE, dag, sketches, square_matmul
 
 from ansor.annotate.sample import everything
 from ansor.config import CostModelConfig, EvolutionConfig, SketchConfig
@@ -108,7 +108,7 @@ def test_the_first_batch_holds_the_best_of_each_sketch() -> None:
     for sketch in search.sketches:
         alone = policy("conv2d", chosen=[sketch]).propose(1)[0]
         best = max(c.score for c in batch if c.sketch is sketch)
-        assert best > alone.score - 0.2
+        assert best > alone.score - 0.3  # two short evolutions
 
 
 def test_the_first_batch_is_the_drafts_choice() -> None:
@@ -322,3 +322,37 @@ def test_a_space_larger_than_a_population_is_not_given_up_early() -> None:
         search.learn(batch, drafted(batch))
     (sketch,) = sketches("global_average_pool2d")
     assert seen > 0.9 * len(legal_signatures(sketch, "global_average_pool2d"))
+
+
+# --- seeds ----------------------------------------------------------------------------------
+
+
+def test_a_sibling_s_program_is_tried_in_the_first_batch() -> None:
+    """The counterpart of a program keeps its inner tiles; the outermost takes up the extent."""
+    small, large = (policy(chosen=square_sketches(n)) for n in (64, 256))
+    (given,) = small.propose(1)
+    assert large.seed([given.program]) == 1
+    values = [c.program.values for c in large.propose(8)]
+    for hole in ("C.i", "C.j", "C.k"):
+        inner = given.program.values[hole][1:]
+        assert any(row[hole][1:] == inner for row in values)
+
+
+def test_programs_of_another_structure_are_no_seeds() -> None:
+    (other,) = policy("conv2d").propose(1)
+    search = policy("matmul_relu")
+    assert search.seed([other.program]) == 0
+    assert signatures(search.propose(8)) == signatures(policy("matmul_relu").propose(8))
+
+
+def test_no_more_seeds_are_used_than_the_config_allows() -> None:
+    donor = policy(chosen=square_sketches(64))
+    programs = [c.program for c in donor.propose(8)]
+    none = policy(chosen=square_sketches(256), config=replace(CONFIG, siblings=0))
+    assert none.seed(programs) == 0
+    two = policy(chosen=square_sketches(256), config=replace(CONFIG, siblings=2))
+    assert two.seed(programs) == 2
+
+
+def square_sketches(size: int) -> list[Sketch]:
+    return [square_matmul(size)]

@@ -105,3 +105,14 @@ def test_every_neighbour_of_a_real_table_is_in_it(name: str) -> None:
             assert decision.size > 0
             assert decision.neighbours.shape[0] == decision.size
             assert ((decision.neighbours >= 0) & (decision.neighbours < decision.size)).all()
+
+
+def test_the_nearest_choice_keeps_the_inner_factors() -> None:
+    tile = Decision("x", "s", factorisations(224, 3))
+    for row, expected in (((7, 4, 8), [7, 4, 8]), ((2, 4, 8), [7, 4, 8]), ((1, 4, 16), [2, 7, 16])):
+        position = tile.nearest(row)
+        assert position is not None
+        assert tile.table[position].tolist() == expected
+    assert tile.nearest((2, 4)) is None
+    unroll = category("u", "s", (0, 16, 64))
+    assert [unroll.nearest((value,)) for value in (0, 16, 64, 512)] == [0, 1, 2, 2]

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from fake_world import CONFIG, TARGET, World, latency_of
 
-from ansor.config import MeasureConfig
+from ansor.config import FULL, MeasureConfig
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
 from ansor.task import Task
-from ansor.winners import Winner, choose_winner
+from ansor.winners import Winner, choose_winner, finish_seconds, num_leaders
 
 NAME = "matmul_relu"
 MEASURE = CONFIG.measure
@@ -88,6 +88,16 @@ def test_a_leader_that_fails_the_comparison_keeps_its_first_time() -> None:
     winner = choose(world, Close(lambda _: None), leaders=3, config=wide)
     assert winner.program == first
     assert winner.latency_s == latency_of(world.tuner.searches[0].task, first)
+
+
+def test_fewer_leaders_are_timed_where_time_is_short() -> None:
+    counts = [num_leaders(minutes, 20, FULL) for minutes in (0.5, 1, 4, 8, 60)]
+    assert counts == sorted(counts)
+    assert counts[0] == FULL.least_leaders
+    assert counts[-1] == FULL.measure.leaders == num_leaders(None, 20, FULL)
+    for minutes, count in zip((4, 8, 60), counts[2:], strict=True):
+        beyond = finish_seconds(count, 20, FULL) - finish_seconds(0, 20, FULL)
+        assert beyond <= FULL.finish_share * minutes * 60
 
 
 def test_what_is_far_behind_is_not_timed_again() -> None:
