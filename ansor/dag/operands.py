@@ -42,24 +42,28 @@ def transposed_operand(dag: ComputeDAG, name: str) -> tuple[str, tuple[int, ...]
 
 
 def other_vector_axis(dag: ComputeDAG, name: str, lanes: int) -> int | None:
-    """The axis to vectorise where the last one jumps in memory, transposed or not.
+    """An axis to vectorise instead of the last one, if there is one.
 
-    A spatial axis that fills a vector and that one input alone runs along, so that a transposed
+    A spatial axis that fills vectors and that one input alone runs along, so that a transposed
     copy of it has the axis in one run; the axis of the smallest such input.
     """
     stage = dag.stages[name]
-    last = stage.spatial[-1] if stage.spatial else None
-    if last is None or any(_runs_along(i, last) for read in stage.reads for i in read.indices):
-        return None
     found = [
         (dag.buffers[reads[0].buffer].num_bytes, axis)
         for axis in stage.spatial[:-1]
-        if stage.axes[axis].size >= lanes
+        if stage.axes[axis].size % lanes == 0
         if len(reads := [read for read in stage.reads if axis in axes_of(read)]) == 1
         if axis in [index.single_axis if index else None for index in reads[0].indices]
         if dag.buffers[reads[0].buffer].kind == "input"
     ]
     return min(found)[1] if found else None
+
+
+def jumps_along_vectors(dag: ComputeDAG, name: str) -> bool:
+    """Whether a stage's last spatial axis moves no read by single elements, transposed or not."""
+    stage = dag.stages[name]
+    reads = [index for read in stage.reads for index in read.indices]
+    return not any(_runs_along(index, stage.spatial[-1]) for index in reads)
 
 
 def is_dense_along(stage: Stage, axis: int) -> bool:

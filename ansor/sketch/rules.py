@@ -138,10 +138,10 @@ def cache_write(state: State, _: Context) -> Derived:
 
 
 def choose_vector_axis(state: State, context: Context) -> Derived:
-    """Vectorises another axis than the last where that one jumps from element to element.
+    """Vectorises another axis than the last where that one does not fill vectors.
 
-    Beyond the paper: an image whose channels come first, read with a stride, is gathered along its
-    rows; along the filters it is not, once their operand is transposed.
+    Beyond the paper: the rows of an image whose channels come first may be too short, or read with
+    a stride and so gathered; its filters are neither, once their operand is transposed.
     """
     name, dag = state.current, state.dag
     consumer = predicates.fusible_consumer(dag, name)
@@ -149,12 +149,16 @@ def choose_vector_axis(state: State, context: Context) -> Derived:
         return Derived()
     if any(isinstance(step, MoveAxis) and step.stage == name for step in state.steps):
         return Derived()
-    lanes = context.hardware.lanes(dag.buffers[dag.stages[name].output].item_bytes)
-    axis = operands.other_vector_axis(dag, name, lanes)
-    if axis is None:
+    stage = dag.stages[name]
+    lanes = context.hardware.lanes(dag.buffers[stage.output].item_bytes)
+    axis, jumps = (
+        operands.other_vector_axis(dag, name, lanes),
+        operands.jumps_along_vectors(dag, name),
+    )
+    if axis is None or not (jumps or tables.leaves_lanes_idle(stage, lanes)):
         return Derived()
     moved = replace(state, dag=edit.move_axis(dag, name, axis, consumer))
-    return Derived((moved.add(MoveAxis(name, axis, consumer)),), exclusive=True)
+    return Derived((moved.add(MoveAxis(name, axis, consumer)),), exclusive=jumps)
 
 
 def pack_operand(state: State, context: Context) -> Derived:

@@ -9,7 +9,7 @@ import numpy as np
 from ansor.config import SketchConfig
 from ansor.dag import chains, operands
 from ansor.dag.graph import ComputeDAG
-from ansor.dag.stage import Buffer, axes_of
+from ansor.dag.stage import Buffer, Stage, axes_of
 from ansor.hardware.cpu import Hardware
 from ansor.program.decision import Decision, category, divisors, factorisations, tailed
 from ansor.program.loops import vector_axis
@@ -91,7 +91,7 @@ def loose_axes(
     stage = dag.stages[name]
     lanes = hardware.lanes(dag.buffers[stage.output].item_bytes)
     last, found = stage.spatial[-1], {}
-    if _is_awkward_vector(stage.axes[last].size, lanes):
+    if stage.axes[last].size > lanes and leaves_lanes_idle(stage, lanes):
         found[last] = config.max_tail_waste
     rows = set(stage.spatial[:-1]) - operands.batch_axes(dag, name)
     low, high = config.good_rows
@@ -102,8 +102,9 @@ def loose_axes(
     return {axis: waste for axis, waste in found.items() if _moves_only_inputs(dag, name, axis)}
 
 
-def _is_awkward_vector(extent: int, lanes: int) -> bool:
-    return extent > lanes and not any(d % lanes == 0 for d in divisors(extent))
+def leaves_lanes_idle(stage: Stage, lanes: int) -> bool:
+    """Whether no divisor of a stage's last spatial axis fills vectors."""
+    return not any(d % lanes == 0 for d in divisors(stage.axes[stage.spatial[-1]].size))
 
 
 def _moves_only_inputs(dag: ComputeDAG, name: str, axis: int) -> bool:

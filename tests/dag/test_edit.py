@@ -162,7 +162,14 @@ def test_a_moved_axis_is_last_in_both_stages_and_between_them() -> None:
     assert fusible_consumer(after, "conv") == "conv.cache"
 
 
-@pytest.mark.parametrize("name", ["conv2d_stride2", "dense", "batch_matmul", "depthwise_conv2d"])
-def test_no_axis_is_moved_where_the_last_one_runs_along_an_operand(name: str) -> None:
-    graph = dag(name)
-    assert all(operands.other_vector_axis(graph, stage, 4) is None for stage in graph.order)
+def test_a_stride_along_the_last_axis_jumps() -> None:
+    assert operands.jumps_along_vectors(dag("channels_first"), "conv")
+    for name, stage in (("dense", "C"), ("conv2d_stride2", "conv"), ("phases", "conv")):
+        assert not operands.jumps_along_vectors(dag(name), stage)
+
+
+def test_only_an_axis_of_one_input_that_fills_vectors_may_be_moved() -> None:
+    assert operands.other_vector_axis(dag("channels_first"), "conv", 16) == 1
+    assert operands.other_vector_axis(dag("channels_first"), "conv", 32) is None, "16 filters"
+    assert operands.other_vector_axis(dag("conv2d"), "conv", 4) is None, "rows of a padded image"
+    assert operands.other_vector_axis(dag("dense"), "C", 8) == 0, "the rows of the left operand"
