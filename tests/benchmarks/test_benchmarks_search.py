@@ -167,7 +167,7 @@ def test_a_model_without_draft_scores_by_what_it_learned() -> None:
     config = replace(CONFIG.cost_model, use_draft=False)
     model = CostModel(HARDWARE, config, SketchConfig())
     spaces = sketches_of(TASK, HARDWARE, CONFIG)
-    population = max(draw(spaces, model, 100, np.random.default_rng(0)), key=len)
+    population = max(draw(spaces, model, 400, np.random.default_rng(0)), key=len)
     assert model.is_blind
     assert set(model.score(population).tolist()) == {0.0}
     model.add("task", population, np.linspace(1e-6, 2e-6, len(population)).tolist())
