@@ -82,7 +82,7 @@ def split_axis(
     between = written.name if consumer else ""
     stages = {**dag.stages, name: _split(stage, axis, factor, between)}
     if consumer:
-        own = next(d for d, i in enumerate(stage.writes[0].indices) if i and i.single_axis == axis)
+        own = stage.writes[0].axes.index(axis)
         stages[consumer] = _split(dag.stages[consumer], own, factor, between)
         shape = _parts(written.shape, own, factor)
         buffers[between] = replace(written, shape=shape)
@@ -129,7 +129,7 @@ def move_axis(dag: ComputeDAG, name: str, axis: int, consumer: str) -> ComputeDA
     """Makes spatial `axis` of stage `name` its last; so in the buffer that `consumer` maps."""
     stage, written = dag.stages[name], dag.buffers[dag.stages[name].output]
     order = moved_last(axis, stage.spatial[-1], len(stage.axes))
-    own = next(d for d, i in enumerate(stage.writes[0].indices) if i and i.single_axis == axis)
+    own = stage.writes[0].axes.index(axis)
     rank = len(written.shape)
     dims = moved_last(own, rank - 1, rank)
     stages = {

@@ -33,7 +33,7 @@ def transposed_operand(dag: ComputeDAG, name: str) -> tuple[str, tuple[int, ...]
     """
     stage = dag.stages[name]
     for read in stage.reads if stage.spatial else ():
-        axes = [index.single_axis if index else None for index in read.indices]
+        axes = read.axes
         alone = [other.buffer for other in stage.reads].count(read.buffer) == 1
         if alone and stage.spatial[-1] in axes[:-1]:
             along = axes.index(stage.spatial[-1])
@@ -53,7 +53,7 @@ def other_vector_axis(dag: ComputeDAG, name: str, lanes: int) -> int | None:
         for axis in stage.spatial[:-1]
         if stage.axes[axis].size % lanes == 0
         if len(reads := [read for read in stage.reads if axis in axes_of(read)]) == 1
-        if axis in [index.single_axis if index else None for index in reads[0].indices]
+        if axis in reads[0].axes
         if dag.buffers[reads[0].buffer].kind == "input"
     ]
     return min(found)[1] if found else None

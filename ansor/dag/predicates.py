@@ -31,9 +31,8 @@ def can_inline(dag: ComputeDAG, name: str) -> bool:
     stage = dag.stages[name]
     if stage.reduce or dag.is_output(name) or len(stage.writes) != 1:
         return False
-    return [i.single_axis if i else None for i in stage.writes[0].indices] == [
-        *range(len(stage.axes))
-    ] and all(i is not None and i.const == 0 for i in stage.writes[0].indices)
+    write = stage.writes[0]
+    return len(write.indices) == len(stage.axes) and _is_identity(write)
 
 
 def has_data_reuse(dag: ComputeDAG, name: str) -> bool:
@@ -100,10 +99,9 @@ def _in_order(read: Access) -> bool:
     return known and None not in axes and axes == sorted(set(axes))  # type: ignore[type-var]
 
 
-def _is_identity(read: Access) -> bool:
-    return [i.single_axis if i else None for i in read.indices] == [
-        *range(len(read.indices))
-    ] and all(i is not None and i.const == 0 for i in read.indices)
+def _is_identity(access: Access) -> bool:
+    in_order = access.axes == tuple(range(len(access.indices)))
+    return in_order and all(i is not None and i.const == 0 for i in access.indices)
 
 
 def _extent(stage: Stage, axis: int) -> int | HoleExtent:

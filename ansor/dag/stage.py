@@ -77,6 +77,11 @@ class Access:
     indices: tuple[Index | None, ...]
 
     @property
+    def axes(self) -> tuple[int | None, ...]:
+        """For each dimension the axis that runs along it; None where that is not all."""
+        return tuple(None if i is None else i.single_axis for i in self.indices)
+
+    @property
     def is_affine(self) -> bool:
         """Whether every index is understood and affine."""
         return all(i is not None and i.is_affine for i in self.indices)

@@ -83,5 +83,5 @@ def _enclosing(stage: Stage, structure: str) -> int:
 def _writes_in_place(dag: ComputeDAG, name: str) -> bool:
     """Whether each dimension of the one buffer that the stage writes is one of its axes."""
     stage = dag.stages[name]
-    axes = [index.single_axis if index else None for index in stage.writes[0].indices]
+    axes = stage.writes[0].axes
     return len(stage.writes) == 1 and None not in axes and sorted(axes) == list(stage.spatial)  # type: ignore[type-var]

@@ -173,7 +173,7 @@ class Replay:
         loops = _split_index(step.axis, step.factor, len(stage.axes), dtype)
         self.sch.transform_block_layout(self.blocks[step.stage], loops)
         if step.consumer:  # last, since only the change of a buffer simplifies indices
-            between = [i.single_axis if i else None for i in stage.writes[0].indices]
+            between = stage.writes[0].axes
             own, rank = between.index(step.axis), len(between)
             layout = _split_index(own, step.factor, rank, dtype)
             self.sch.transform_block_layout(self.blocks[step.consumer], layout)
@@ -183,7 +183,7 @@ class Replay:
     @apply.register
     def _(self, step: MoveAxis) -> None:
         stage = self.dag.stages[step.stage]
-        between = [i.single_axis if i else None for i in stage.writes[0].indices]
+        between = stage.writes[0].axes
         order = edit.moved_last(step.axis, stage.spatial[-1], len(stage.axes))
         dims = edit.moved_last(between.index(step.axis), len(between) - 1, len(between))
         self.sch.transform_block_layout(self.blocks[step.stage], _permutation(order))

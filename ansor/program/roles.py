@@ -102,8 +102,8 @@ class Roles:
         if name in self.fused:
             buffer = self.dag.stages[self.fused[name].stage].output
             return {dim: dim for dim in range(len(self.dag.buffers[buffer].shape))}
-        axes = [i.single_axis if i else None for i in self.dag.stages[name].writes[0].indices]
-        return {dim: axis for dim, axis in enumerate(axes) if axis is not None}
+        axes = enumerate(self.dag.stages[name].writes[0].axes)
+        return {dim: axis for dim, axis in axes if axis is not None}
 
     def neighbours(self, name: str) -> list[tuple[str, Access]]:
         """Accesses that fix the region of an attached stage: by its consumers, or, for a fused

@@ -151,10 +151,8 @@ def choose_vector_axis(state: State, context: Context) -> Derived:
         return Derived()
     stage = dag.stages[name]
     lanes = context.hardware.lanes(dag.buffers[stage.output].item_bytes)
-    axis, jumps = (
-        operands.other_vector_axis(dag, name, lanes),
-        operands.jumps_along_vectors(dag, name),
-    )
+    axis = operands.other_vector_axis(dag, name, lanes)
+    jumps = operands.jumps_along_vectors(dag, name)
     if axis is None or not (jumps or tables.leaves_lanes_idle(stage, lanes)):
         return Derived()
     moved = replace(state, dag=edit.move_axis(dag, name, axis, consumer))
