@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
 
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
+from ansor.frontend.variants import KINDS
 from ansor.hardware.threads import available_cores
 from ansor.models.registry import model_config
 
@@ -43,6 +44,19 @@ def check_threads(threads: int | None) -> int:
     if threads is not None and not (_is_number(threads, Integral) and 1 <= threads <= most):
         raise ArgumentError("threads", threads, f"must be between 1 and {most}")
     return threads or available_cores()
+
+
+def check_variants(allow: Collection[str] | None, forbid: Collection[str]) -> tuple[str, ...]:
+    """Returns the kinds of variants that may be used.
+
+    Raises:
+        ArgumentError: a kind that there is not.
+    """
+    for name, kinds in (("allow", allow or ()), ("forbid", forbid)):
+        unknown = sorted({kinds} if isinstance(kinds, str) else set(kinds) - set(KINDS))
+        if unknown:
+            raise ArgumentError(name, ", ".join(unknown), f"a collection of {', '.join(KINDS)}")
+    return tuple(k for k in KINDS if (allow is None or k in allow) and k not in forbid)
 
 
 @contextmanager

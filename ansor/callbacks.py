@@ -21,6 +21,7 @@ class TaskStatus:
         trials: programs measured, earlier runs' records included.
         best_s: seconds of the best program; None before the first success.
         sketch: name of the best program's sketch.
+        group: function of the network; differs from `name` in a variant.
     """
 
     name: str
@@ -30,6 +31,7 @@ class TaskStatus:
     trials: int
     best_s: float | None
     sketch: str | None = None
+    group: str = ""
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,7 @@ class SchedulerConfig:
     backward_window: int = 3  # rounds over which the slope is taken
     eps_greedy: float = 0.05
     warmup_rounds: int = 1
+    variant_margin: float = 1.25  # a variant slower than the best of its function by so much ends
 
 
 @dataclass(frozen=True)

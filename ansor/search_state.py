@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ansor.callbacks import TaskStatus
 from ansor.database.database import Database
@@ -26,6 +28,19 @@ class TaskSearch:
     def best_s(self) -> float | None:
         """Seconds of the best program."""
         return None if self.policy.best is None else self.policy.best.latency_s
+
+    @cached_property
+    def drafted(self) -> Candidate | None:
+        """What the draft prefers, for a task of which nothing is measured."""
+        return self.policy.draft_best()
+
+    @property
+    def expected(self) -> tuple[bool, float]:
+        """Sorts the variants of a function: measured ones by their best, then the others by the
+        draft's."""
+        if self.best_s is not None:
+            return False, self.best_s
+        return True, math.inf if self.drafted is None else math.exp(-self.drafted.score)
 
     def restore(self, database: Database) -> int:
         """Takes in the database's records of the task; returns how many.
@@ -60,6 +75,7 @@ class TaskSearch:
             tag=tag,
             best_s=tuple(self.history),
             exhausted=self.policy.exhausted,
+            group=self.task.group,
         )
 
     @property
@@ -74,4 +90,5 @@ class TaskSearch:
             trials=self.policy.trials,
             best_s=self.best_s,
             sketch=None if best is None else best.sketch.name,
+            group=task.group,
         )

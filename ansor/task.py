@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from tvm import tirx
 
 from ansor.dag.graph import ComputeDAG
+
+DIRECT = "direct"  # kind of a definition as the model gives it
+
+
+@dataclass(frozen=True, eq=False)
+class Original:
+    """The definition that a variant stands for.
+
+    Attributes:
+        name: function of the network.
+        kind: of the variant.
+        func: with the parameters of the variant, but for one.
+        weight: position of the parameter that the variant takes converted.
+        convert: makes the variant's array of the original's; can be pickled.
+    """
+
+    name: str
+    kind: str
+    func: tirx.PrimFunc
+    weight: int
+    convert: Callable[[Any], Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +44,7 @@ class Task:
         weight: how often the model calls it.
         cold_bytes: weights of the whole network. In it, all of them pass through the caches
             between two runs of a function, and so they do when programs are timed.
+        original: what this is a variant of, if it is one.
     """
 
     name: str
@@ -29,6 +53,17 @@ class Task:
     target: str
     weight: int = 1
     cold_bytes: int = 0
+    original: Original | None = None
+
+    @property
+    def group(self) -> str:
+        """Function of the network that the task, or one of its variants, makes faster."""
+        return self.name if self.original is None else self.original.name
+
+    @property
+    def kind(self) -> str:
+        """Which of the definitions of a function this is."""
+        return DIRECT if self.original is None else self.original.kind
 
     @property
     def key(self) -> str:

@@ -4,45 +4,38 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import tvm
 
-from ansor.arguments import check_budget, check_model, check_seed, check_threads, opened
+from ansor.arguments import (
+    check_budget,
+    check_model,
+    check_seed,
+    check_threads,
+    check_variants,
+    opened,
+)
 from ansor.callbacks import Callback, Finish
 from ansor.config import FULL, TuneConfig
-from ansor.dag.from_tir import read_dag
 from ansor.database.database import Database
-from ansor.errors import ArgumentError, UnsupportedError
+from ansor.errors import ArgumentError
 from ansor.frontend.apply import apply_programs
-from ansor.frontend.extract import extract_functions
-from ansor.frontend.graph import optimize
-from ansor.frontend.importer import import_model
-from ansor.frontend.operator import import_operator, is_operator
 from ansor.frontend.runtime import compile_model
+from ansor.frontend.variants import with_variants
 from ansor.hardware.detect import detect
 from ansor.hardware.target import resolve_target, target_text
 from ansor.measure.build import pass_context
 from ansor.measure.local import LocalDevice
+from ansor.prepare import Network, prepare
 from ansor.program.layout import packings
 from ansor.program.lower import lower
 from ansor.program.program import Program
 from ansor.sketch.rules import Rule
-from ansor.task import Task
 from ansor.tuned import TaskResult, TunedModel
 from ansor.tuner import Budget, Tuner
-from ansor.winners import Winner, choose_winner, finish_seconds, num_leaders
-
-
-@dataclass(frozen=True, eq=False)
-class Workload:
-    """A network ready to be tuned: the fused module, its tasks, and what cannot be scheduled."""
-
-    mod: tvm.IRModule
-    tasks: tuple[Task, ...]
-    unscheduled: dict[str, str] = field(default_factory=dict)  # function to reason
+from ansor.winners import Winner, choose_variant, finish_seconds, num_leaders
 
 
 def auto_schedule(
@@ -58,6 +51,8 @@ def auto_schedule(
     threads: int | None = None,
     config: TuneConfig = FULL,
     rules: Sequence[Rule] = (),
+    allow: Collection[str] | None = None,
+    forbid: Collection[str] = (),
 ) -> TunedModel:
     """Tunes a network or an operator and compiles it with the best programs found.
 
@@ -76,6 +71,9 @@ def auto_schedule(
         threads: that programs run on; all cores by default.
         config: settings of the search.
         rules: derivation rules tried before the built-in ones.
+        allow: the only kinds of variants that may stand for a function, of "winograd2" and
+            "winograd4", which round a little more; all of them by default.
+        forbid: kinds of variants that may not.
 
     Returns:
         the compiled network. An interrupt (Ctrl-C) ends the search, and the best so far is used.
@@ -91,62 +89,32 @@ def auto_schedule(
     check_seed(seed)
     cores = check_threads(threads)
     check_model(model)
+    kinds = check_variants(allow, forbid)
     resolved = resolve_target(target)
     text = target_text(resolved, cores)
     with opened(database) as records:
         _stage(callbacks, "importing the model")
-        workload = prepare(model, resolved, text, example_inputs)
-        leaders = num_leaders(minutes, len(workload.tasks), config)
-        finish_s = finish_seconds(leaders, len(workload.tasks), config)
+        network = prepare(model, resolved, text, example_inputs, kinds)
+        leaders = num_leaders(minutes, len(network.tasks), config)
+        finish_s = finish_seconds(leaders, len(network.tasks), config)
         budget = Budget(trials, _search_seconds(minutes, began, finish_s, config))
-        _check_records(records, workload, text, budget)
+        _check_records(records, network, text, budget)
         hardware = detect(resolved, cores)
         with LocalDevice(text, cores, config.measure) as device:
-            tuner = Tuner(workload.tasks, hardware, device, records, config, seed, callbacks, rules)
+            tuner = Tuner(network.tasks, hardware, device, records, config, seed, callbacks, rules)
             finish = tuner.run(budget)
             _stage(callbacks, "checking the winners")
             count = 1 if budget.is_empty or finish.reason == "interrupted" else leaders
             winners = {
-                search.task.name: choose_winner(search, device, records, config.measure, count)
-                for search in tuner.searches
+                name: choose_variant(variants, device, records, config.measure, count)
+                for name, variants in tuner.functions.items()
             }
     _stage(callbacks, "compiling")
-    return _finished(workload, resolved, winners, finish, seed, threads)
-
-
-def prepare(
-    model: object, target: tvm.target.Target, target_key: str, example_inputs: object = None
-) -> Workload:
-    """Imports and optimises a model and splits it into tasks.
-
-    Args:
-        model: anything that `auto_schedule` takes.
-        target: decides on layouts.
-        target_key: canonical text of the target, under which records are kept.
-        example_inputs: as for `auto_schedule`.
-    """
-    if is_operator(model):
-        mod = import_operator(model)
-    else:
-        mod = optimize(import_model(model, example_inputs).mod, target)
-    tasks, unscheduled = [], {}
-    functions = extract_functions(mod)
-    cold_bytes = sum(function.weight * function.constant_bytes for function in functions)
-    for function in functions:
-        try:
-            dag = read_dag(function.func, function.constants)
-        except UnsupportedError as error:
-            if is_operator(model):
-                raise
-            unscheduled[function.name] = str(error)
-            continue
-        task = Task(function.name, function.func, dag, target_key, function.weight, cold_bytes)
-        tasks.append(task)
-    return Workload(mod, tuple(tasks), unscheduled)
+    return _finished(network, resolved, winners, finish, seed, threads)
 
 
 def _finished(
-    workload: Workload,
+    network: Network,
     target: tvm.target.Target,
     winners: dict[str, Winner],
     finish: Finish,
@@ -154,36 +122,45 @@ def _finished(
     threads: int | None,
 ) -> TunedModel:
     """Puts the winners in place and compiles."""
+    chosen = {
+        name: network.variants[winner.task.name]
+        for name, winner in winners.items()
+        if winner.task.original is not None
+    }
     scheduled: dict[str, Any] = {}
     widths: dict[str, dict[int, int]] = {}
-    for task in workload.tasks:
-        program = winners[task.name].program
+    for winner in winners.values():
+        task, program = winner.task, winner.program
         if program.steps:
             scheduled[task.name] = lower(task.func, program)
             names = list(task.dag.buffers)
             widths[task.name] = {names.index(b): w for b, w in packings(program).items()}
     with pass_context():
-        applied = apply_programs(workload.mod, scheduled, widths)
+        applied = apply_programs(with_variants(network.mod, chosen), scheduled, widths)
         compiled = compile_model(applied, target, threads)
-    status = {task.name: task for task in finish.tasks}
-    tasks = [
-        TaskResult(
-            name=task.name,
-            weight=task.weight,
-            flops=task.dag.flops,
-            latency_s=winners[task.name].latency_s,
-            trials=status[task.name].trials,
-            sketch=winners[task.name].program.sketch,
-            difference=winners[task.name].difference,
-            note=winners[task.name].note,
-        )
-        for task in workload.tasks
-    ]
+    tasks = [_result(name, winner, finish) for name, winner in winners.items()]
     tasks += [
-        TaskResult(name, 1, 0, None, 0, Program().sketch, None, f"runs unscheduled: {reason}")
-        for name, reason in workload.unscheduled.items()
+        TaskResult(name, 1, 0, None, 0, Program().sketch, None, note=f"runs unscheduled: {reason}")
+        for name, reason in network.unscheduled.items()
     ]
-    return TunedModel(compiled, tuple(tasks), finish, seed, workload.mod)
+    return TunedModel(compiled, tuple(tasks), finish, seed, network.mod)
+
+
+def _result(name: str, winner: Winner, finish: Finish) -> TaskResult:
+    """How a function of the network ended."""
+    trials = [status.trials for status in finish.tasks if status.group == name]
+    task = winner.task
+    return TaskResult(
+        name=name,
+        weight=task.weight,
+        flops=task.dag.flops,
+        latency_s=winner.latency_s,
+        trials=sum(trials),
+        sketch=winner.program.sketch,
+        difference=winner.difference,
+        variant=task.kind,
+        note=winner.note,
+    )
 
 
 def _search_seconds(
@@ -201,11 +178,11 @@ def _stage(callbacks: Sequence[Callback], text: str) -> None:
         callback.on_stage(text)
 
 
-def _check_records(records: Database, workload: Workload, target: str, budget: Budget) -> None:
+def _check_records(records: Database, network: Network, target: str, budget: Budget) -> None:
     """Without a budget, records of another target only are a mistake worth stopping for."""
     if not budget.is_empty or budget.trials == 0 or records.count(target=target):
         return
-    keys = [task.key for task in workload.tasks]
+    keys = [task.key for task in network.tasks]
     others = sorted({other for key in keys for other in records.targets(key)})
     if others:
         remedy = (

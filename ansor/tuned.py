@@ -16,6 +16,7 @@ from ansor.frontend.storage import StoredModel, load_model, save_model
 from ansor.hardware.detect import peak_gflops
 from ansor.measure.build import pass_context
 from ansor.report.table import Summary, render
+from ansor.task import DIRECT
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class TaskResult:
         trials: programs measured.
         sketch: name of the chosen sketch; "untuned" for the definition as it was written.
         difference: largest error relative to the reference's largest value; None if unchecked.
+            The reference is the definition as the model gives it, whatever the variant.
+        variant: "direct", or the kind of definition that was faster.
         note: what went wrong, "" if nothing did.
     """
 
@@ -40,6 +43,7 @@ class TaskResult:
     trials: int
     sketch: str
     difference: float | None
+    variant: str = DIRECT
     note: str = ""
 
 

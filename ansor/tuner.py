@@ -94,6 +94,14 @@ class Tuner:
         return SearchPolicy(task.key, sketches, self.model, config.evolution, rng)
 
     @property
+    def functions(self) -> dict[str, list[TaskSearch]]:
+        """The searches by function of the network: all variants of one together."""
+        found: dict[str, list[TaskSearch]] = {}
+        for search in self.searches:
+            found.setdefault(search.task.group, []).append(search)
+        return found
+
+    @property
     def elapsed_s(self) -> float:
         """Seconds since the tuner was made."""
         return self._clock() - self._began
@@ -166,10 +174,11 @@ class Tuner:
     def network_s(self) -> float | None:
         """Objective f1: weighted sum of the best latencies, None until each task has one."""
         total = 0.0
-        for search in self.searches:
-            if search.best_s is None:
+        for variants in self.functions.values():
+            known = [search.best_s for search in variants if search.best_s is not None]
+            if not known:
                 return None
-            total += search.task.weight * search.best_s
+            total += variants[0].task.weight * min(known)
         return total
 
     def _tell(self, event: Callable[[Callback], None]) -> None:

@@ -7,7 +7,7 @@ the definition as it was written.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from ansor.config import MeasureConfig, TuneConfig
@@ -16,21 +16,24 @@ from ansor.measure.device import Device
 from ansor.measure.result import Measurement
 from ansor.program.program import Program
 from ansor.search_state import TaskSearch
+from ansor.task import Task
 
 _MOST_CHECKS = 8  # measured programs checked before a task gives up on all of them
 
 
 @dataclass(frozen=True, eq=False)
 class Winner:
-    """What a task ends with.
+    """What a function of the network ends with.
 
     Attributes:
+        task: the variant of the function that won.
         program: to be applied; without steps if nothing else worked.
         latency_s: its median in the last comparison, None where it was not timed.
         difference: largest error of its output relative to the reference's largest value.
         note: what went wrong on the way, "" if nothing did.
     """
 
+    task: Task
     program: Program
     latency_s: float | None
     difference: float | None
@@ -52,6 +55,31 @@ def finish_seconds(leaders: int, tasks: int, config: TuneConfig) -> float:
     return config.finish_base_s + per_task * tasks
 
 
+def choose_variant(
+    variants: Sequence[TaskSearch],
+    device: Device,
+    database: Database,
+    config: MeasureConfig,
+    count: int,
+) -> Winner:
+    """The winner of the fastest variant of a function that has one.
+
+    Args:
+        variants: searches of one function; what it is as the model gives it comes first.
+        count: as for `choose_winner`.
+    """
+    ranked = sorted(variants, key=lambda v: v.expected) if len(variants) > 1 else variants
+    notes: list[str] = []
+    for search in ranked:
+        winner = choose_winner(search, device, database, config, count)
+        if winner.program.steps:
+            break
+        notes.append(winner.note)
+    else:
+        winner = Winner(variants[0].task, Program(), None, None)
+    return replace(winner, note="; ".join(filter(None, [*notes, winner.note])))
+
+
 def choose_winner(
     search: TaskSearch, device: Device, database: Database, config: MeasureConfig, count: int
 ) -> Winner:
@@ -68,10 +96,10 @@ def choose_winner(
     for program, latency in _in_turn(search, database, leaders):
         check = device.verify(search.task, program)
         if check.error is None:
-            return Winner(program, latency, check.difference, "; ".join(notes))
+            return Winner(search.task, program, latency, check.difference, "; ".join(notes))
         notes.append(f"{check.error.value}: {check.message}")
         database.add(search.task, program, Measurement(error=check.error, message=check.message))
-    return Winner(Program(), None, None, "; ".join(notes))
+    return Winner(search.task, Program(), None, None, "; ".join(notes))
 
 
 def _in_turn(
@@ -111,6 +139,5 @@ def _retimed(
 
 def _drafted(search: TaskSearch) -> Iterator[tuple[Program, float | None]]:
     """The draft's best, made only if it is needed."""
-    candidate = search.policy.draft_best()
-    if candidate is not None:
-        yield candidate.program, None
+    if search.drafted is not None:
+        yield search.drafted.program, None

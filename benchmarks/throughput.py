@@ -30,13 +30,13 @@ from ansor.hardware.target import resolve_target, target_text
 from ansor.hardware.threads import available_cores
 from ansor.measure.build import build
 from ansor.measure.local import LocalDevice
+from ansor.prepare import prepare
 from ansor.program.lower import lower
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Population, Sketch
 from ansor.report.text import align
 from ansor.sketch.generate import generate
 from ansor.task import Task
-from ansor.tune import prepare
 from ansor.workloads import build as build_workload
 from benchmarks.environment import environment, write
 

@@ -26,7 +26,7 @@ LAYERS = (
     ("search_state",),
     ("tuner", "winners"),
     ("tuned",),
-    ("arguments",),
+    ("arguments", "prepare"),
     ("tune",),
     ("compare",),
     ("cli",),

@@ -15,6 +15,7 @@ from ansor.errors import ArgumentError
 from ansor.hardware.detect import read_system
 from ansor.hardware.target import resolve_target, target_text
 from ansor.hardware.threads import available_cores
+from ansor.prepare import prepare
 from ansor.program.program import Program
 from ansor.program.show import show_program, show_sketch
 from ansor.program.sketch import Population, Sketch
@@ -22,7 +23,6 @@ from ansor.report.records import best_table, records_table
 from ansor.report.text import align, shorten
 from ansor.sketch.generate import generate
 from ansor.task import Task
-from ansor.tune import prepare
 
 _FILE = click.Path(exists=True, dir_okay=False)
 _TARGET = click.option("--target", default="native", show_default=True)

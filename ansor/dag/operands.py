@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ansor.dag.graph import ComputeDAG
-from ansor.dag.index import Index, Remainder
+from ansor.dag.index import Index, Quotient, Remainder
 from ansor.dag.stage import Stage, axes_of
 
 
@@ -158,6 +158,25 @@ def phases(dag: ComputeDAG, name: str) -> dict[int, int]:
         and 1 < turn < stage.axes[axis].size
         and stage.axes[axis].size % turn == 0
     }
+
+
+def parts(dag: ComputeDAG, name: str) -> dict[int, int]:
+    """Axes of which reads take the quotient and the remainder by the same divisor, with it.
+
+    What was computed in tiles is put together so. With an axis for each part, the stage runs
+    along the tiles.
+    """
+    stage = dag.stages[name]
+    atoms = {atom for read in stage.reads for i in read.indices if i for atom, _ in i.terms}
+    found = {}
+    for quotient in atoms:
+        if not isinstance(quotient, Quotient) or quotient.index.single_axis is None:
+            continue
+        axis, divisor = quotient.index.single_axis, quotient.divisor
+        whole = quotient.index.const == 0 and stage.axes[axis].size % divisor == 0
+        if whole and axis in stage.spatial and Remainder(quotient.index, divisor) in atoms:
+            found[axis] = divisor
+    return dict(sorted(found.items()))
 
 
 def _divided(index: Index) -> Iterator[tuple[int, int]]:

@@ -11,7 +11,7 @@ from tvm.relax import transform
 from tvm.target import Target
 
 from ansor.errors import ArgumentError
-from ansor.frontend.rewrite import Lookup, op_name, rewrite
+from ansor.frontend.rewrite import Lookup, op_name, rewrite, variable_for
 from ansor.program.layout import pack
 
 Signature = tuple[tuple[tuple[int, ...], str], ...]
@@ -53,7 +53,7 @@ def apply_programs(
             expected = _packed_signature(signature(function), packings.get(name, {}))
             function = _replacement(name, expected, programs[name])
         if name in packings:
-            variable = renewed[name] = _variable_for(name, function)
+            variable = renewed[name] = variable_for(name, function)
         functions[variable] = function
     return _packed_calls(tvm.IRModule(functions, attrs=mod.attrs), packings, renewed)
 
@@ -77,14 +77,6 @@ def _packed_signature(plain: Signature, widths: Widths) -> Signature:
         shape, dtype = plain[position]
         out[position] = ((shape[-1] // width, *shape[:-1], width), dtype)
     return tuple(out)
-
-
-def _variable_for(name: str, function: tirx.PrimFunc) -> Any:
-    """A new variable of the function's present type; Relax checks calls against it."""
-    variable = tvm.ir.GlobalVar(name)
-    fresh = tirx.PrimFunc(function.params, function.body, function.ret_type, function.attrs)
-    relax.expr._update_type(variable, fresh.ty)
-    return variable
 
 
 def _packed_calls(

@@ -30,8 +30,12 @@ def optimize(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
         UnsupportedError: an operator that TVM cannot turn into a PrimFunc, with its place.
     """
     with target:
-        plain = inference_form(mod)
-        return fuse(channels_last(plain) if is_cpu(target) else plain)
+        return fuse(in_best_layout(inference_form(mod), target))
+
+
+def in_best_layout(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
+    """Channels last on CPUs."""
+    return channels_last(mod) if is_cpu(target) else mod
 
 
 def _run(mod: tvm.IRModule, *passes: Any) -> tvm.IRModule:

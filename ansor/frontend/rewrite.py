@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tvm
@@ -53,3 +53,17 @@ def rewrite(mod: tvm.IRModule, rule: Rule) -> tvm.IRModule:
             rewriter.builder_.update_func(variable, rewriter.visit_expr(function))
     tidy = [relax.transform.CanonicalizeBindings(), relax.transform.DeadCodeElimination()]
     return tvm.transform.Sequential(tidy)(rewriter.builder_.get())
+
+
+def with_functions(mod: tvm.IRModule, added: Mapping[str, tirx.PrimFunc]) -> tvm.IRModule:
+    """A copy of the module with more PrimFuncs, to be called by name."""
+    functions = {variable_for(name, function): function for name, function in added.items()}
+    return tvm.IRModule({**mod.functions, **functions}, attrs=mod.attrs)
+
+
+def variable_for(name: str, function: tirx.PrimFunc) -> Any:
+    """A new variable of the function's type, against which Relax checks calls."""
+    variable = tvm.ir.GlobalVar(name)
+    fresh = tirx.PrimFunc(function.params, function.body, function.ret_type, function.attrs)
+    relax.expr._update_type(variable, fresh.ty)
+    return variable

@@ -17,8 +17,10 @@ from ansor.errors import ArgumentError
 from ansor.frontend.apply import compile_module
 from ansor.frontend.convert import check_array, from_tvm, is_torch_tensor, to_tvm
 from ansor.frontend.signature import InputSpec, entry_of, input_specs
+from ansor.frontend.weights import detach_weights, in_huge_pages
 from ansor.hardware.target import is_cpu
 from ansor.hardware.threads import available_cores, free_cores, on_cores, use_threads
+from ansor.measure.inputs import on_device
 
 MAX_RUNS = 100_000  # inside one timed repeat
 
@@ -27,7 +29,7 @@ MAX_RUNS = 100_000  # inside one timed repeat
 class CompiledModel:
     """A network as machine code in memory.
 
-    `mod` is what was compiled; `machine` runs it on `device`.
+    `mod` is what was compiled; `machine` runs it on `device`, with `weights` as further arguments.
     """
 
     mod: tvm.IRModule
@@ -36,6 +38,7 @@ class CompiledModel:
     entry: str
     device: tvm.runtime.Device
     machine: relax.VirtualMachine
+    weights: tuple[Any, ...] = ()
 
     def __call__(self, *arrays: Any) -> Any:
         """Runs the network on NumPy arrays or torch tensors; gives back the kind that it was given.
@@ -47,7 +50,7 @@ class CompiledModel:
         """
         tensors = self._tensors(arrays)
         with on_cores(self._cores):
-            result = self.machine[self.entry](*tensors)
+            result = self.machine[self.entry](*tensors, *self.weights)
         return from_tvm(result, to_torch=any(map(is_torch_tensor, arrays)))
 
     def latency(self, min_time_s: float = 0.5, repeats: int = 5) -> float:
@@ -71,7 +74,8 @@ class CompiledModel:
             self.entry, self.device, number=number, repeat=repeat
         )
         with on_cores(self._cores):
-            return [float(time_s) for time_s in evaluate(*tensors).results]
+            times = evaluate(*tensors, *self.weights).results
+        return [float(time_s) for time_s in times]
 
     @cached_property
     def _cores(self) -> frozenset[int]:
@@ -96,11 +100,14 @@ def compile_model(mod: tvm.IRModule, target: Target, threads: int | None = None)
         ArgumentError: more threads than TVM's pool, which is started already, holds.
     """
     _start_threads(threads)
-    executable = compile_module(mod, target)
+    bare, arrays = detach_weights(mod)
+    executable = compile_module(bare, target)
     device = tvm.cpu() if is_cpu(target) else tvm.device(str(target.kind.name))
+    weights = in_huge_pages(arrays) if is_cpu(target) else on_device(list(arrays.values()), device)
     entry = entry_of(mod)
     machine = relax.VirtualMachine(executable, device)
-    return CompiledModel(mod, target, input_specs(mod[entry]), entry, device, machine)
+    specs = input_specs(mod[entry])
+    return CompiledModel(mod, target, specs, entry, device, machine, tuple(weights))
 
 
 def _start_threads(threads: int | None) -> None:

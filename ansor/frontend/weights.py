@@ -11,6 +11,7 @@ import tvm
 from tvm import relax
 
 from ansor.frontend.signature import entry_of
+from ansor.hardware.memory import aligned, huge_block
 
 Array = npt.NDArray[Any]
 
@@ -42,6 +43,17 @@ def detach_weights(mod: tvm.IRModule) -> tuple[tvm.IRModule, dict[str, Array]]:
     functions = dict(mod.functions)
     functions[mod.get_global_var(entry)] = bare
     return tvm.IRModule(functions, attrs=mod.attrs), detacher.arrays
+
+
+def in_huge_pages(arrays: Mapping[str, Array]) -> list[Any]:
+    """TVM tensors of the arrays on the host, in one block of huge pages, in the same order."""
+    block, first, tensors = huge_block(sum(aligned(a.nbytes) for a in arrays.values())), 0, []
+    for array in arrays.values():
+        place = block[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+        place[...] = array
+        tensors.append(tvm.runtime.from_dlpack(place))
+        first += aligned(array.nbytes)
+    return tensors
 
 
 def bind_weights(mod: tvm.IRModule, arrays: Mapping[str, Array]) -> tvm.IRModule:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ansor.hardware.memory import plain_pages
 from ansor.hardware.probe import main
 
 if __name__ == "__main__":
-    plain_pages()
     main(sys.argv[1:])

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import platformdirs
 
+from ansor.hardware.memory import PLAIN_PAGES
 from ansor.hardware.probe import Probe, Spec
 from ansor.hardware.threads import pool_variables
 
@@ -71,6 +72,7 @@ def run_probe(spec: Spec) -> Probe:
     environment = {
         **os.environ,
         **pool_variables(spec.threads),
+        **PLAIN_PAGES,
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
     command = [sys.executable, "-m", "ansor.hardware", text]

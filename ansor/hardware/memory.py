@@ -1,24 +1,36 @@
-"""Huge pages: measuring on the kind of memory that the result will run on."""
+"""Huge pages: for what networks stream from memory, and for nothing else.
+
+Under Linux' default, "madvise", a program asks for them. Weights pass through the caches at each
+run and span more pages than the processor keeps addresses of: a network's are laid in one block of
+huge pages, and so is what stands for them while programs are timed.
+"""
 
 from __future__ import annotations
 
-import ctypes
-import sys
-from pathlib import Path
+import mmap
+from collections.abc import Mapping
+from types import MappingProxyType
 
-_MODE = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-_PR_SET_THP_DISABLE = 41  # linux/prctl.h
+import numpy as np
+import numpy.typing as npt
+
+HUGE_PAGE_BYTES = 2 << 20
+ALIGNMENT_BYTES = 64  # of arrays in a block; what TVM's kernels rely on
+# The environment of a process whose other arrays are to lie as TVM's own: NumPy asks for huge
+# pages, TVM does not, and memory that the one has freed may serve the other.
+PLAIN_PAGES: Mapping[str, str] = MappingProxyType({"NUMPY_MADVISE_HUGEPAGE": "0"})
 
 
-def plain_pages() -> bool:
-    """Takes this process off huge pages where compiled networks do not get them either.
+def huge_block(size_bytes: int) -> npt.NDArray[np.uint8]:
+    """`[size_bytes]` zeros in huge pages, where the system has them."""
+    memory = mmap.mmap(-1, size_bytes + HUGE_PAGE_BYTES)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    raw = np.frombuffer(memory, dtype=np.uint8)
+    first = -raw.ctypes.data % HUGE_PAGE_BYTES
+    return raw[first : first + size_bytes]
 
-    Under "madvise", NumPy asks for huge pages and TVM does not; memory that NumPy has freed may
-    then serve TVM, and a kernel that streams weights looks half again as fast as it will be.
 
-    Returns:
-        whether it did.
-    """
-    if sys.platform != "linux" or not _MODE.is_file() or "[madvise]" not in _MODE.read_text():
-        return False
-    return bool(ctypes.CDLL(None).prctl(_PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0)
+def aligned(size_bytes: int) -> int:
+    """Bytes that an array takes in a block, up to where the next one may begin."""
+    return -(-size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES

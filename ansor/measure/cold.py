@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import tvm
 
-_ALIGNMENT = 64  # bytes; what TVM's kernels rely on
+from ansor.hardware.memory import aligned, huge_block
 
 
 class ColdMemory:
@@ -26,9 +26,7 @@ class ColdMemory:
 
     @cached_property
     def _block(self) -> npt.NDArray[np.uint8]:
-        raw = np.zeros(self._size + _ALIGNMENT, dtype=np.uint8)
-        first = -raw.ctypes.data % _ALIGNMENT
-        block = raw[first : first + self._size]
+        block = huge_block(self._size)
         halves = block.view(np.float32)
         halves[:] = np.random.default_rng(0).uniform(-1, 1, len(halves)).astype(np.float32)
         return block
@@ -39,7 +37,7 @@ class ColdMemory:
         A function with more weights than the block holds gets the same memory for each copy.
         """
         sizes = [_bytes(p) for p in params]
-        one = sum(-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes)
+        one = sum(map(aligned, sizes))
         room = min(cold_bytes, self._size) // max(one, 1)
         count = max(1, min(room, self._most))
         if one > self._size:
@@ -51,7 +49,7 @@ class ColdMemory:
         for param, size in zip(params, sizes, strict=True):
             view = self._block[offset : offset + size].view(_dtype(param)).reshape(_shape(param))
             tensors.append(tvm.runtime.from_dlpack(view))
-            offset += -(-size // _ALIGNMENT) * _ALIGNMENT
+            offset += aligned(size)
         return tensors
 
 

@@ -17,7 +17,7 @@ from ansor.errors import ArgumentError, MeasureError
 from ansor.measure.batch import measure_batch
 from ansor.measure.pool import Outcome, Pool
 from ansor.measure.process import WorkerFailure
-from ansor.measure.protocol import Define, Request, Verify
+from ansor.measure.protocol import Define, DefineOriginal, Request, Verify
 from ansor.measure.result import ErrorKind, Measurement, Verification
 from ansor.measure.turns import time_in_turns
 from ansor.program.program import Program
@@ -105,7 +105,7 @@ class LocalDevice(Closing):
         if task.key not in self._definitions:
             text = str(tvm.ir.save_json(task.func))
             self._definitions[task.key] = Define(
-                task.key, text, task.target, task.constants, task.cold_bytes
+                task.key, text, task.target, task.constants, task.cold_bytes, _original(task)
             )
         return self._definitions[task.key]
 
@@ -123,6 +123,14 @@ class LocalDevice(Closing):
     def close(self) -> None:
         """See `Device.close`."""
         self._pool.close()
+
+
+def _original(task: Task) -> DefineOriginal | None:
+    original = task.original
+    if original is None:
+        return None
+    text = str(tvm.ir.save_json(original.func))
+    return DefineOriginal(text, original.weight, original.convert)
 
 
 def tolerance(dag: ComputeDAG, config: MeasureConfig) -> float:

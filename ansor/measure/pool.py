@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from ansor.config import MeasureConfig
 from ansor.errors import MeasureError
+from ansor.hardware.memory import PLAIN_PAGES
 from ansor.hardware.threads import pool_variables
 from ansor.measure.process import WorkerFailure, WorkerProcess, wait_for_any
 from ansor.measure.protocol import Build, Define, Reply, Setup
@@ -114,6 +115,7 @@ def worker_environment(threads: int) -> Mapping[str, str]:
     paths = [os.path.abspath(path) for path in sys.path]
     return os.environ | {
         **pool_variables(threads),
+        **PLAIN_PAGES,
         "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ansor.config import MeasureConfig
 from ansor.measure.result import ErrorKind
@@ -20,13 +22,24 @@ class Setup:
 @dataclass(frozen=True)
 class Define:
     """A task, once per worker: its function as TVM's JSON, its target's text, which parameters are
-    weights, and how many bytes of weights pass through the caches between two runs."""
+    weights, how many bytes of weights pass through the caches between two runs, and what the
+    function is a variant of."""
 
     key: str
     func_json: str
     target: str
     constants: tuple[int, ...] = ()
     cold_bytes: int = 0
+    original: DefineOriginal | None = None
+
+
+@dataclass(frozen=True)
+class DefineOriginal:
+    """The definition that results are compared with, and how one of its weights is converted."""
+
+    func_json: str
+    weight: int
+    convert: Callable[[Any], Any]
 
 
 @dataclass(frozen=True)

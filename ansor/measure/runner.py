@@ -17,7 +17,7 @@ from ansor.errors import AnsorError
 from ansor.measure.build import ENTRY, build
 from ansor.measure.cold import ColdMemory
 from ansor.measure.inputs import has_nan, on_device, on_host, random_arrays, relative_difference
-from ansor.measure.protocol import Define
+from ansor.measure.protocol import Define, DefineOriginal
 from ansor.measure.quiet import Sentinel, core_sentinel
 from ansor.measure.result import ErrorKind
 from ansor.measure.timing import time_program, time_round
@@ -54,6 +54,7 @@ class WorkerTask:
     config: MeasureConfig
     constants: tuple[int, ...] = ()
     cold_bytes: int = 0
+    original: DefineOriginal | None = None
 
     @cached_property
     def device(self) -> Any:
@@ -70,18 +71,27 @@ class WorkerTask:
         """Arguments for checking, and what the definition as written makes of them.
 
         Of outputs that take too long only some elements are computed; the others are unchanged.
+        For a variant, the definition is the original's.
         """
         module = build(self._reference.func, self.target, exact=True)
         for low in (-1.0, 0.0):  # a root or a logarithm of a negative number compares nothing
-            arrays = random_arrays(self.func, self.config, low)
+            arrays = random_arrays(self._reference.func, self.config, low)
             results = self.run(module, arrays)
             if not any(has_nan(r) for r in results):
                 break
-        return arrays, results
+        return self._converted(arrays), self._converted(results)
+
+    def _converted(self, arrays: list[Any]) -> list[Any]:
+        """Arguments of the function, of those of its original."""
+        out = list(arrays)
+        if self.original is not None:
+            out[self.original.weight] = self.original.convert(arrays[self.original.weight])
+        return out
 
     @cached_property
     def _reference(self) -> Reference:
-        return reference_of(self.func, self.config.verify_iterations)
+        func = self.func if self.original is None else tvm.ir.load_json(self.original.func_json)
+        return reference_of(func, self.config.verify_iterations)
 
     def difference(self, actual: list[Any], positions: list[int]) -> float:
         """Between arguments after a program's run and after the reference's.
@@ -134,7 +144,7 @@ class Runner:
         if task.target not in self.sentinels:
             self.sentinels[task.target] = core_sentinel(task.target, self.config)
         self.tasks[task.key] = WorkerTask(
-            func, task.target, self.config, task.constants, task.cold_bytes
+            func, task.target, self.config, task.constants, task.cold_bytes, task.original
         )
 
     def build(self, key: str, slot: int, program: Program) -> None:

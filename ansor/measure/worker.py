@@ -14,7 +14,6 @@ import sys
 import time
 from pathlib import Path
 
-from ansor.hardware.memory import plain_pages
 from ansor.measure.channel import Channel
 from ansor.measure.protocol import Build, Compare, Define, Reply, Request, Setup, Time, Verify
 from ansor.measure.result import ErrorKind
@@ -27,7 +26,6 @@ _MAX_TEXT = 800  # characters of an error's text that are sent
 def main(read_fd: int, write_fd: int) -> None:
     """Serves one parent; returns when it closes the pipe."""
     die_with_parent()
-    plain_pages()
     channel = Channel(read_fd, write_fd)
     setup = channel.receive()
     assert isinstance(setup, Setup)

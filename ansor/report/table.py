@@ -25,10 +25,11 @@ _HEADER = (
     "GFLOP/s",
     "of peak",
     "trials",
+    "variant",
     "sketch",
     "error",
 )
-_LEFT = (0, 7)
+_LEFT = (0, 7, 8)
 
 
 class TaskRow(Protocol):
@@ -44,6 +45,8 @@ class TaskRow(Protocol):
     def latency_s(self) -> float | None: ...
     @property
     def trials(self) -> int: ...
+    @property
+    def variant(self) -> str: ...
     @property
     def sketch(self) -> str: ...
     @property
@@ -104,6 +107,7 @@ def _row(task: TaskRow, total_s: float, peak_flops: float | None) -> tuple[str, 
         gflops(task.flops, task.latency_s),
         percent(rate, peak_flops),
         str(task.trials),
+        task.variant,
         task.sketch,
         "-" if task.difference is None else f"{task.difference:.1e}",
     )

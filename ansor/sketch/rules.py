@@ -22,7 +22,6 @@ from ansor.program.steps import (
     CacheRead,
     CacheWrite,
     FuseConsumer,
-    Inline,
     LayoutRewrite,
     MoveAxis,
     MultiLevelTile,
@@ -58,8 +57,7 @@ def always_inline(state: State, _: Context) -> Derived:
     name = state.current
     if not predicates.is_inlinable(state.dag, name):
         return Derived()
-    done = replace(state.advance(), dag=edit.inline(state.dag, name)).add(Inline(name))
-    return Derived((done,), exclusive=True)
+    return Derived((state.advance().inlined(name),), exclusive=True)
 
 
 def inline_padding(state: State, context: Context) -> Derived:
@@ -76,8 +74,7 @@ def inline_padding(state: State, context: Context) -> Derived:
             return Derived()
         if not operands.is_whole_along_vectors(dag, consumer, name):
             return Derived()
-    done = replace(state.advance(), dag=edit.inline(dag, name)).add(Inline(name))
-    return Derived((done,))
+    return Derived((state.advance().inlined(name),))
 
 
 def rfactor_for_threads(state: State, context: Context) -> Derived:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ansor.dag import edit
+from ansor.dag import edit, operands
 from ansor.dag.graph import ComputeDAG
-from ansor.dag.predicates import can_inline
+from ansor.dag.predicates import can_inline, is_inlinable
 from ansor.program.decision import Decision
-from ansor.program.steps import FuseConsumer, Inline, MultiLevelTile, Step
+from ansor.program.steps import FuseConsumer, Inline, MultiLevelTile, SplitAxis, Step
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,10 @@ class State:
         """The same with more steps."""
         return replace(self, steps=self.steps + steps, decisions=self.decisions + decisions)
 
+    def inlined(self, name: str) -> State:
+        """The same with a stage substituted into its consumers."""
+        return replace(self, dag=edit.inline(self.dag, name)).add(Inline(name))
+
     @property
     def tiled(self) -> frozenset[str]:
         """Stages that are multi-level tiled."""
@@ -45,11 +49,30 @@ class State:
 
 
 def start(dag: ComputeDAG) -> State:
-    """The initial state: tables of constants inlined, all other stages to visit, outputs first.
+    """The initial state: what every rule relies on is done, and all stages are to be visited,
+    outputs first.
 
-    Whether a stage is tiled depends on which of its axes only choose constants.
+    Tables of constants are inlined: whether a stage is tiled depends on which of its axes only
+    choose constants. What puts tiles together runs along the tiles.
     """
-    tables = [n for n in dag.order if edit.is_table(dag.stages[n]) and can_inline(dag, n)]
-    for name in tables:
-        dag = edit.inline(dag, name)
-    return State(dag, tuple(reversed(dag.order)), tuple(Inline(name) for name in tables))
+    state = _along_tiles(_without_tables(State(dag, ())))
+    return replace(state, remaining=tuple(reversed(state.dag.order)))
+
+
+def _without_tables(state: State) -> State:
+    for name in state.dag.order:
+        if edit.is_table(state.dag.stages[name]) and can_inline(state.dag, name):
+            state = state.inlined(name)
+    return state
+
+
+def _along_tiles(state: State) -> State:
+    """Two axes for each one that reads take apart, in the last stage of an elementwise chain."""
+    for name in state.dag.order:
+        if operands.parts(state.dag, name) and is_inlinable(state.dag, name):
+            state = state.inlined(name)
+    for name in state.dag.order:
+        for axis, factor in reversed(operands.parts(state.dag, name).items()):
+            dag = edit.split_axis(state.dag, name, axis, factor)
+            state = replace(state, dag=dag).add(SplitAxis(name, axis, factor))
+    return state

@@ -18,6 +18,7 @@ class TaskProgress:
         tag: tasks with the same tag are similar.
         best_s: seconds of the best program after each round, None before the first success.
         exhausted: no program is left to try.
+        group: tasks of the same group are variants, of which the fastest counts; "" has none.
     """
 
     weight: float
@@ -25,6 +26,7 @@ class TaskProgress:
     tag: str
     best_s: tuple[float | None, ...] = ()
     exhausted: bool = False
+    group: str = ""
 
     @property
     def rounds(self) -> int:

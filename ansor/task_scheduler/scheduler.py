@@ -21,7 +21,7 @@ class TaskScheduler:
 
     def choose(self, tasks: Sequence[TaskProgress]) -> int | None:
         """Returns the number of the next task, None when no task has anything left to try."""
-        open_tasks = [i for i, task in enumerate(tasks) if not task.exhausted]
+        open_tasks = [i for i in range(len(tasks)) if not self._is_over(tasks, i)]
         if not open_tasks:
             return None
         fresh = [i for i in open_tasks if tasks[i].rounds < self._config.warmup_rounds]
@@ -41,7 +41,17 @@ class TaskScheduler:
         if task.latency_s is None:
             return 0.0
         similar = [t for i, t in enumerate(tasks) if i != number and t.tag == task.tag]
-        return gradient(task, similar, self._config)
+        behind = task.latency_s - min(_latencies(tasks, task), default=task.latency_s)
+        # What a variant gains counts from where it overtakes the others.
+        return gradient(task, similar, self._config) + task.weight * max(0.0, behind)
+
+    def _is_over(self, tasks: Sequence[TaskProgress], number: int) -> bool:
+        """Whether nothing is left to try, or another variant is so fast that it makes no sense."""
+        task = tasks[number]
+        if task.exhausted or task.latency_s is None:
+            return task.exhausted
+        best = min(_latencies(tasks, task), default=task.latency_s)
+        return task.latency_s > best * self._config.variant_margin
 
     def _failing(self, tasks: Sequence[TaskProgress], open_tasks: Sequence[int]) -> int | None:
         """A task without any success, as long as it had less than its share of the rounds.
@@ -51,3 +61,9 @@ class TaskScheduler:
         share = float(np.mean([task.rounds for task in tasks]))
         failed = [i for i in open_tasks if tasks[i].latency_s is None and tasks[i].rounds < share]
         return failed[0] if failed else None
+
+
+def _latencies(tasks: Sequence[TaskProgress], task: TaskProgress) -> list[float]:
+    """Seconds of all variants of a task that have been measured; nothing if it has none."""
+    mates = [other for other in tasks if task.group and other.group == task.group]
+    return [mate.latency_s for mate in mates if mate.latency_s is not None]

@@ -1,0 +1,131 @@
+"""Other definitions of a network's functions: which there are, and putting one in place.
+
+A variant is found by optimising the network once more in another form; its functions stand where
+those of the plain form stand, call by call.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.ir import GenericConst
+from tvm.target import Target
+
+from ansor.frontend.extract import ExtractedFunction, extract_functions, tir_calls
+from ansor.frontend.graph import fuse, in_best_layout, inference_form
+from ansor.frontend.rewrite import Lookup, op_name, rewrite, static_shape, with_functions
+from ansor.frontend.winograd import with_winograd
+from ansor.hardware.target import is_cpu
+from ansor.workloads.minimal_filtering import TRANSFORMS, Transform, transform_weight
+
+# Kinds of variants; all of them approximate what the definition computes a little less well.
+KINDS: Mapping[str, Transform] = MappingProxyType(
+    {f"winograd{tile}": transform for tile, transform in TRANSFORMS.items()}
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """Another definition of a function.
+
+    Attributes:
+        kind: one of `KINDS`.
+        replaces: name of the function that computes the same.
+        function: the definition; its parameters are those of the other one, but for `weight`.
+        weight: position of the parameter that takes transformed weights.
+    """
+
+    kind: str
+    replaces: str
+    function: ExtractedFunction
+    weight: int
+
+    @property
+    def transform(self) -> Transform:
+        """What becomes of the weights."""
+        return KINDS[self.kind]
+
+
+def optimize_with_variants(
+    mod: tvm.IRModule, target: Target, kinds: Collection[str] = tuple(KINDS)
+) -> tuple[tvm.IRModule, tuple[Variant, ...]]:
+    """Like `graph.optimize`, with the variants of its functions that there are on CPUs."""
+    with target:
+        plain = in_best_layout(inference_form(mod), target)
+        fused = fuse(plain)
+        if not is_cpu(target):
+            return fused, ()
+        found = [v for kind in kinds for v in _variants(kind, plain, fused)]
+    return fused, tuple(found)
+
+
+def _variants(kind: str, plain: tvm.IRModule, fused: tvm.IRModule) -> list[Variant]:
+    other = with_winograd(plain, KINDS[kind])
+    if other is plain:
+        return []
+    other = fuse(other)
+    pairs = list(zip(tir_calls(fused), tir_calls(other), strict=False))
+    if any(not _same_result(*pair) for pair in pairs):
+        warnings.warn(f"{kind} is left out: it changes how operators fuse", stacklevel=2)
+        return []
+    functions = {function.name: function for function in extract_functions(other)}
+    found: dict[str, Variant] = {}
+    for call, stands_in in pairs:
+        weights = _differing(call, stands_in)
+        name = str(call.args[0].name_hint)
+        if len(weights) == 1 and name not in found:
+            function = functions[str(stands_in.args[0].name_hint)]
+            found[name] = Variant(kind, name, function, weights[0])
+    return list(found.values())
+
+
+def _same_result(call: Any, other: Any) -> bool:
+    counts = [len(c.args[1].fields) for c in (call, other)]
+    return counts[0] == counts[1] and static_shape(call) == static_shape(other)
+
+
+def _differing(call: Any, other: Any) -> list[int]:
+    """Positions of weights whose shapes are not the same."""
+    pairs = enumerate(zip(call.args[1].fields, other.args[1].fields, strict=True))
+    return [
+        i
+        for i, (mine, its) in pairs
+        if isinstance(its, GenericConst) and static_shape(mine) != static_shape(its)
+    ]
+
+
+def with_variants(mod: tvm.IRModule, chosen: Mapping[str, Variant]) -> tvm.IRModule:
+    """A copy of the module that calls the chosen variant of each function named.
+
+    Args:
+        mod: an optimised module.
+        chosen: variant by name of the function that it replaces.
+    """
+    if not chosen:
+        return mod
+    functions = {v.function.name: v.function.func for v in chosen.values()}
+    plain = {name: func.without_attr("global_symbol") for name, func in functions.items()}
+    extended = with_functions(mod, plain)
+
+    def replaced(call: Any, lookup: Lookup) -> Any:
+        variant = chosen.get(str(call.args[0].name_hint)) if is_tir(call) else None
+        if variant is None:
+            return call
+        fields = list(call.args[1].fields)
+        weight = lookup(fields[variant.weight]).value.numpy()
+        fields[variant.weight] = relax.const(transform_weight(weight, variant.transform))
+        function = extended.get_global_var(variant.function.name)
+        return relax.call_tir(function, relax.Tuple(fields), call.ty)
+
+    return rewrite(extended, replaced)
+
+
+def is_tir(call: Any) -> bool:
+    """Whether a call runs a PrimFunc."""
+    return op_name(call) == "relax.call_tir"

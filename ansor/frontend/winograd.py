@@ -1,0 +1,93 @@
+"""A network whose 3×3 convolutions are computed by minimal filtering (Lavin and Gray, 2016)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tvm
+from tvm import relax, te, tirx
+from tvm.ir import GenericConst
+
+from ansor.frontend.rewrite import Lookup, op_name, rewrite, static_shape, with_functions
+from ansor.workloads.minimal_filtering import KERNEL, Transform, filtered, transform_weight
+
+OP_PATTERN = 4  # of TVM's fusion: elementwise operators may follow
+
+
+def with_winograd(mod: tvm.IRModule, transform: Transform) -> tvm.IRModule:
+    """`mod` with every convolution that F(m×m, 3×3) can compute computed by it.
+
+    Those of stride 1 with constant float32 weights whose output is whole tiles. Weights are
+    transformed here, in float64. Without any, it is `mod` itself.
+
+    Args:
+        mod: channels last, kernels in HWIO.
+        transform: of which size.
+    """
+    names: dict[_Shapes, str] = {}
+
+    def collect(call: Any, _: Lookup) -> Any:
+        if is_eligible(call, transform):
+            names.setdefault(_shapes(call), f"winograd{transform.tile}_conv2d{len(names) or ''}")
+        return call
+
+    rewrite(mod, collect)
+    if not names:
+        return mod
+    extended = with_functions(
+        mod, {name: _definition(shapes, transform) for shapes, name in names.items()}
+    )
+
+    def replaced(call: Any, _: Lookup) -> Any:
+        if not is_eligible(call, transform):
+            return call
+        weight = transform_weight(call.args[1].value.numpy(), transform)
+        function = extended.get_global_var(names[_shapes(call)])
+        operands = relax.Tuple([call.args[0], relax.const(weight)])
+        return relax.call_tir(function, operands, call.ty)
+
+    return rewrite(extended, replaced)
+
+
+def is_eligible(call: Any, transform: Transform) -> bool:
+    """Whether a call is a convolution that `transform` computes."""
+    if op_name(call) != "relax.nn.conv2d" or not isinstance(call.args[1], GenericConst):
+        return False
+    attrs, out = call.attrs, static_shape(call)
+    layouts = (str(attrs.data_layout), str(attrs.kernel_layout), str(attrs.out_layout))
+    unit = all(int(s) == 1 for s in (*attrs.strides, *attrs.dilation, attrs.groups))
+    square = static_shape(call.args[1])[:2] == (KERNEL, KERNEL)  # type: ignore[index]
+    whole = out is not None and all(size % transform.tile == 0 for size in out[1:3])
+    dtypes = {str(value.ty.dtype) for value in (*call.args, call)}
+    return layouts == ("NHWC", "HWIO", "NHWC") and unit and square and whole and dtypes == _DTYPES
+
+
+_DTYPES = {"float32"}
+
+
+class _Shapes(NamedTuple):
+    """What a convolution's definition depends on: equal ones share it."""
+
+    data: tuple[int, ...]
+    weight: tuple[int, ...]
+    padding: tuple[int, ...]
+
+
+def _shapes(call: Any) -> _Shapes:
+    data, weight = (static_shape(operand) or () for operand in call.args)
+    return _Shapes(data, weight, tuple(int(size) for size in call.attrs.padding))
+
+
+def _definition(shapes: _Shapes, transform: Transform) -> tirx.PrimFunc:
+    tile, size = transform.tile, transform.size
+    data = te.placeholder(shapes.data, name="data")
+    weight = te.placeholder((size, size, *shapes.weight[2:]), name="weight")
+    tiles = filtered(data, weight, transform, shapes.padding)
+    batch, rows, _, columns, _, filters = (int(extent) for extent in tiles.shape)
+    out = te.compute(
+        (batch, rows * tile, columns * tile, filters),
+        lambda n, h, w, f: tiles[n, h // tile, h % tile, w // tile, w % tile, f],
+        name="conv2d",
+    )
+    func = te.create_prim_func([data, weight, out], index_dtype_override="int64")  # as Relax's
+    return func.with_attr({"op_pattern": OP_PATTERN, "tirx.noalias": True})

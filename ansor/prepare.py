@@ -1,0 +1,91 @@
+"""A model split into tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import partial
+
+import tvm
+
+from ansor.dag.from_tir import read_dag
+from ansor.errors import UnsupportedError
+from ansor.frontend.extract import ExtractedFunction, extract_functions
+from ansor.frontend.importer import import_model
+from ansor.frontend.operator import import_operator, is_operator
+from ansor.frontend.variants import KINDS, Variant, optimize_with_variants
+from ansor.task import Original, Task
+from ansor.workloads.minimal_filtering import transform_weight
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A network ready to be tuned.
+
+    Attributes:
+        mod: the fused module.
+        tasks: one for each distinct function that can be scheduled, and for each variant of one.
+        variants: by name of their task.
+        unscheduled: function to the reason why it cannot be scheduled.
+    """
+
+    mod: tvm.IRModule
+    tasks: tuple[Task, ...]
+    variants: dict[str, Variant] = field(default_factory=dict)
+    unscheduled: dict[str, str] = field(default_factory=dict)
+
+
+def prepare(
+    model: object,
+    target: tvm.target.Target,
+    target_key: str,
+    example_inputs: object = None,
+    kinds: Collection[str] = tuple(KINDS),
+) -> Network:
+    """Imports and optimises a model and splits it into tasks.
+
+    Args:
+        model: anything that `auto_schedule` takes.
+        target: decides on layouts.
+        target_key: canonical text of the target, under which records are kept.
+        example_inputs: as for `auto_schedule`.
+        kinds: of variants that may be used.
+
+    Raises:
+        UnsupportedError: an operator that cannot be scheduled; inside a network it is noted.
+    """
+    variants: tuple[Variant, ...] = ()
+    if is_operator(model):
+        mod = import_operator(model)
+    else:
+        mod, variants = optimize_with_variants(
+            import_model(model, example_inputs).mod, target, kinds
+        )
+    functions = extract_functions(mod)
+    cold_bytes = sum(function.weight * function.constant_bytes for function in functions)
+    make = partial(_task, target_key=target_key, cold_bytes=cold_bytes)
+    tasks, unscheduled = [], {}
+    for function in functions:
+        try:
+            tasks.append(make(function))
+        except UnsupportedError as error:
+            if is_operator(model):
+                raise
+            unscheduled[function.name] = str(error)
+    plain = {function.name: function for function in functions}
+    tasks += [make(v.function, original=_original(v, plain[v.replaces])) for v in variants]
+    return Network(mod, tuple(tasks), {v.function.name: v for v in variants}, unscheduled)
+
+
+def _original(variant: Variant, replaced: ExtractedFunction) -> Original:
+    convert = partial(transform_weight, transform=variant.transform)
+    return Original(replaced.name, variant.kind, replaced.func, variant.weight, convert)
+
+
+def _task(
+    function: ExtractedFunction, target_key: str, cold_bytes: int, original: Original | None = None
+) -> Task:
+    dag = read_dag(function.func, function.constants)
+    return Task(
+        function.name, function.func, dag, target_key, function.weight, cold_bytes, original
+    )

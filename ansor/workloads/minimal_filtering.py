@@ -1,0 +1,164 @@
+"""Winograd's minimal filtering F(m×m, 3×3) as stages: separable transforms around products.
+
+Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (CVPR 2016), section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from tvm import te, tirx, topi
+
+from ansor.workloads.workload import Array
+
+Matrix = tuple[tuple[float, ...], ...]
+KERNEL = 3  # taps along each side
+
+
+@dataclass(frozen=True)
+class Transform:
+    """The matrices of F(m×m, 3×3), equation 8 of the paper; a tile takes m + 2 inputs a side.
+
+    Attributes:
+        data: `[m + 2, m + 2]`, B transposed.
+        weight: `[m + 2, 3]`, G.
+        output: `[m, m + 2]`, A transposed.
+    """
+
+    data: Matrix
+    weight: Matrix
+    output: Matrix
+
+    @property
+    def tile(self) -> int:
+        """Outputs along each side (m)."""
+        return len(self.output)
+
+    @property
+    def size(self) -> int:
+        """Inputs along each side, and points at which is multiplied (m + 2)."""
+        return len(self.data)
+
+
+F2 = Transform(
+    data=((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
+    weight=((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
+    output=((1, 1, 1, 0), (0, 1, -1, -1)),
+)
+F4 = Transform(
+    data=(
+        (4, 0, -5, 0, 1, 0),
+        (0, -4, -4, 1, 1, 0),
+        (0, 4, -4, -1, 1, 0),
+        (0, -2, -1, 2, 1, 0),
+        (0, 2, -1, -2, 1, 0),
+        (0, 4, 0, -5, 0, 1),
+    ),
+    weight=(
+        (1 / 4, 0, 0),
+        (-1 / 6, -1 / 6, -1 / 6),
+        (-1 / 6, 1 / 6, -1 / 6),
+        (1 / 24, 1 / 12, 1 / 6),
+        (1 / 24, -1 / 12, 1 / 6),
+        (0, 0, 1),
+    ),
+    output=((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1)),
+)
+TRANSFORMS: Mapping[int, Transform] = MappingProxyType({f.tile: f for f in (F2, F4)})
+
+
+def filtered(data: Any, weight: Any, transform: Transform, padding: tuple[int, ...]) -> Any:
+    """The convolution, tile by tile; stride 1, channels last.
+
+    Args:
+        data: TE tensor `[n, h, w, c]`.
+        weight: transformed, `[m + 2, m + 2, c, f]`.
+        transform: of which size.
+        padding: top, left, bottom, right; what is left has to be whole tiles.
+
+    Returns:
+        `[n, rows, m, columns, m, f]`.
+    """
+    spectrum = _spectrum(data, transform, padding)
+    return _inverse(_product(spectrum, weight), transform)
+
+
+def _spectrum(data: Any, transform: Transform, padding: tuple[int, ...]) -> Any:
+    """Data to `[s, s, n, rows, columns, c]`, one side of a tile after the other."""
+    top, left, bottom, right = padding
+    padded = topi.nn.pad(data, [0, top, left, 0], [0, bottom, right, 0], name="pad")
+    batch, height, width, channels = (int(size) for size in padded.shape)
+    tile, size = transform.tile, transform.size
+    rows, columns = (height - KERNEL + 1) // tile, (width - KERNEL + 1) // tile
+    table = _table(transform.data, "into", str(data.dtype))
+    i, j = te.reduce_axis((0, size), "i"), te.reduce_axis((0, size), "j")
+    shape = (size, size, batch, rows, columns, channels)
+    tall = te.compute(
+        shape,
+        lambda a, b, n, y, x, c: te.sum(
+            table[a, i] * padded[n, y * tile + i, x * tile + b, c], axis=i
+        ),
+        name="tall",
+    )
+    return te.compute(
+        shape,
+        lambda a, b, n, y, x, c: te.sum(table[b, j] * tall[a, j, n, y, x, c], axis=j),
+        name="spectrum",
+    )
+
+
+def _product(spectrum: Any, weight: Any) -> Any:
+    """A product of matrices for each point of a tile."""
+    channels, filters = (int(size) for size in weight.shape[2:])
+    k = te.reduce_axis((0, channels), "k")
+    return te.compute(
+        (*spectrum.shape[:-1], filters),
+        lambda a, b, n, y, x, f: te.sum(spectrum[a, b, n, y, x, k] * weight[a, b, k, f], axis=k),
+        name="product",
+    )
+
+
+def _inverse(product: Any, transform: Transform) -> Any:
+    """`[s, s, n, rows, columns, f]` to `[n, rows, m, columns, m, f]`."""
+    batch, rows, columns, filters = (int(size) for size in product.shape[2:])
+    tile, size = transform.tile, transform.size
+    table = _table(transform.output, "back", str(product.dtype))
+    p, q = te.reduce_axis((0, size), "p"), te.reduce_axis((0, size), "q")
+    short = te.compute(
+        (tile, size, batch, rows, columns, filters),
+        lambda u, b, n, y, x, f: te.sum(table[u, p] * product[p, b, n, y, x, f], axis=p),
+        name="short",
+    )
+    return te.compute(
+        (batch, rows, tile, columns, tile, filters),
+        lambda n, y, u, x, v, f: te.sum(table[v, q] * short[u, q, n, y, x, f], axis=q),
+        name="tiles",
+    )
+
+
+def transform_weight(weight: Array, transform: Transform = F4) -> Array:
+    """`[3, 3, c, f]` to `[m + 2, m + 2, c, f]`, in float64 inside."""
+    matrix = np.asarray(transform.weight)
+    exact = np.einsum("ai,ijcf->ajcf", matrix, weight.astype(np.float64))
+    out: Array = np.einsum("bj,ajcf->abcf", matrix, exact).astype(weight.dtype)
+    return out
+
+
+def _table(values: Matrix, name: str, dtype: str) -> Any:
+    """A small matrix as a stage that holds nothing but constants."""
+    shape = (len(values), len(values[0]))
+
+    def entry(row: Any, column: Any) -> Any:
+        found = tirx.const(0.0, dtype)
+        for r, line in enumerate(values):
+            for c, value in enumerate(line):
+                if value:
+                    here = tirx.all(row == r, column == c)
+                    found = tirx.Select(here, tirx.const(float(value), dtype), found)
+        return found
+
+    return te.compute(shape, entry, name=name)
