@@ -100,7 +100,8 @@ class MeasureConfig:
     max_copies: int = 64  # argument sets of one task
     leaders: int = 8  # best programs of a task that are timed against each other at the end
     leader_margin: float = 0.15  # only those within this share of the best
-    compare_rounds: int = 5  # turns of that comparison
+    compare_rounds: int = 5  # turns of that comparison, for a single operator
+    rehearsal_s: float = 4.0  # runs of a network in which its leaders are compared
     verify_rtol: float = 1e-3  # winner against the reference, relative to the largest value
     # The reference adds up in order; of the worst case of its rounding errors, the number of
     # additions times half a unit in the last place, this share is allowed for.

@@ -35,12 +35,9 @@ class TaskSearch:
         return self.policy.draft_best()
 
     @property
-    def expected(self) -> tuple[bool, float]:
-        """Sorts the variants of a function: measured ones by their best, then the others by the
-        draft's."""
-        if self.best_s is not None:
-            return False, self.best_s
-        return True, math.inf if self.drafted is None else math.exp(-self.drafted.score)
+    def drafted_s(self) -> float:
+        """Seconds that the draft promises."""
+        return math.inf if self.drafted is None else math.exp(-self.drafted.score)
 
     def restore(self, database: Database) -> int:
         """Takes in the database's records of the task; returns how many.

@@ -22,6 +22,7 @@ from ansor.config import FULL, TuneConfig
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
 from ansor.frontend.apply import apply_programs
+from ansor.frontend.plan import call_plan
 from ansor.frontend.runtime import compile_model
 from ansor.frontend.variants import with_variants
 from ansor.hardware.detect import detect
@@ -35,7 +36,7 @@ from ansor.program.program import Program
 from ansor.sketch.rules import Rule
 from ansor.tuned import TaskResult, TunedModel
 from ansor.tuner import Budget, Tuner
-from ansor.winners import Winner, choose_variant, finish_seconds, num_leaders
+from ansor.winners import Winner, choose_winners, finish_seconds, num_leaders
 
 
 def auto_schedule(
@@ -105,10 +106,8 @@ def auto_schedule(
             finish = tuner.run(budget)
             _stage(callbacks, "checking the winners")
             count = 1 if budget.is_empty or finish.reason == "interrupted" else leaders
-            winners = {
-                name: choose_variant(variants, device, records, config.measure, count)
-                for name, variants in tuner.functions.items()
-            }
+            plan = call_plan(network.mod)
+            winners = choose_winners(tuner.functions, plan, device, records, config.measure, count)
     _stage(callbacks, "compiling")
     return _finished(network, resolved, winners, finish, seed, threads)
 

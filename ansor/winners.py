@@ -1,24 +1,26 @@
-"""The program that each task ends with: re-timed, checked, or else the next one.
+"""The program that each function ends with: re-timed, checked, or else the next one.
 
-A task always has a runnable program: the best measured, the draft's best, and at the very last
-the definition as it was written.
+Programs of all its variants compete. A function always has a runnable program: the best measured,
+the draft's best, and at the very last the definition as it was written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from ansor.config import MeasureConfig, TuneConfig
 from ansor.database.database import Database
 from ansor.measure.device import Device
+from ansor.measure.plan import CallPlan
 from ansor.measure.result import Measurement
 from ansor.program.program import Program
 from ansor.search_state import TaskSearch
 from ansor.task import Task
 
-_MOST_CHECKS = 8  # measured programs checked before a task gives up on all of them
+_MOST_CHECKS = 8  # measured programs of a task that are checked before it gives up on all of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,89 +57,113 @@ def finish_seconds(leaders: int, tasks: int, config: TuneConfig) -> float:
     return config.finish_base_s + per_task * tasks
 
 
-def choose_variant(
-    variants: Sequence[TaskSearch],
+@dataclass(frozen=True, eq=False)
+class _Leader:
+    """A program that may win, with its latency in seconds, None if it was never measured."""
+
+    task: Task
+    program: Program
+    latency_s: float | None
+
+
+def choose_winners(
+    functions: Mapping[str, Sequence[TaskSearch]],
+    plan: CallPlan,
     device: Device,
     database: Database,
     config: MeasureConfig,
     count: int,
-) -> Winner:
-    """The winner of the fastest variant of a function that has one.
+) -> dict[str, Winner]:
+    """The fastest program of each function that computes the right result.
 
     Args:
-        variants: searches of one function; what it is as the model gives it comes first.
-        count: as for `choose_winner`.
+        functions: the searches of all variants of each; as the model gives it comes first.
+        plan: how the network calls them.
+        count: how many leaders of a function are timed once more, so that noise does not decide:
+            in the run of the whole network, or, where that is a single call, in turns. With one,
+            none is.
     """
-    ranked = sorted(variants, key=lambda v: v.expected) if len(variants) > 1 else variants
-    notes: list[str] = []
-    for search in ranked:
-        winner = choose_winner(search, device, database, config, count)
-        if winner.program.steps:
-            break
-        notes.append(winner.note)
-    else:
-        winner = Winner(variants[0].task, Program(), None, None)
-    return replace(winner, note="; ".join(filter(None, [*notes, winner.note])))
-
-
-def choose_winner(
-    search: TaskSearch, device: Device, database: Database, config: MeasureConfig, count: int
-) -> Winner:
-    """Returns the fastest program that computes the right result.
-
-    Args:
-        count: how many leaders are timed once more, in turns, so that noise does not decide; with
-            one, none is.
-    """
-    leaders = _leaders(search, database, config, count)
-    if len(leaders) > 1:
-        leaders = _retimed(search, device, leaders, config)
-    notes: list[str] = []
-    for program, latency in _in_turn(search, database, leaders):
-        check = device.verify(search.task, program)
-        if check.error is None:
-            return Winner(search.task, program, latency, check.difference, "; ".join(notes))
-        notes.append(f"{check.error.value}: {check.message}")
-        database.add(search.task, program, Measurement(error=check.error, message=check.message))
-    return Winner(search.task, Program(), None, None, "; ".join(notes))
-
-
-def _in_turn(
-    search: TaskSearch, database: Database, leaders: Sequence[tuple[Program, float | None]]
-) -> Iterator[tuple[Program, float | None]]:
-    """What may win: the leaders, the next best measured, and the draft's best."""
-    task, checked = search.task, [program for program, _ in leaders]
-    best = database.best(task.key, task.target, _MOST_CHECKS)
-    rest = [(r.program, r.latency_s) for r in best if r.program not in checked]
-    return chain(leaders, rest[: _MOST_CHECKS - len(leaders)], _drafted(search))
+    leaders = {name: _leaders(own, database, config, count) for name, own in functions.items()}
+    if any(len(own) > 1 for own in leaders.values()):
+        leaders = _retimed(leaders, plan, device, config)
+    return {name: _checked(own, leaders[name], device, database) for name, own in functions.items()}
 
 
 def _leaders(
-    search: TaskSearch, database: Database, config: MeasureConfig, count: int
-) -> list[tuple[Program, float | None]]:
-    task = search.task
-    best = database.best(task.key, task.target, count)
-    found = [(r.program, r.measurement.latency_s) for r in best if r.measurement.latency_s]
-    if not found:
-        return []
-    limit = min(latency for _, latency in found) * (1 + config.leader_margin)
-    return [(program, latency) for program, latency in found if latency <= limit]
+    variants: Sequence[TaskSearch], database: Database, config: MeasureConfig, count: int
+) -> list[_Leader]:
+    """Measured programs near the best of all variants, best first."""
+    found = [leader for search in variants for leader in _measured(search, database, count)]
+    ranked = sorted(found, key=_latency)[:count]
+    return [x for x in ranked if _latency(x) <= _latency(ranked[0]) * (1 + config.leader_margin)]
+
+
+def _measured(search: TaskSearch, database: Database, count: int) -> list[_Leader]:
+    records = database.best(search.task.key, search.task.target, count)
+    return [_Leader(search.task, r.program, r.latency_s) for r in records if r.latency_s]
+
+
+def _latency(leader: _Leader) -> float:
+    return math.inf if leader.latency_s is None else leader.latency_s
 
 
 def _retimed(
-    search: TaskSearch,
-    device: Device,
-    leaders: Sequence[tuple[Program, float | None]],
-    config: MeasureConfig,
-) -> list[tuple[Program, float | None]]:
-    programs = [program for program, _ in leaders]
-    times = device.compare(search.task, programs, config.compare_rounds)
-    fallback = [t if t is not None else old for t, (_, old) in zip(times, leaders, strict=True)]
-    ranked = sorted(zip(programs, fallback, strict=True), key=lambda pair: pair[1] or float("inf"))
-    return list(ranked)
+    leaders: Mapping[str, list[_Leader]], plan: CallPlan, device: Device, config: MeasureConfig
+) -> dict[str, list[_Leader]]:
+    """The leaders with new latencies, best first; those that failed now come last."""
+    known = {name: own for name, own in leaders.items() if own}
+    if len(plan.calls) > 1:
+        candidates = {n: [(x.task, x.program) for x in own] for n, own in known.items()}
+        times = device.rehearse(plan, candidates, config.rehearsal_s)
+        calls = Counter(call.function for call in plan.calls)
+    else:
+        times = {name: _in_turns(own, device, config) for name, own in known.items()}
+        calls = Counter(known)
+    again = {
+        name: [
+            replace(x, latency_s=t / calls[name] if t else None)
+            for x, t in zip(own, times[name], strict=True)
+        ]
+        for name, own in known.items()
+    }
+    # Where nothing could be timed again, what was measured before still counts.
+    kept = {n: own if any(x.latency_s for x in own) else known[n] for n, own in again.items()}
+    return {name: sorted(kept.get(name, []), key=_latency) for name in leaders}
 
 
-def _drafted(search: TaskSearch) -> Iterator[tuple[Program, float | None]]:
-    """The draft's best, made only if it is needed."""
-    if search.drafted is not None:
-        yield search.drafted.program, None
+def _in_turns(
+    leaders: Sequence[_Leader], device: Device, config: MeasureConfig
+) -> list[float | None]:
+    """Latencies of the programs of one task."""
+    programs = [leader.program for leader in leaders]
+    return device.compare(leaders[0].task, programs, config.compare_rounds)
+
+
+def _checked(
+    variants: Sequence[TaskSearch], leaders: Sequence[_Leader], device: Device, database: Database
+) -> Winner:
+    """The first of all that may win that is right."""
+    notes: list[str] = []
+    for leader in _in_order(variants, leaders, database):
+        check = device.verify(leader.task, leader.program)
+        if check.error is None:
+            note = "; ".join(notes)
+            return Winner(leader.task, leader.program, leader.latency_s, check.difference, note)
+        notes.append(f"{check.error.value}: {check.message}")
+        failed = Measurement(error=check.error, message=check.message)
+        database.add(leader.task, leader.program, failed)
+    return Winner(variants[0].task, Program(), None, None, "; ".join(notes))
+
+
+def _in_order(
+    variants: Sequence[TaskSearch], leaders: Sequence[_Leader], database: Database
+) -> Iterator[_Leader]:
+    """What may win: the leaders, the next best measured, and the draft's best."""
+    yield from leaders
+    seen = [(leader.task.key, leader.program) for leader in leaders]
+    rest = [x for search in variants for x in _measured(search, database, _MOST_CHECKS)]
+    fresh = [x for x in sorted(rest, key=_latency) if (x.task.key, x.program) not in seen]
+    yield from fresh[: _MOST_CHECKS - len(leaders)]
+    for search in sorted(variants, key=lambda search: search.drafted_s):
+        if search.drafted is not None:
+            yield _Leader(search.task, search.drafted.program, None)

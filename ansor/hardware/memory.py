@@ -23,8 +23,17 @@ PLAIN_PAGES: Mapping[str, str] = MappingProxyType({"NUMPY_MADVISE_HUGEPAGE": "0"
 
 def huge_block(size_bytes: int) -> npt.NDArray[np.uint8]:
     """`[size_bytes]` zeros in huge pages, where the system has them."""
+    return _block(size_bytes, huge=True)
+
+
+def plain_block(size_bytes: int) -> npt.NDArray[np.uint8]:
+    """`[size_bytes]` zeros in pages as everything else gets them."""
+    return _block(size_bytes, huge=False)
+
+
+def _block(size_bytes: int, huge: bool) -> npt.NDArray[np.uint8]:
     memory = mmap.mmap(-1, size_bytes + HUGE_PAGE_BYTES)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
+    if huge and hasattr(mmap, "MADV_HUGEPAGE"):
         memory.madvise(mmap.MADV_HUGEPAGE)
     raw = np.frombuffer(memory, dtype=np.uint8)
     first = -raw.ctypes.data % HUGE_PAGE_BYTES

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
+from ansor.measure.plan import CallPlan
 from ansor.measure.result import Measurement, Verification
 from ansor.program.program import Program
 
 if TYPE_CHECKING:  # a task brings TVM along, which a device need not
     from ansor.task import Task
+
+Candidate = tuple["Task", Program]
 
 
 class Device(Protocol):
@@ -34,6 +37,21 @@ class Device(Protocol):
 
     def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
         """Times programs in turns, `rounds` times each; median seconds, None where it failed."""
+
+    def rehearse(
+        self, plan: CallPlan, candidates: Mapping[str, Sequence[Candidate]], seconds: float
+    ) -> dict[str, list[float | None]]:
+        """Times programs in the run of a network.
+
+        Args:
+            plan: the network's calls.
+            candidates: for each function of the plan, programs and the tasks that they are of.
+            seconds: to be spent, once everything is built.
+
+        Returns:
+            for each function the median seconds of all its calls in a run with each candidate;
+            None for all where the network could not be run.
+        """
 
     def close(self) -> None:
         """Frees what the device holds; may be called twice."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ansor.closing import Closing
+from ansor.measure.plan import CallPlan
 from ansor.measure.result import ErrorKind, Measurement, Verification, measured
 from ansor.program.program import Program
 
 if TYPE_CHECKING:
+    from ansor.measure.device import Candidate
     from ansor.task import Task
 
 
@@ -84,6 +87,16 @@ class FakeDevice(Closing):
             self._latency_of(task, p) if self._fail(task, p) in (None, ErrorKind.WRONG) else None
             for p in programs
         ]
+
+    def rehearse(
+        self, plan: CallPlan, candidates: Mapping[str, Sequence[Candidate]], seconds: float
+    ) -> dict[str, list[float | None]]:
+        """See `Device.rehearse`; not counted as measurements."""
+        calls = Counter(call.function for call in plan.calls)
+        return {
+            name: [calls[name] * self._latency_of(task, program) for task, program in own]
+            for name, own in candidates.items()
+        }
 
     def close(self) -> None:
         """See `Device.close`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import cast
 
@@ -15,6 +15,9 @@ from ansor.config import MeasureConfig
 from ansor.dag.graph import ComputeDAG
 from ansor.errors import ArgumentError, MeasureError
 from ansor.measure.batch import measure_batch
+from ansor.measure.device import Candidate
+from ansor.measure.in_place import time_in_place
+from ansor.measure.plan import CallPlan
 from ansor.measure.pool import Outcome, Pool
 from ansor.measure.process import WorkerFailure
 from ansor.measure.protocol import Define, DefineOriginal, Request, Verify
@@ -89,6 +92,17 @@ class LocalDevice(Closing):
         """See `Device.compare`."""
         with self._clean_up():
             return time_in_turns(self._pool, self._define(task), programs, rounds)
+
+    def rehearse(
+        self, plan: CallPlan, candidates: Mapping[str, Sequence[Candidate]], seconds: float
+    ) -> dict[str, list[float | None]]:
+        """See `Device.rehearse`."""
+        named = {
+            name: [(self._define(task), program) for task, program in own]
+            for name, own in candidates.items()
+        }
+        with self._clean_up():
+            return time_in_place(self._pool, plan, named, seconds)
 
     def _ask(self, task: Task, request: Request, timeout_s: float) -> Outcome:
         """The first worker's answer."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ansor.config import MeasureConfig
+from ansor.measure.plan import CallPlan
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
 
@@ -68,6 +69,19 @@ class Compare:
 
 
 @dataclass(frozen=True)
+class Rehearse:
+    """Time kept programs in the run of a network, and drop them. Value: seconds of each slot.
+
+    `candidates` lists the slots of the functions; the plan is run for so many `seconds`, without the
+    functions that have none.
+    """
+
+    plan: CallPlan
+    candidates: Mapping[str, tuple[int, ...]]
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Verify:
     """Build a program and compare it with the reference. Value: relative difference."""
 
@@ -75,7 +89,7 @@ class Verify:
     program: Program
 
 
-Request = Setup | Define | Build | Time | Compare | Verify
+Request = Setup | Define | Build | Time | Compare | Rehearse | Verify
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,13 @@ from tvm import tirx
 from ansor.config import MeasureConfig
 from ansor.dag.from_tir import buffer_names
 from ansor.errors import AnsorError
+from ansor.hardware.threads import free_cores, on_cores
 from ansor.measure.build import ENTRY, build
 from ansor.measure.cold import ColdMemory
 from ansor.measure.inputs import has_nan, on_device, on_host, random_arrays, relative_difference
-from ansor.measure.protocol import Define, DefineOriginal
+from ansor.measure.protocol import Define, DefineOriginal, Rehearse
 from ansor.measure.quiet import Sentinel, core_sentinel
+from ansor.measure.rehearsal import Candidate, rehearse
 from ansor.measure.result import ErrorKind
 from ansor.measure.timing import time_program, time_round
 from ansor.program.layout import packed_arrays
@@ -169,6 +171,23 @@ class Runner:
         if keep:
             self.slots |= dict(zip(slots, kept, strict=True))
         return times
+
+    def rehearse(self, request: Rehearse) -> dict[int, float]:
+        """Times kept programs in the run of a network and drops them."""
+        kept = {
+            name: [self.slots.pop(slot) for slot in slots]
+            for name, slots in request.candidates.items()
+        }
+        candidates = {
+            name: [Candidate(b.module, b.func.params) for b in own] for name, own in kept.items()
+        }
+        with stage(ErrorKind.RUN), on_cores(free_cores()):
+            found = rehearse(request.plan, candidates, request.seconds, self.config.seed)
+        return {
+            slot: seconds
+            for name, slots in request.candidates.items()
+            for slot, seconds in zip(slots, found[name], strict=True)
+        }
 
     def verify(self, key: str, program: Program) -> float:
         """Difference between the program and the reference, relative to the largest value."""

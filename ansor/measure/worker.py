@@ -15,7 +15,17 @@ import time
 from pathlib import Path
 
 from ansor.measure.channel import Channel
-from ansor.measure.protocol import Build, Compare, Define, Reply, Request, Setup, Time, Verify
+from ansor.measure.protocol import (
+    Build,
+    Compare,
+    Define,
+    Rehearse,
+    Reply,
+    Request,
+    Setup,
+    Time,
+    Verify,
+)
 from ansor.measure.result import ErrorKind
 from ansor.measure.runner import Lowering, Runner, StageError
 
@@ -84,6 +94,8 @@ def dispatch(runner: Runner, request: Request) -> object:
             return runner.time(slot, limit_s)
         case Compare(slots, keep):
             return runner.compare(slots, keep)
+        case Rehearse():
+            return runner.rehearse(request)
         case Verify(key, program):
             return runner.verify(key, program)
         case _:
