@@ -20,7 +20,7 @@ from ansor.program.program import Program
 from ansor.search_state import TaskSearch
 from ansor.task import Task
 
-_MOST_CHECKS = 8  # measured programs of a task that are checked before it gives up on all of them
+_MOST_CHECKS = 8  # measured programs of a function that are checked before all are given up
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ def _retimed(
         calls = Counter(call.function for call in plan.calls)
     else:
         times = {name: _in_turns(own, device, config) for name, own in known.items()}
-        calls = Counter(known)
+        calls = Counter(known.keys())
     again = {
         name: [
             replace(x, latency_s=t / calls[name] if t else None)
@@ -161,7 +161,8 @@ def _in_order(
     """What may win: the leaders, the next best measured, and the draft's best."""
     yield from leaders
     seen = [(leader.task.key, leader.program) for leader in leaders]
-    rest = [x for search in variants for x in _measured(search, database, _MOST_CHECKS)]
+    each = -(-_MOST_CHECKS // len(variants))  # all programs of one may be wrong
+    rest = [x for search in variants for x in _measured(search, database, each)]
     fresh = [x for x in sorted(rest, key=_latency) if (x.task.key, x.program) not in seen]
     yield from fresh[: _MOST_CHECKS - len(leaders)]
     for search in sorted(variants, key=lambda search: search.drafted_s):

@@ -7,11 +7,12 @@ then, and the clock moves on by what it cost then.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ansor.closing import Closing
-from ansor.measure.device import Device
+from ansor.measure.device import Candidate, Device
+from ansor.measure.plan import CallPlan
 from ansor.measure.result import Measurement, Verification
 from ansor.program.codec import encode
 from ansor.program.program import Program
@@ -89,6 +90,12 @@ class ReplayDevice(Closing):
     def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
         """See `Device.compare`."""
         return self._device.compare(task, programs, rounds)
+
+    def rehearse(
+        self, plan: CallPlan, candidates: Mapping[str, Sequence[Candidate]], seconds: float
+    ) -> dict[str, list[float | None]]:
+        """See `Device.rehearse`."""
+        return self._device.rehearse(plan, candidates, seconds)
 
     def close(self) -> None:
         """Keeps the other device open: it is another's."""

@@ -177,6 +177,23 @@ def test_a_relax_network(tmp_path: Path) -> None:
     np.testing.assert_array_equal(ansor.load(tmp_path / "net.ansor")(x), tuned(x))
 
 
+def test_variants_are_searched_unless_forbidden() -> None:
+    mod, weights = relax_net()
+    x = np.random.default_rng(2).standard_normal((1, 3, 8, 8)).astype("float32")
+    free = ansor.auto_schedule(mod, trials=16, config=QUICK)
+    direct = ansor.auto_schedule(mod, trials=4, allow=["winograd2"], forbid=["winograd2"])
+    assert free.finish is not None
+    (conv,) = (task for task in free.tasks if "conv2d" in task.name)
+    trials = {s.name: s.trials for s in free.finish.tasks if s.group == conv.name}
+    assert [name.split("_")[1] for name in trials] == ["conv2d", "winograd2", "winograd4"]
+    assert all(trials.values())
+    assert conv.trials == sum(trials.values())
+    assert {task.variant for task in direct.tasks} == {"direct"}
+    for found in (free, direct):
+        assert close(found(x), net_in_numpy(weights, x))
+        assert all(task.difference is not None for task in found.tasks)
+
+
 def test_an_interrupt_applies_the_best_so_far() -> None:
     class Interrupt(Callback):
         finish: Finish | None = None
@@ -303,6 +320,8 @@ BAD: dict[str, tuple[Callable[[], object], dict[str, Any], type[AnsorError], str
     "half a trial": (definition, {"trials": 1.5}, ArgumentError, "trials=1.5"),
     "no threads": (definition, {"threads": 0}, ArgumentError, "threads=0"),
     "threads": (definition, {"threads": 10**6}, ArgumentError, "threads=1000000"),
+    "variant": (definition, {"forbid": ["fft"]}, ArgumentError, "forbid='fft'.*winograd4"),
+    "variant's name": (definition, {"allow": "winograd2"}, ArgumentError, "allow='winograd2'"),
     "dynamic": (dynamic, {}, UnsupportedError, "'x'.*dimension 0.*dynamic"),
     "dtype": (lambda: of_dtype("float8_e4m3fn"), {}, UnsupportedError, "'x'.*float8_e4m3fn"),
     "operator": (unknown_operator, {}, UnsupportedError, "unique"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,88 +17,102 @@ from ansor.measure.plan import Call, CallPlan
 
 
 def call_plan(mod: tvm.IRModule) -> CallPlan:
-    """The plan of an optimised module; storages are shared as a compiler would share them."""
-    return _Planner(mod[entry_of(mod)]).plan()
+    """The plan of an optimised module; storage is shared much as the compiler will share it."""
+    flow = _Flow()
+    function = mod[entry_of(mod)]
+    for param in function.params:
+        flow.kept.update(flow.define(param, param.ty))
+    for block in function.body.blocks:
+        for binding in block.bindings:
+            flow.bind(binding.var, binding.value)
+    flow.kept.update(flow.tensors_of(function.body.body))
+    return _placed(flow)
 
 
-class _Planner:
-    """Follows every tensor from its producer to its last consumer."""
+@dataclass(frozen=True)
+class _Use:
+    """One call: tensors that it reads (None: a weight) and those that it makes."""
 
-    def __init__(self, function: Any) -> None:
-        self._tensors: dict[Any, tuple[int, ...]] = {}  # variable to the tensors it stands for
-        self._bytes: list[int] = []
-        self._calls: list[tuple[str, list[int | None], list[int]]] = []
-        self._kept: set[int] = set()  # inputs and outputs: never reused
-        for param in function.params:
-            self._kept.update(self._define(param, param.ty))
-        for block in function.body.blocks:
-            for binding in block.bindings:
-                self._bind(binding.var, binding.value)
-        self._kept.update(self._of(function.body.body))
+    function: str
+    inputs: tuple[int | None, ...]
+    outputs: tuple[int, ...]
 
-    def plan(self) -> CallPlan:
-        last = {
-            t: i for i, (_, inputs, _) in enumerate(self._calls) for t in inputs if t is not None
-        }
-        storage_of: dict[int, int] = {}
-        sizes: list[int] = []
-        free: list[int] = []
-        calls = []
-        for t in sorted(self._kept):
-            storage_of[t] = _taken(self._bytes[t], sizes, [])
-        for i, (name, inputs, outputs) in enumerate(self._calls):
-            for t in outputs:
-                storage_of.setdefault(t, -1)
-                if storage_of[t] < 0:
-                    storage_of[t] = _taken(self._bytes[t], sizes, free)
-            places = [None if t is None else storage_of[t] for t in inputs]
-            calls.append(Call(name, (*places, *(storage_of[t] for t in outputs))))
-            ended = {t for t in (*inputs, *outputs) if t is not None and last.get(t, i) == i}
-            free += [storage_of[t] for t in sorted(ended - self._kept)]
-        return CallPlan(tuple(calls), tuple(sizes))
+    @property
+    def tensors(self) -> set[int]:
+        return {t for t in (*self.inputs, *self.outputs) if t is not None}
 
-    def _define(self, variable: Any, ty: Any) -> tuple[int, ...]:
+
+@dataclass(eq=False)
+class _Flow:
+    """Tensors by number.
+
+    Attributes:
+        num_bytes: of each.
+        uses: the calls in their order.
+        kept: inputs and outputs of the network, whose storage serves nothing else.
+    """
+
+    num_bytes: list[int] = field(default_factory=list)
+    uses: list[_Use] = field(default_factory=list)
+    kept: set[int] = field(default_factory=set)
+    _variables: dict[Any, tuple[int, ...]] = field(default_factory=dict)
+
+    def define(self, variable: Any, ty: Any) -> tuple[int, ...]:
         """New tensors for a variable."""
         fields = list(ty.fields) if isinstance(ty, relax.TupleType) else [ty]
-        first = len(self._bytes)
-        self._bytes += map(_num_bytes, fields)
-        self._tensors[variable] = tuple(range(first, len(self._bytes)))
-        return self._tensors[variable]
+        first = len(self.num_bytes)
+        self.num_bytes += map(_num_bytes, fields)
+        self._variables[variable] = tuple(range(first, len(self.num_bytes)))
+        return self._variables[variable]
 
-    def _of(self, expr: Any) -> tuple[int, ...]:
-        """The tensors of an expression; none for a constant."""
+    def tensors_of(self, expr: Any) -> tuple[int, ...]:
+        """The tensors that an expression stands for; none for a constant."""
         if isinstance(expr, relax.Tuple):
-            return tuple(t for field in expr.fields for t in self._of(field))
+            return tuple(t for part in expr.fields for t in self.tensors_of(part))
         if isinstance(expr, relax.TupleGetItem):
-            return (self._of(expr.tuple_value)[int(expr.index)],)
-        return self._tensors.get(expr, ()) if isinstance(expr, relax.Var) else ()
+            return (self.tensors_of(expr.tuple_value)[int(expr.index)],)
+        return self._variables.get(expr, ()) if isinstance(expr, relax.Var) else ()
 
-    def _bind(self, variable: Any, value: Any) -> None:
+    def bind(self, variable: Any, value: Any) -> None:
+        """Takes in one binding: a call, a view of what its first operand stands for, or a name."""
         if op_name(value) == "relax.call_tir":
-            inputs = list(_inputs(self, value.args[1].fields))
-            outputs = self._define(variable, value.ty)
-            self._calls.append((str(value.args[0].name_hint), inputs, list(outputs)))
+            inputs = tuple(self._input(operand) for operand in value.args[1].fields)
+            outputs = self.define(variable, value.ty)
+            self.uses.append(_Use(str(value.args[0].name_hint), inputs, outputs))
             return
-        if isinstance(value, relax.Call):  # a view of its first operand
-            self._tensors[variable] = self._of(value.args[0])
-            return
-        self._tensors[variable] = self._of(value)
+        source = value.args[0] if isinstance(value, relax.Call) else value
+        self._variables[variable] = self.tensors_of(source)
+
+    def _input(self, operand: Any) -> int | None:
+        return None if isinstance(operand, GenericConst) else self.tensors_of(operand)[0]
 
 
-def _inputs(planner: _Planner, fields: Any) -> Iterator[int | None]:
-    for field in fields:
-        yield None if isinstance(field, GenericConst) else planner._of(field)[0]
+def _placed(flow: _Flow) -> CallPlan:
+    """Storage for every tensor, used again after the last call that reads it."""
+    last = {t: i for i, use in enumerate(flow.uses) for t in use.tensors}
+    sizes = [flow.num_bytes[t] for t in sorted(flow.kept)]
+    storage = {t: i for i, t in enumerate(sorted(flow.kept))}
+    free: list[int] = []
+    calls = []
+    for i, use in enumerate(flow.uses):
+        for t in use.outputs:
+            if t not in storage:
+                storage[t] = _taken(flow.num_bytes[t], sizes, free)
+        places = (None if t is None else storage[t] for t in (*use.inputs, *use.outputs))
+        calls.append(Call(use.function, tuple(places)))
+        free += [storage[t] for t in sorted(use.tensors - flow.kept) if last[t] == i]
+    return CallPlan(tuple(calls), tuple(sizes))
 
 
 def _taken(size: int, sizes: list[int], free: list[int]) -> int:
-    """A free storage that is large enough, the smallest; else a new one."""
+    """The smallest free storage that is large enough; else a new one."""
     fitting = [s for s in free if sizes[s] >= size]
-    if fitting:
-        best = min(fitting, key=lambda s: sizes[s])
-        free.remove(best)
-        return best
-    sizes.append(size)
-    return len(sizes) - 1
+    if not fitting:
+        sizes.append(size)
+        return len(sizes) - 1
+    best = min(fitting, key=lambda s: sizes[s])
+    free.remove(best)
+    return best
 
 
 def _num_bytes(ty: Any) -> int:

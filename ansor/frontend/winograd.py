@@ -9,7 +9,13 @@ from tvm import relax, te, tirx
 from tvm.ir import GenericConst
 
 from ansor.frontend.rewrite import Lookup, op_name, rewrite, static_shape, with_functions
-from ansor.workloads.minimal_filtering import KERNEL, Transform, filtered, transform_weight
+from ansor.workloads.minimal_filtering import (
+    KERNEL,
+    Transform,
+    filtered,
+    joined,
+    transform_weight,
+)
 
 OP_PATTERN = 4  # of TVM's fusion: elementwise operators may follow
 
@@ -79,15 +85,10 @@ def _shapes(call: Any) -> _Shapes:
 
 
 def _definition(shapes: _Shapes, transform: Transform) -> tirx.PrimFunc:
-    tile, size = transform.tile, transform.size
+    size = transform.size
     data = te.placeholder(shapes.data, name="data")
     weight = te.placeholder((size, size, *shapes.weight[2:]), name="weight")
     tiles = filtered(data, weight, transform, shapes.padding)
-    batch, rows, _, columns, _, filters = (int(extent) for extent in tiles.shape)
-    out = te.compute(
-        (batch, rows * tile, columns * tile, filters),
-        lambda n, h, w, f: tiles[n, h // tile, h % tile, w // tile, w % tile, f],
-        name="conv2d",
-    )
+    out = joined(tiles, "conv2d")
     func = te.create_prim_func([data, weight, out], index_dtype_override="int64")  # as Relax's
     return func.with_attr({"op_pattern": OP_PATTERN, "tirx.noalias": True})

@@ -17,7 +17,7 @@ Candidates = Mapping[str, Sequence[tuple[Define, Program]]]
 def time_in_place(
     pool: Pool, plan: CallPlan, candidates: Candidates, seconds: float
 ) -> dict[str, list[float | None]]:
-    """Median seconds of all calls of a function, for each of its candidates; see `Device.rehearse`."""
+    """Median seconds of all calls of each function with each candidate; see `Device.rehearse`."""
     pool.recycle()
     worker = pool.workers[0]
     slots = {

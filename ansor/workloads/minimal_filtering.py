@@ -140,6 +140,16 @@ def _inverse(product: Any, transform: Transform) -> Any:
     )
 
 
+def joined(tiles: Any, name: str) -> Any:
+    """`[n, rows, m, columns, m, f]` to `[n, height, width, f]`: the same in memory."""
+    batch, rows, tile, columns, _, filters = (int(size) for size in tiles.shape)
+    return te.compute(
+        (batch, rows * tile, columns * tile, filters),
+        lambda n, h, w, f: tiles[n, h // tile, h % tile, w // tile, w % tile, f],
+        name=name,
+    )
+
+
 def transform_weight(weight: Array, transform: Transform = F4) -> Array:
     """`[3, 3, c, f]` to `[m + 2, m + 2, c, f]`, in float64 inside."""
     matrix = np.asarray(transform.weight)

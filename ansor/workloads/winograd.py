@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from tvm import te
 
-from ansor.workloads.minimal_filtering import TRANSFORMS, filtered
+from ansor.workloads.minimal_filtering import TRANSFORMS, filtered, joined
 from ansor.workloads.windows import windows
 from ansor.workloads.workload import Array, Workload
 
@@ -19,12 +19,14 @@ def winograd_conv2d(
     filters: int = 64,
     relu: int = 1,
     tile: int = 4,
+    join: int = 0,
 ) -> Workload:
     """Stride 1, padding 1, data NHWC, batch 1, bias; height and width are multiples of `tile`.
 
     Inputs: data `[1, height, width, channels]`, transformed weights `[s, s, channels, filters]`
     (see `transform_weight`; s = tile + 2), bias `[filters]`. Output
-    `[1, height / tile, tile, width / tile, tile, filters]`, which lies in memory as NHWC does.
+    `[1, height / tile, tile, width / tile, tile, filters]`, which lies in memory as NHWC does; with
+    `join`, `[1, height, width, filters]`.
     """
     transform = TRANSFORMS[tile]
     size = transform.size
@@ -32,19 +34,27 @@ def winograd_conv2d(
     weight = te.placeholder((size, size, channels, filters), name="weight")
     bias = te.placeholder((filters,), name="bias")
     tiles = filtered(data, weight, transform, (1, 1, 1, 1))
+    tiles = joined(tiles, "joined") if join else tiles
 
-    def finished(n: Any, y: Any, u: Any, x: Any, v: Any, f: Any) -> Any:
-        value = tiles[n, y, u, x, v, f] + bias[f]
+    def finished(value: Any) -> Any:
         return te.max(value, 0) if relu else value
 
-    out = te.compute(tiles.shape, finished, name="out")
+    def apart(n: Any, y: Any, u: Any, x: Any, v: Any, f: Any) -> Any:
+        return finished(tiles[n, y, u, x, v, f] + bias[f])
+
+    def together(n: Any, h: Any, w: Any, f: Any) -> Any:
+        return finished(tiles[n, h, w, f] + bias[f])
+
+    shape = tiles.shape
+    out = te.compute(shape, together if join else apart, name="out")
 
     def reference(data: Array, weight: Array, bias: Array) -> Array:
         seen = windows(data, size, tile, 1)
         into, back = np.asarray(transform.data, float), np.asarray(transform.output, float)
         product = np.einsum("ai,bj,nyxcij,abcf->abnyxf", into, into, seen, weight, optimize=True)
         tiles = np.einsum("ua,vb,abnyxf->nyuxvf", back, back, product, optimize=True) + bias
-        out: Array = (np.maximum(tiles, 0) if relu else tiles).astype(np.float32)
+        found = np.maximum(tiles, 0) if relu else tiles
+        out: Array = found.reshape([int(size) for size in shape]).astype(np.float32)
         return out
 
     return Workload("winograd_conv2d", (data, weight, bias, out), reference)

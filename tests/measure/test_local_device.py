@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import measure_faults
+import numpy as np
 import psutil
 import pytest
 
@@ -20,9 +22,10 @@ from ansor.config import MeasureConfig
 from ansor.dag.from_tir import read_dag
 from ansor.errors import ArgumentError, MeasureError
 from ansor.measure.local import LocalDevice
+from ansor.measure.plan import Call, CallPlan
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
-from ansor.task import Task
+from ansor.task import Original, Task
 
 THREADS = 2
 CONFIG = MeasureConfig(build_timeout_s=1.5, run_timeout_s=1.5, min_time_s=0.002, recycle_after=1000)
@@ -238,3 +241,47 @@ def test_a_worker_that_cannot_start_is_an_error(task: Task) -> None:
         pytest.raises(MeasureError, match="no_such_module"),
     ):
         device.measure(task, [GOOD], None)
+
+
+# --- in the run of a network ------------------------------------------------------------------
+
+TWICE = CallPlan(
+    (Call("f", (0, None, 1)), Call("g", (1, None, 0)), Call("f", (0, None, 1))), (4096, 4096)
+)
+
+
+def test_candidates_are_timed_in_the_run_of_a_network(device: LocalDevice, task: Task) -> None:
+    f, g = sketches("fine", "slow"), sketches("raise", "fine")
+    candidates = {"f": [(task, p) for p in f], "g": [(task, p) for p in g]}
+    found = device.rehearse(TWICE, candidates, seconds=0.05)
+    assert found["g"][0] is None
+    fine, slow, other = (t or 0.0 for t in (*found["f"], found["g"][1]))
+    assert slow > 20 * fine > 0
+    assert 0 < other < slow
+
+
+@pytest.mark.parametrize("bad", ["segfault", "exit"])
+def test_a_network_that_crashes_has_no_times(device: LocalDevice, task: Task, bad: str) -> None:
+    candidates = {
+        "f": [(task, p) for p in sketches("fine", bad)],
+        "g": [(task, p) for p in sketches("fine")],
+    }
+    assert device.rehearse(TWICE, candidates, seconds=0.05) == {"f": [None, None], "g": [None]}
+    (after,) = device.measure(task, [GOOD], None)
+    assert after.error is None
+
+
+def test_a_variant_is_compared_with_its_original(task: Task) -> None:
+    """The variant takes its second operand doubled, and halves the product."""
+    original = Original("matmul", "halved", task.func, 1, functools.partial(np.multiply, 2))
+    func = measure_faults.matmul(factor=0.5)
+    right = Task("variant", func, read_dag(func), "llvm", original=original)
+    plain = measure_faults.matmul(factor=0.505)
+    wrong = Task("wrong", plain, read_dag(plain), "llvm", original=original)
+    assert (right.group, right.kind) == ("matmul", "halved")
+    assert (task.group, task.kind) == ("matmul", "direct")
+    with LocalDevice("llvm", 1, ONE) as device:
+        good, bad = device.verify(right, GOOD), device.verify(wrong, GOOD)
+    assert good.error is None
+    assert bad.error is ErrorKind.WRONG
+    assert bad.difference == pytest.approx(0.01, rel=0.05)

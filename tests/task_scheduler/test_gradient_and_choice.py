@@ -203,3 +203,42 @@ def test_the_same_seed_gives_the_same_choices() -> None:
 
     assert run(1) == run(1)
     assert run(1) != run(2)
+
+
+# --- variants ---------------------------------------------------------------------------------
+
+
+def variant(*best_s: float | None, group: str = "g", exhausted: bool = False) -> TaskProgress:
+    return TaskProgress(1, 1e9, "t", tuple(best_s), exhausted, group)
+
+
+def test_a_variant_far_behind_is_given_up() -> None:
+    slow, fast = variant(13e-3), variant(10e-3)
+    assert SchedulerConfig().variant_margin == 1.25
+    assert {scheduler(seed=s).choose([slow, fast]) for s in range(20)} == {1}
+    assert scheduler().choose([slow, variant(10e-3, exhausted=True)]) is None
+
+
+def test_one_that_is_close_may_catch_up() -> None:
+    # Five rounds against one: -12 / 1 x 0.8 = -9.6 ms, + 2 ms to catch up, against -10 / 5 x 0.8.
+    assert scheduler().choose([variant(12e-3), variant(*[10e-3] * 5)]) == 0
+
+
+def test_what_it_lacks_counts_against_it() -> None:
+    # Both promise 0.8 x 1 ms, but the second has to gain 1.2 ms before anything is won.
+    assert scheduler().choose([variant(*[10e-3] * 10), variant(*[11.2e-3] * 10)]) == 0
+
+
+def test_groups_are_apart() -> None:
+    slow = [variant(13e-3, group="a"), variant(10e-3, group="b")]
+    assert scheduler().choose(slow) == 0
+
+
+def test_every_variant_gets_its_first_round() -> None:
+    assert scheduler().choose([variant(10e-3), variant()]) == 1
+
+
+def test_epsilon_never_returns_to_a_variant_that_was_given_up() -> None:
+    always = SchedulerConfig(eps_greedy=1.0)
+    tasks = [variant(13e-3), variant(10e-3), variant(9e-3, group="b")]
+    assert {scheduler(always, seed=s).choose(tasks) for s in range(30)} == {1, 2}

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
-from fake_world import CONFIG, TARGET, World, latency_of
+from definitions import HARDWARE
+from fake_world import CONFIG, TARGET, WEIGHTS, World, latency_of, make_task, noise
 
 from ansor.config import FULL, MeasureConfig
+from ansor.measure.device import Candidate
 from ansor.measure.fake import FakeDevice
+from ansor.measure.plan import Call, CallPlan
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
-from ansor.task import Task
-from ansor.winners import Winner, choose_winner, finish_seconds, num_leaders
+from ansor.task import Original, Task
+from ansor.tuner import Budget, Tuner
+from ansor.winners import Winner, choose_winners, finish_seconds, num_leaders
 
 NAME = "matmul_relu"
 MEASURE = CONFIG.measure
+ALONE = CallPlan((Call(NAME, (0, 1, 2)),), (4, 4, 4))
 Fail = Callable[[Task, Program], ErrorKind | None]
 
 
@@ -32,8 +37,8 @@ def choose(
     leaders: int = 1,
     config: MeasureConfig = MEASURE,
 ) -> Winner:
-    (search,) = world.tuner.searches
-    return choose_winner(search, device or world.device, world.database, config, leaders)
+    functions, used = world.tuner.functions, device or world.device
+    return choose_winners(functions, ALONE, used, world.database, config, leaders)[NAME]
 
 
 def ranking(world: World) -> list[Program]:
@@ -179,3 +184,76 @@ def test_when_everything_is_wrong_it_gives_up_in_time() -> None:
     winner = choose(world, device)
     assert winner.program == Program()
     assert len(device.verified) <= 16
+
+
+# --- several definitions of one function --------------------------------------------------------
+
+
+def related(factor: float) -> tuple[World, FakeDevice]:
+    """A function with a variant that takes `factor` times as long, and the device that says so."""
+    plain = make_task(NAME)
+    original = Original(NAME, "other", plain.func, 1, lambda array: array)
+    other = replace(make_task("matmul"), name="variant", original=original)
+    device = FakeDevice(lambda task, p: noise(p) * (factor if task is other else 1.0) * 1e-3)
+    world = World(NAME)
+    tuner = Tuner([plain, other], HARDWARE, device, world.database, CONFIG)
+    tuner.run(Budget(64))
+    world.tuner = tuner
+    return world, device
+
+
+@pytest.mark.parametrize(("factor", "kind"), [(0.5, "other"), (2.0, "direct")])
+def test_the_fastest_variant_wins(factor: float, kind: str) -> None:
+    world, device = related(factor)
+    assert list(world.tuner.functions) == [NAME]
+    latencies = [s.best_s for s in world.tuner.searches]
+    assert world.tuner.network_s == WEIGHTS[NAME] * min(x for x in latencies if x)
+    winner = choose(world, device, leaders=4)
+    assert winner.task.kind == kind
+    assert winner.task.group == NAME
+    assert winner.latency_s == min(x for x in latencies if x)
+
+
+def test_a_variant_that_is_wrong_leaves_the_function_to_the_other() -> None:
+    world, device = related(0.5)
+    wrong = FakeDevice(
+        device._latency_of, lambda task, _: ErrorKind.WRONG if task.original else None
+    )
+    winner = choose(world, wrong)
+    assert winner.task.kind == "direct"
+    assert winner.latency_s == world.tuner.searches[0].best_s
+    assert 1 <= winner.note.count("wrong") <= 8
+
+
+def test_without_measurements_the_draft_chooses_the_variant() -> None:
+    world = World(NAME)
+    plain = make_task(NAME)
+    original = Original(NAME, "other", plain.func, 1, lambda array: array)
+    tasks = [plain, replace(make_task("row_sum"), name="variant", original=original)]
+    world.tuner = Tuner(tasks, HARDWARE, world.device, world.database, CONFIG)
+    promised = [search.drafted_s for search in world.tuner.searches]
+    winner = choose(world)
+    assert winner.task is tasks[promised.index(min(promised))]
+    assert winner.latency_s is None
+
+
+class InPlace(FakeDevice):
+    """A device on which the second leader is the fastest inside the network."""
+
+    def rehearse(
+        self, plan: CallPlan, candidates: Mapping[str, Sequence[Candidate]], seconds: float
+    ) -> dict[str, list[float | None]]:
+        assert seconds == MEASURE.rehearsal_s
+        self.seen = {name: [program for _, program in own] for name, own in candidates.items()}
+        return {name: [3.0, 1.0, None][: len(own)] for name, own in candidates.items()}
+
+
+def test_leaders_of_a_network_are_compared_in_its_run() -> None:
+    world = tuned()
+    first, second, third, *_ = ranking(world)
+    plan = CallPlan((Call(NAME, (0, 1, 2)), Call(NAME, (2, 1, 0))), (4, 4, 4))
+    wide = replace(MEASURE, leader_margin=10.0)
+    device, functions = InPlace(latency_of), world.tuner.functions
+    winner = choose_winners(functions, plan, device, world.database, wide, 3)[NAME]
+    assert device.seen == {NAME: [first, second, third]}
+    assert (winner.program, winner.latency_s) == (second, 0.5), "for one of the two calls"

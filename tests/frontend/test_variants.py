@@ -1,0 +1,131 @@
+"""Other definitions of a network's convolutions: found, put in place, and right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.target import Target
+
+from ansor.frontend import ImportedModel, compile_model
+from ansor.frontend.extract import extract_functions, tir_calls
+from ansor.frontend.graph import optimize
+from ansor.frontend.variants import KINDS, optimize_with_variants, with_variants
+from ansor.frontend.winograd import with_winograd
+from ansor.workloads.minimal_filtering import F2, F4
+
+
+def convolution(
+    size: int = 8,
+    channels: int = 4,
+    strides: int = 1,
+    dilation: int = 1,
+    groups: int = 1,
+    kernel: int = 3,
+    padding: int = 1,
+    constant: bool = True,
+    dtype: str = "float32",
+) -> tvm.IRModule:
+    """One channels-last convolution."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((1, size, size, channels), dtype))
+    shape = (kernel, kernel, channels // groups, 8)
+    values = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    weight = (
+        relax.const(values, dtype) if constant else relax.Var("w", relax.TensorType(shape, dtype))
+    )
+    with builder.function("main", [x] if constant else [x, weight]):
+        with builder.dataflow():
+            conv = relax.op.nn.conv2d(x, weight, strides, padding, dilation, groups, "NHWC", "HWIO")
+            out = builder.emit_output(builder.normalize(conv))
+        builder.emit_func_output(out)
+    return builder.get()
+
+
+@pytest.mark.parametrize("tile", [2, 4])
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"strides": 2},
+        {"dilation": 2, "padding": 2},
+        {"groups": 2},
+        {"kernel": 5, "padding": 2},
+        {"size": 7},
+        {"constant": False},
+        {"dtype": "float64"},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_other_convolutions_stay_as_they_are(other: dict[str, object], tile: int) -> None:
+    transform = {2: F2, 4: F4}[tile]
+    mod = convolution(**other)  # type: ignore[arg-type]
+    assert with_winograd(mod, transform) is mod
+
+
+@pytest.mark.parametrize("padding", [0, 1, 2])
+@pytest.mark.parametrize("transform", [F2, F4], ids=["2", "4"])
+def test_a_convolution_without_anything_after_it(
+    padding: int, transform: object, target: Target
+) -> None:
+    mod = convolution(size=10 - 2 * padding, padding=padding)  # 8 x 8 points of output
+    other = with_winograd(mod, transform)  # type: ignore[arg-type]
+    assert other is not mod
+    x = np.random.default_rng(1).standard_normal((1, 10 - 2 * padding, 10 - 2 * padding, 4))
+    plain, changed = (
+        compile_model(optimize(m, target), target)(x.astype(np.float32)) for m in (mod, other)
+    )
+    assert not np.array_equal(plain, changed)
+    assert np.abs(plain - changed).max() <= 1e-5 * np.abs(plain).max()
+
+
+def test_the_plain_form_is_what_optimize_makes(imported: ImportedModel, target: Target) -> None:
+    fused, variants = optimize_with_variants(imported.mod, target)
+    plain = [f.name for f in extract_functions(optimize(imported.mod, target))]
+    assert [f.name for f in extract_functions(fused)] == plain
+    assert {v.replaces for v in variants} <= set(plain)
+    assert {v.kind for v in variants} == set(KINDS)
+    names = [v.function.name for v in variants]
+    assert len({*names, *plain}) == len(names) + len(plain)
+
+
+def test_only_allowed_kinds_are_made(imported: ImportedModel, target: Target) -> None:
+    _, variants = optimize_with_variants(imported.mod, target, ["winograd2"])
+    assert {v.kind for v in variants} == {"winograd2"}
+    assert optimize_with_variants(imported.mod, target, [])[1] == ()
+
+
+def test_a_variant_has_the_calls_and_weights_of_what_it_replaces(
+    imported: ImportedModel, target: Target
+) -> None:
+    fused, variants = optimize_with_variants(imported.mod, target)
+    plain = {f.name: f for f in extract_functions(fused)}
+    for variant in variants:
+        replaced, function = plain[variant.replaces], variant.function
+        assert function.weight == replaced.weight
+        assert function.constants == replaced.constants
+        assert variant.weight in function.constants
+        shapes = [[tuple(map(int, p.shape)) for p in f.func.params] for f in (replaced, function)]
+        differing = [i for i, (a, b) in enumerate(zip(*shapes, strict=True)) if a != b]
+        assert differing == [variant.weight]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_network_of_variants_computes_the_same(
+    kind: str, imported: ImportedModel, target: Target
+) -> None:
+    fused, variants = optimize_with_variants(imported.mod, target)
+    chosen = {v.replaces: v for v in variants if v.kind == kind}
+    changed = with_variants(fused, chosen)
+    called = {str(call.args[0].name_hint) for call in tir_calls(changed)}
+    assert called.isdisjoint(chosen)
+    assert called >= {v.function.name for v in chosen.values()}
+    x = np.random.default_rng(1).standard_normal((1, 3, 32, 32)).astype(np.float32)
+    expected, found = (compile_model(mod, target)(x) for mod in (fused, changed))
+    assert not np.array_equal(found, expected)
+    assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+def test_without_a_choice_the_module_stays(imported: ImportedModel, target: Target) -> None:
+    fused, _ = optimize_with_variants(imported.mod, target)
+    assert with_variants(fused, {}) is fused

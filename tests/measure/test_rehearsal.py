@@ -1,0 +1,104 @@
+"""Programs timed in the run of a network: who is called with what, and whose time it is."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ansor.measure.build import ENTRY
+from ansor.measure.plan import Call, CallPlan
+from ansor.measure.rehearsal import Candidate, rehearse
+
+# first(input, weight, a), second(a, weight, b), first(b, weight, a): the last call reuses storage.
+PLAN = CallPlan(
+    (
+        Call("first", (0, None, 1)),
+        Call("second", (1, None, 2)),
+        Call("first", (2, None, 1)),
+    ),
+    (64, 64, 128),
+)
+
+
+@dataclass(frozen=True)
+class Param:
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+
+
+class Log:
+    """Kernels that note what they were called with."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, list[tuple[int, tuple[int, ...]]]]] = []
+        self.values: list[Any] = []
+
+    def candidate(self, name: str, *params: Param, seconds: float = 0.0) -> Candidate:
+        def kernel(*tensors: Any) -> None:
+            arrays = [np.from_dlpack(tensor) for tensor in tensors]
+            self.calls.append((name, [(a.ctypes.data, a.shape) for a in arrays]))
+            self.values += [a.copy() for a in arrays]
+            time.sleep(seconds)
+
+        entry: dict[str, Callable[..., None]] = {ENTRY: kernel}
+        return Candidate(entry, params)
+
+
+def small(*shapes: tuple[int, ...]) -> tuple[Param, ...]:
+    return tuple(Param(shape) for shape in shapes)
+
+
+def test_storages_are_shared_and_weights_are_not() -> None:
+    log = Log()
+    plain = log.candidate("plain", *small((16,), (4, 8), (16,)))
+    packed = log.candidate("packed", *small((16,), (2, 4, 8), (16,)))
+    other = log.candidate("other", *small((16,), (3, 3), (16,)))
+    rehearse(PLAN, {"first": [plain, packed], "second": [other]}, 0.0, seed=0)
+    for start in range(0, len(log.calls), 3):
+        (_, a), (_, b), (_, c) = log.calls[start : start + 3]
+        assert a[2][0] == b[0][0] == c[2][0], "an operand lies where it was written"
+        assert b[2][0] == c[0][0]
+        assert len({a[1][0], b[1][0], c[1][0], a[0][0], a[2][0], b[2][0]}) == 6
+    weights = {name: {own[1] for n, own in log.calls if n == name} for name in ("plain", "packed")}
+    assert {shape for _, shape in weights["plain"]} == {(4, 8)}
+    assert {shape for _, shape in weights["packed"]} == {(2, 4, 8)}
+    assert len(weights["plain"]) == len(weights["packed"]) == 2, "one for each call"
+    ends = sorted((first, first + 256) for first, _ in weights["packed"])
+    assert ends[0][1] <= ends[1][0], "weights of two calls do not overlap"
+    assert all(first % 64 == 0 for _, own in log.calls for first, _ in own)
+
+
+def test_all_candidates_get_their_turns_and_their_own_times() -> None:
+    log = Log()
+    slow = log.candidate("slow", *small((16,), (8,), (16,)), seconds=4e-3)
+    fast = log.candidate("fast", *small((16,), (8,), (16,)), seconds=1e-3)
+    other = log.candidate("other", *small((16,), (8,), (16,)), seconds=2e-3)
+    found = rehearse(PLAN, {"first": [slow, fast], "second": [other]}, 0.1, seed=0)
+    assert 8e-3 <= found["first"][0] < 20e-3  # two calls in each run
+    assert 2e-3 <= found["first"][1] < found["first"][0]
+    assert 2e-3 <= found["second"][0] < 10e-3
+    counts = Counter(name for name, _ in log.calls)
+    assert abs(counts["slow"] - counts["fast"]) <= 2, "but for the first run"
+
+
+def test_functions_without_candidates_are_left_out() -> None:
+    log = Log()
+    only = log.candidate("only", *small((16,), (8,), (16,)))
+    assert set(rehearse(PLAN, {"second": [only]}, 0.0, seed=0)) == {"second"}
+    assert {name for name, _ in log.calls} == {"only"}
+
+
+def test_values_are_small_and_indices_are_in_range() -> None:
+    log = Log()
+    params = (Param((16,)), Param((8,), "int32"), Param((16,)))
+    rehearse(PLAN, {"first": [log.candidate("a", *params)]}, 0.0, seed=0)
+    for value in log.values:
+        if value.dtype == np.int32:
+            assert not value.any()
+        else:
+            assert 0 < np.abs(value).max() <= 0.01
