@@ -117,6 +117,13 @@ class SchedulerConfig:
     backward_window: int = 3  # rounds over which the slope is taken
     eps_greedy: float = 0.05
     warmup_rounds: int = 1
+    warmup_share: float = (
+        0.6  # of the time, for the first round of every task; smaller batches else
+    )
+    least_batch: int = 4  # programs of one, however short the time
+    trial_s: float = 0.15  # seconds of a trial, as long as none has been seen
+    patience: int = 12  # rounds without gain after which a task is left alone
+    min_gain: float = 0.003  # share of its latency that counts as one
     variant_margin: float = 1.25  # a variant slower than the best of its function by so much ends
 
 

@@ -96,8 +96,9 @@ def auto_schedule(
     with opened(database) as records:
         _stage(callbacks, "importing the model")
         network = prepare(model, resolved, text, example_inputs, kinds)
-        leaders = num_leaders(minutes, len(network.tasks), config)
-        finish_s = finish_seconds(leaders, len(network.tasks), config)
+        functions = len({task.group for task in network.tasks})
+        leaders = num_leaders(minutes, functions, config)
+        finish_s = finish_seconds(leaders, functions, config)
         budget = Budget(trials, _search_seconds(minutes, began, finish_s, config))
         _check_records(records, network, text, budget)
         hardware = detect(resolved, cores)

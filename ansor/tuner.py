@@ -24,6 +24,8 @@ from ansor.sketch.rules import Rule
 from ansor.task import Task
 from ansor.task_scheduler.scheduler import TaskScheduler
 
+NO_GAIN = "no function gained anything in its last rounds"
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -130,13 +132,19 @@ class Tuner:
                 return "time is up"
             number = self._scheduler.choose([search.progress for search in self.searches])
             if number is None:
-                return "nothing left to try"
+                left = any(not search.policy.exhausted for search in self.searches)
+                return NO_GAIN if left else "nothing left to try"
             self._round(self.searches[number], self._batch_size(budget))
         return "no budget"
 
     def _batch_size(self, budget: Budget) -> int:
-        """A full batch, or less where the trials run out or would not go round once."""
-        batch = self.config.evolution.batch
+        """A full batch, or less where the trials run out or trials or time would not go round."""
+        batch, scheduler = self.config.evolution.batch, self.config.scheduler
+        if budget.seconds is not None:
+            cost_s = self.elapsed_s / self._trials if self._trials else scheduler.trial_s
+            fresh = sum(not search.history for search in self.searches)
+            affordable = (budget.seconds - self.elapsed_s) * scheduler.warmup_share / cost_s
+            batch = min(batch, max(scheduler.least_batch, int(affordable / max(fresh, 1))))
         if budget.trials is None:
             return batch
         share = max(1, budget.trials // len(self.searches))

@@ -38,6 +38,15 @@ class TaskProgress:
         """Seconds of the best program, None without one."""
         return self.best_s[-1] if self.best_s else None
 
+    def idle_rounds(self, min_gain: float) -> int:
+        """Rounds since the best latency fell by a share of at least `min_gain` (early stopping:
+        Ansor §6.3, objective f4)."""
+        if self.latency_s is None:
+            return 0
+        near = self.latency_s * (1 + min_gain)
+        known = [i for i, best in enumerate(self.best_s) if best is not None and best <= near]
+        return self.rounds - 1 - known[0]
+
 
 def gradient(task: TaskProgress, similar: Sequence[TaskProgress], config: SchedulerConfig) -> float:
     """Expected change of the network's latency, in seconds, by one more round (negative is good).

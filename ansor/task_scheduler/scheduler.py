@@ -26,7 +26,8 @@ class TaskScheduler:
             return None
         fresh = [i for i in open_tasks if tasks[i].rounds < self._config.warmup_rounds]
         if fresh:
-            return min(fresh, key=lambda i: (tasks[i].rounds, i))
+            # The heaviest first: time may end before all had their turn.
+            return min(fresh, key=lambda i: (tasks[i].rounds, -tasks[i].weight * tasks[i].flops, i))
         if self._rng.random() < self._config.eps_greedy:
             return int(self._rng.choice(open_tasks))
         failing = self._failing(tasks, open_tasks)
@@ -46,10 +47,13 @@ class TaskScheduler:
         return gradient(task, similar, self._config) + task.weight * max(0.0, behind)
 
     def _is_over(self, tasks: Sequence[TaskProgress], number: int) -> bool:
-        """Whether nothing is left to try, or another variant is so fast that it makes no sense."""
+        """Whether nothing is left to try, nothing was gained for long, or another variant is so
+        fast that it makes no sense."""
         task = tasks[number]
         if task.exhausted or task.latency_s is None:
             return task.exhausted
+        if task.idle_rounds(self._config.min_gain) >= self._config.patience:
+            return True
         best = min(_latencies(tasks, task), default=task.latency_s)
         return task.latency_s > best * self._config.variant_margin
 

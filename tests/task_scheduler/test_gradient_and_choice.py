@@ -12,7 +12,7 @@ from ansor.config import SchedulerConfig
 from ansor.task_scheduler.gradient import TaskProgress, gradient
 from ansor.task_scheduler.scheduler import TaskScheduler
 
-CONFIG = SchedulerConfig(alpha=0.2, beta=2.0, backward_window=3, eps_greedy=0.0)
+CONFIG = SchedulerConfig(alpha=0.2, beta=2.0, backward_window=3, eps_greedy=0.0, patience=1000)
 
 
 def task(
@@ -242,3 +242,42 @@ def test_epsilon_never_returns_to_a_variant_that_was_given_up() -> None:
     always = SchedulerConfig(eps_greedy=1.0)
     tasks = [variant(13e-3), variant(10e-3), variant(9e-3, group="b")]
     assert {scheduler(always, seed=s).choose(tasks) for s in range(30)} == {1, 2}
+
+
+# --- early stopping ---------------------------------------------------------------------------
+
+PATIENT = SchedulerConfig(eps_greedy=0.0, patience=3, min_gain=0.01)
+
+
+@pytest.mark.parametrize(
+    ("best_ms", "idle"),
+    [
+        ((10,), 0),
+        ((10, 8), 0),
+        ((10, 8, 8, 8), 2),
+        ((10, 8, 7.95, 7.93), 2),  # 0.9 % in two rounds
+        ((10, 8, 7.8, 7.6), 0),
+        ((None, None), 0),
+        ((None, 8, 8), 1),
+    ],
+)
+def test_idle_rounds(best_ms: tuple[float | None, ...], idle: int) -> None:
+    assert task(*best_ms).idle_rounds(0.01) == idle
+
+
+def test_a_task_without_gain_is_left_alone() -> None:
+    tasks = [task(*[10e-3] * 4, weight=100), task(1e-3)]
+    assert {scheduler(PATIENT, seed=s).choose(tasks) for s in range(10)} == {1}
+    assert scheduler(PATIENT).choose(tasks[:1]) is None
+    assert scheduler(PATIENT).choose([task(10e-3, 10e-3, 10e-3)]) == 0, "one round more"
+
+
+def test_the_heaviest_begins() -> None:
+    tasks = [task(flops=1e9), task(flops=1e8, weight=20), task(flops=1e9)]
+    order = []
+    while len(order) < 3:
+        number = scheduler().choose(tasks)
+        assert number is not None
+        order.append(number)
+        tasks[number] = task(1e-3)
+    assert order == [1, 0, 2]

@@ -20,7 +20,7 @@ from ansor.database.database import Database
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
 from ansor.task import Task
-from ansor.tuner import Budget
+from ansor.tuner import NO_GAIN, Budget
 
 FAULTS = [ErrorKind.LOWER, ErrorKind.BUILD, ErrorKind.RUN, ErrorKind.TIMEOUT, ErrorKind.CRASH]
 
@@ -77,6 +77,29 @@ def test_a_small_budget_goes_round_once() -> None:
     world = World()
     world.run(len(WEIGHTS))
     assert Counter(key for key, *_ in world.trace) == {make_task(n).key: 1 for n in WEIGHTS}
+
+
+def test_little_time_goes_round_once() -> None:
+    """A second for each program: full batches of 8 would leave the third task without any."""
+    made: list[World] = []
+    world = World(clock=lambda: float(made[0].device.count) if made else 0.0)
+    made.append(world)
+    world.run(seconds=16)
+    counts = [len(world.tuner.searches[i].history) for i in range(3)]
+    assert min(counts) >= 1
+    first = [r.measured for r in world.events.rounds[:3]]
+    assert first[0] == 8
+    assert first[1:] == [4, 4]
+
+
+def test_a_search_without_gains_ends_and_says_so() -> None:
+    patient = replace(CONFIG, scheduler=replace(CONFIG.scheduler, patience=3, eps_greedy=0.0))
+    world = World(config=patient)
+    finish = world.run(10_000)
+    assert finish.reason == NO_GAIN
+    assert finish.trials < 10_000
+    for search in world.tuner.searches:
+        assert search.policy.exhausted or search.progress.idle_rounds(0.003) >= 3
 
 
 def test_without_tasks_there_is_nothing_to_do() -> None:
