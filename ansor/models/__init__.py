@@ -5,14 +5,14 @@ architecture, `registry.py` the door; `torch_twin.py` (needs PyTorch, import it 
 the same networks in PyTorch, as peers and references.
 """
 
-from ansor.models.registry import BuiltModel, build_model, build_resnet, model_config, model_names
+from ansor.models.registry import BuiltModel, build, build_model, model_config, model_names
 from ansor.models.resnet import ResNetConfig
 
 __all__ = [
     "BuiltModel",
     "ResNetConfig",
+    "build",
     "build_model",
-    "build_resnet",
     "model_config",
     "model_names",
 ]

@@ -40,3 +40,16 @@ def max_pool2d(x: nn.Tensor, size: int, stride: int, padding: int) -> nn.Tensor:
 def global_avg_pool2d(x: nn.Tensor) -> nn.Tensor:
     """Mean over the spatial axes, `[N, C, H, W] -> [N, C]`."""
     return wrap_nested(relax.op.mean(x._expr, axis=[2, 3]), "global_avg_pool2d")
+
+
+class Identity(nn.Module):  # type: ignore[misc]
+    """Nothing, where PyTorch has a dropout: it keeps the numbers of the layers after it."""
+
+    def forward(self, x: nn.Tensor) -> nn.Tensor:
+        """Returns its input."""
+        return x
+
+
+def relu6(x: nn.Tensor) -> nn.Tensor:
+    """Values cut to [0, 6]."""
+    return wrap_nested(relax.op.clip(x._expr, 0, 6), "relu6")

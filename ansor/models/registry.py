@@ -5,16 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import tvm
 from tvm.relax.frontend import nn
 
 from ansor.errors import ArgumentError
+from ansor.models.bert import BERT_BASE
+from ansor.models.mobilenet import MOBILENET_V2
 from ansor.models.parameters import Array, draw
-from ansor.models.resnet import RESNET18, RESNET50, ResNet, ResNetConfig
+from ansor.models.resnet import RESNET18, RESNET34, RESNET50
 
-CONFIGS: Mapping[str, ResNetConfig] = MappingProxyType({"resnet18": RESNET18, "resnet50": RESNET50})
+
+class ModelConfig(Protocol):
+    """Shape of a network of some family."""
+
+    def network(self) -> nn.Module:
+        """The network to be exported."""
+
+    def input_of(self, batch: int) -> tuple[str, tuple[int, ...]]:
+        """Name and shape of its input."""
+
+
+CONFIGS: Mapping[str, ModelConfig] = MappingProxyType(
+    {
+        "resnet18": RESNET18,
+        "resnet34": RESNET34,
+        "resnet50": RESNET50,
+        "mobilenet_v2": MOBILENET_V2,
+        "bert_base": BERT_BASE,
+    }
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +57,7 @@ def model_names() -> tuple[str, ...]:
     return tuple(CONFIGS)
 
 
-def model_config(name: str) -> ResNetConfig:
+def model_config(name: str) -> ModelConfig:
     """Shape of a built-in model.
 
     Raises:
@@ -57,18 +78,18 @@ def _shape(parameter: Any) -> tuple[int, ...]:
     return tuple(int(extent) for extent in parameter.shape)
 
 
-def build_resnet(config: ResNetConfig, name: str, batch: int = 1, seed: int = 0) -> BuiltModel:
-    """A residual network of any shape; input "x" `[batch, 3, image, image]` float32.
+def build(config: ModelConfig, name: str, batch: int = 1, seed: int = 0) -> BuiltModel:
+    """A network of any shape; its input is float32.
 
     Raises:
         ArgumentError: batch below one.
     """
     _check_batch(batch)
-    shape = (batch, 3, config.image, config.image)
-    spec = {"forward": {"x": nn.spec.Tensor(shape, "float32")}}
-    mod, parameters = ResNet(config).export_tvm(spec)
+    entry, shape = config.input_of(batch)
+    spec = {"forward": {entry: nn.spec.Tensor(shape, "float32")}}
+    mod, parameters = config.network().export_tvm(spec)
     params = draw({key: _shape(parameter) for key, parameter in parameters}, seed)
-    return BuiltModel(name, mod, MappingProxyType(params), (("x", shape),))
+    return BuiltModel(name, mod, MappingProxyType(params), ((entry, shape),))
 
 
 def build_model(name: str, batch: int = 1, seed: int = 0) -> BuiltModel:
@@ -77,4 +98,4 @@ def build_model(name: str, batch: int = 1, seed: int = 0) -> BuiltModel:
     Raises:
         ArgumentError: unknown name, or batch below one.
     """
-    return build_resnet(model_config(name), name, batch, seed)
+    return build(model_config(name), name, batch, seed)

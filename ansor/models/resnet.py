@@ -31,8 +31,17 @@ class ResNetConfig:
         """Whether the blocks are bottlenecks."""
         return self.expansion > 1
 
+    def network(self) -> nn.Module:
+        """The network to be exported."""
+        return ResNet(self)
+
+    def input_of(self, batch: int) -> tuple[str, tuple[int, ...]]:
+        """Name and shape of the input."""
+        return "x", (batch, 3, self.image, self.image)
+
 
 RESNET18 = ResNetConfig()
+RESNET34 = ResNetConfig(blocks=(3, 4, 6, 3))
 RESNET50 = ResNetConfig(blocks=(3, 4, 6, 3), expansion=4)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import nn
 
+from ansor.models.bert import BertConfig
 from ansor.models.layers import EPSILON
+from ansor.models.mobilenet import InvertedShape, MobileNetConfig, inverted_shapes
 from ansor.models.parameters import Array
-from ansor.models.registry import model_config
+from ansor.models.registry import ModelConfig, model_config
 from ansor.models.resnet import BlockShape, ResNetConfig, block_shapes
 
 
@@ -91,6 +94,132 @@ class TorchResNet(nn.Module):
         return logits
 
 
+class TorchConvNorm(nn.Sequential):
+    """Convolution, batch normalisation, ReLU6."""
+
+    def __init__(
+        self, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1
+    ) -> None:
+        padding = kernel // 2
+        conv = nn.Conv2d(inputs, outputs, kernel, stride, padding, groups=groups, bias=False)
+        super().__init__(conv, _norm(outputs), nn.ReLU6())
+
+
+class TorchInvertedResidual(nn.Module):
+    """1×1 up, 3×3 depthwise, 1×1 down without activation."""
+
+    def __init__(self, shape: InvertedShape) -> None:
+        super().__init__()
+        hidden, out = shape.hidden, shape.out_channels
+        layers: list[nn.Module] = [TorchConvNorm(shape.in_channels, hidden, 1)] * shape.expands
+        layers.append(TorchConvNorm(hidden, hidden, 3, shape.stride, groups=hidden))
+        layers += [nn.Conv2d(hidden, out, 1, bias=False), _norm(out)]
+        self.conv = nn.Sequential(*layers)
+        self.adds = shape.adds
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """`[N, in, H, W] -> [N, out, H/stride, W/stride]`."""
+        y: torch.Tensor = self.conv(x)
+        return y + x if self.adds else y
+
+
+class TorchMobileNet(nn.Module):
+    """The network: stem, blocks, last convolution, mean over the image, classifier."""
+
+    def __init__(self, config: MobileNetConfig) -> None:
+        super().__init__()
+        shapes = list(inverted_shapes(config))
+        layers: list[nn.Module] = [TorchConvNorm(3, config.stem, 3, stride=2)]
+        layers += [TorchInvertedResidual(shape) for shape in shapes]
+        layers.append(TorchConvNorm(shapes[-1].out_channels, config.features, 1))
+        self.features = nn.Sequential(*layers)
+        linear = nn.Linear(config.features, config.classes)
+        self.classifier = nn.Sequential(nn.Dropout(), linear)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """`[N, 3, H, W] -> [N, classes]`."""
+        logits: torch.Tensor = self.classifier(self.features(x).mean((2, 3)))
+        return logits
+
+
+class _TorchSelf(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.query = nn.Linear(config.hidden, config.hidden)
+        self.key = nn.Linear(config.hidden, config.hidden)
+        self.value = nn.Linear(config.hidden, config.hidden)
+        self.heads = config.heads
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        parts = (part(x) for part in (self.query, self.key, self.value))
+        split = (p.unflatten(-1, (self.heads, -1)).transpose(1, 2) for p in parts)
+        return nn.functional.scaled_dot_product_attention(*split).transpose(1, 2).flatten(2)
+
+
+class _TorchOutput(nn.Module):
+    def __init__(self, inputs: int, config: BertConfig) -> None:
+        super().__init__()
+        self.dense = nn.Linear(inputs, config.hidden)
+        self.LayerNorm = nn.LayerNorm(config.hidden, eps=config.epsilon)
+
+    def forward(self, x: torch.Tensor, shortcut: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.LayerNorm(self.dense(x) + shortcut)
+        return out
+
+
+class _TorchAttention(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.self = _TorchSelf(config)
+        self.output = _TorchOutput(config.hidden, config)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.output(self.self(x), x)
+        return out
+
+
+class _TorchIntermediate(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.hidden, config.intermediate)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.gelu(self.dense(x))
+
+
+class _TorchLayer(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.attention = _TorchAttention(config)
+        self.intermediate = _TorchIntermediate(config)
+        self.output = _TorchOutput(config.intermediate, config)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.attention(x)
+        out: torch.Tensor = self.output(self.intermediate(x), x)
+        return out
+
+
+class TorchBert(nn.Module):
+    """The encoder's layers, one after the other."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.layer = nn.Sequential(*[_TorchLayer(config) for _ in range(config.layers)])
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """`[N, tokens, hidden] -> [N, tokens, hidden]`."""
+        out: torch.Tensor = self.layer(hidden)
+        return out
+
+
+_FAMILIES: Mapping[type, Callable[[Any], nn.Module]] = {
+    ResNetConfig: TorchResNet,
+    MobileNetConfig: TorchMobileNet,
+    BertConfig: TorchBert,
+}
+
+
 def load_parameters(model: nn.Module, params: Mapping[str, Array]) -> nn.Module:
     """Copies the parameters in by name and puts the model in eval mode; none may be missing."""
     state = {name: torch.tensor(value) for name, value in params.items()}
@@ -106,4 +235,9 @@ def torch_twin(name: str, params: Mapping[str, Array]) -> nn.Module:
     Raises:
         ArgumentError: unknown name.
     """
-    return load_parameters(TorchResNet(model_config(name)), params)
+    return twin_of(model_config(name), params)
+
+
+def twin_of(config: ModelConfig, params: Mapping[str, Array]) -> nn.Module:
+    """The same for a network of any shape."""
+    return load_parameters(_FAMILIES[type(config)](config), params)

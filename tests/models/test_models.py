@@ -13,13 +13,19 @@ from tvm.target import Target
 from ansor.errors import ArgumentError
 from ansor.frontend import compile_model, import_model, optimize
 from ansor.frontend.importer import from_relax
-from ansor.models import BuiltModel, ResNetConfig, build_model, build_resnet, model_names
+from ansor.models import BuiltModel, ResNetConfig, build_model, build, model_names
+from ansor.models.bert import BertConfig
 from ansor.models.layers import EPSILON
+from ansor.models.mobilenet import MobileNetConfig
 from ansor.models.parameters import Array
 from ansor.models.resnet import BlockShape, block_shapes
 
 BASIC = ResNetConfig(blocks=(1, 2), width=8, classes=5, image=32)
 BOTTLENECK = ResNetConfig(blocks=(2, 1), expansion=4, width=4, classes=5, image=32)
+MOBILE = MobileNetConfig(
+    stages=((1, 8, 1, 1), (6, 12, 2, 2)), stem=8, features=32, classes=5, image=32
+)
+BERT = BertConfig(layers=2, hidden=32, heads=4, intermediate=64, tokens=8)
 
 
 def native_target() -> Target:
@@ -90,7 +96,7 @@ def run(built: BuiltModel, *arrays: Any) -> Any:
 
 @pytest.mark.parametrize("config", [BASIC, BOTTLENECK], ids=["basic", "bottleneck"])
 def test_small_networks_agree_with_numpy(config: ResNetConfig) -> None:
-    built = build_resnet(config, "small", batch=2, seed=3)
+    built = build(config, "small", batch=2, seed=3)
     x = image(2, config.image)
     expected = NumpyResNet(config, built.params)(x)
     np.testing.assert_allclose(run(built, x), expected, rtol=1e-5, atol=1e-5)
@@ -113,7 +119,7 @@ def test_torch_twin_agrees_with_numpy(config: ResNetConfig) -> None:
     torch = pytest.importorskip("torch")
     from ansor.models.torch_twin import TorchResNet, load_parameters
 
-    built = build_resnet(config, "small")
+    built = build(config, "small")
     x = image(1, config.image)
     with torch.no_grad():
         result = load_parameters(TorchResNet(config), built.params)(torch.from_numpy(x)).numpy()
@@ -121,7 +127,29 @@ def test_torch_twin_agrees_with_numpy(config: ResNetConfig) -> None:
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "count"), [("resnet18", 11_689_512), ("resnet50", 25_557_032)])
+@pytest.mark.parametrize("config", [MOBILE, BERT], ids=["mobilenet", "bert"])
+def test_other_families_agree_with_their_torch_twins(config: Any) -> None:
+    torch = pytest.importorskip("torch")
+    from ansor.models.torch_twin import twin_of
+
+    built = build(config, "small", batch=2, seed=3)
+    ((_, shape),) = built.inputs
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    with torch.no_grad():
+        expected = twin_of(config, built.params)(torch.from_numpy(x)).numpy()
+    assert np.abs(run(built, x) - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("resnet18", 11_689_512),
+        ("resnet34", 21_797_672),
+        ("resnet50", 25_557_032),
+        ("mobilenet_v2", 3_504_872),
+        ("bert_base", 85_054_464),
+    ],
+)
 def test_parameter_counts_are_those_of_the_literature(name: str, count: int) -> None:
     params = build_model(name).params
     learned = [v.size for key, v in params.items() if "running" not in key]
@@ -134,18 +162,21 @@ def test_outputs_are_of_order_one(name: str) -> None:
     from ansor.models.torch_twin import torch_twin
 
     with torch.no_grad():
-        result = torch_twin(name, build_model(name).params)(torch.from_numpy(image(1, 224)))
+        built = build_model(name)
+        ((_, shape),) = built.inputs
+        x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+        result = torch_twin(name, built.params)(torch.from_numpy(x))
     assert 0.1 < float(result.std()) < 10
 
 
 def test_seed_decides_the_parameters() -> None:
-    first, again, other = (build_resnet(BASIC, "small", seed=seed) for seed in (0, 0, 1))
+    first, again, other = (build(BASIC, "small", seed=seed) for seed in (0, 0, 1))
     assert all(np.array_equal(first.params[key], again.params[key]) for key in first.params)
     assert not np.array_equal(first.params["conv1.weight"], other.params["conv1.weight"])
 
 
 def test_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(ArgumentError, match=r"model='vgg'.*resnet18, resnet50"):
+    with pytest.raises(ArgumentError, match=r"model='vgg'.*resnet18, .*bert_base"):
         build_model("vgg")
 
 
