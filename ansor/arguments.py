@@ -9,6 +9,7 @@ from numbers import Integral, Real
 
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
+from ansor.frontend.importer import is_onnx
 from ansor.frontend.variants import KINDS
 from ansor.hardware.threads import available_cores
 from ansor.models.registry import model_config
@@ -16,7 +17,7 @@ from ansor.models.registry import model_config
 
 def check_model(model: object) -> None:
     """Raises an `ArgumentError` for an unknown name; other models are checked by their importer."""
-    if isinstance(model, str):
+    if isinstance(model, str) and not is_onnx(model):
         model_config(model)
 
 

@@ -58,10 +58,12 @@ def auto_schedule(
     """Tunes a network or an operator and compiles it with the best programs found.
 
     Args:
-        model: a `torch.nn.Module` or `ExportedProgram`, a Relax `IRModule`, TE tensors (a list,
-            inputs first), a TensorIR `PrimFunc`, or the name of a built-in network.
+        model: a `torch.nn.Module` or `ExportedProgram`, an ONNX model (`onnx.ModelProto`, its
+            bytes, or the path of a .onnx file), a Relax `IRModule`, TE tensors (a list, inputs
+            first), a TensorIR `PrimFunc`, or the name of a built-in network.
         target: "native" (this machine), "llvm -mcpu=...", or a TVM target.
-        example_inputs: tensors that fix the input shapes of a `torch.nn.Module`.
+        example_inputs: tensors that fix the input shapes of a `torch.nn.Module`, and the dynamic
+            dimensions of an ONNX model.
         minutes: time for everything, from the call to the result.
         trials: programs to measure, over all tasks. Without `minutes` and `trials`, or with
             ``trials=0``, nothing is measured: each task takes the best program that `database`

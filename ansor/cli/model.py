@@ -7,12 +7,13 @@ from pathlib import Path
 
 from ansor import workloads
 from ansor.errors import ArgumentError
+from ansor.frontend.importer import is_onnx
 from ansor.models import model_names
 
 HELP = (
     f"MODEL is a built-in network ({', '.join(model_names())}), a file that torch.export.save "
-    f"wrote (.pt2), or an operator with its sizes, e.g. conv2d:height=28,width=28 "
-    f"({', '.join(workloads.names())})."
+    f"wrote (.pt2), an ONNX file of static shapes (.onnx), or an operator with its sizes, e.g. "
+    f"conv2d:height=28,width=28 ({', '.join(workloads.names())})."
 )
 
 
@@ -25,17 +26,24 @@ def read_model(text: str) -> object:
     name, _, sizes = text.partition(":")
     if text.endswith(".pt2"):
         return _read_exported(text)
+    if is_onnx(text):
+        return _existing(text)
     if name in workloads.names():
         return list(workloads.build(name, **_sizes(text, sizes)).tensors)
     if text in model_names():
         return text
     known = ", ".join((*model_names(), *workloads.names()))
-    raise ArgumentError("model", text, f"give a .pt2 file or one of {known}")
+    raise ArgumentError("model", text, f"give a .pt2 or .onnx file or one of {known}")
+
+
+def _existing(path: str) -> str:
+    if not Path(path).is_file():
+        raise ArgumentError("model", path, "no such file")
+    return path
 
 
 def _read_exported(path: str) -> object:
-    if not Path(path).is_file():
-        raise ArgumentError("model", path, "no such file")
+    _existing(path)
     if find_spec("torch") is None:
         raise ArgumentError("model", path, "needs PyTorch: pip install 'ansor[torch]'")
     # PyTorch is optional: only an exported program needs it.

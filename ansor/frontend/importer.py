@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import tvm
@@ -24,16 +26,22 @@ class ImportedModel:
 
 
 def import_model(model: object, example_inputs: object = None) -> ImportedModel:
-    """Imports a PyTorch module or exported program, a Relax module, or a built-in model by name.
+    """Imports a PyTorch, ONNX or Relax model, or a built-in one by name.
+
+    A PyTorch model is a module or an exported program; an ONNX model is an `onnx.ModelProto`, its
+    bytes, or the path of a file that ends in ".onnx".
 
     `example_inputs` (a tensor or a sequence of tensors, of torch or NumPy) gives a PyTorch
-    module's input shapes and dtypes; the other kinds know theirs.
+    module's input shapes and dtypes, and fixes an ONNX model's dynamic dimensions; the other kinds
+    know theirs.
 
     Raises:
-        ArgumentError: unknown name or kind of model, missing or wrong `example_inputs`, weights
-            that are not bound.
+        ArgumentError: unknown name or kind of model, a file that is missing or broken, missing or
+            wrong `example_inputs`, weights that are not bound.
         UnsupportedError: a dynamic shape, an unsupported dtype or operator.
     """
+    if is_onnx(model):
+        return from_relax(_from_onnx(model, example_inputs))
     if isinstance(model, str):
         return _from_name(model)
     if isinstance(model, tvm.IRModule):
@@ -46,7 +54,8 @@ def import_model(model: object, example_inputs: object = None) -> ImportedModel:
     raise ArgumentError(
         "model",
         type(model).__name__,
-        "give a torch.nn.Module, a torch ExportedProgram, a Relax IRModule or a built-in name",
+        "give a torch.nn.Module, a torch ExportedProgram, a Relax IRModule, an ONNX model (a "
+        "ModelProto, bytes or the path of a .onnx file) or a built-in name",
     )
 
 
@@ -54,6 +63,25 @@ def is_torch(model: object) -> bool:
     """Whether the object is a PyTorch module or exported program, found without importing torch."""
     ours = {("torch", "Module"), ("torch", "ExportedProgram")}
     return any((t.__module__.split(".")[0], t.__name__) in ours for t in type(model).__mro__)
+
+
+def is_onnx(model: object) -> bool:
+    """Whether the object is an ONNX model, its bytes or its file, found without importing onnx."""
+    if isinstance(model, str | os.PathLike):
+        return os.fspath(model).lower().endswith(".onnx")
+    kind = type(model)
+    is_proto = (kind.__module__.split(".")[0], kind.__name__) == ("onnx", "ModelProto")
+    return is_proto or isinstance(model, bytes)
+
+
+def _from_onnx(model: object, example_inputs: object) -> tvm.IRModule:
+    if find_spec("onnx") is None:
+        kind = model if isinstance(model, str) else type(model).__name__
+        raise ArgumentError("model", kind, "needs onnx: pip install 'ansor[onnx]'")
+    # ONNX is optional, as PyTorch is.
+    from ansor.frontend.onnx_importer import import_onnx
+
+    return import_onnx(model, example_inputs)
 
 
 def _from_name(name: str) -> ImportedModel:

@@ -67,6 +67,18 @@ def merge_reshapes(call: Any, lookup: Lookup) -> Any:
     return relax.op.reshape(source.args[0], call.args[1])
 
 
+def flatten_layer_norm(call: Any, _: Lookup) -> Any:
+    """Over several axes as over one: `ConvertLayout` moves them without the scale and the shift."""
+    data, scale, shift = call.args
+    shape, count = static_shape(data), len(call.attrs.axes)
+    if count < 2 or shape is None:
+        return call
+    flat = relax.op.reshape(data, (*shape[:-count], -1))
+    vectors = (relax.op.reshape(vector, (-1,)) for vector in (scale, shift))
+    normal = relax.op.nn.layer_norm(flat, *vectors, [-1], float(call.attrs.epsilon))
+    return relax.op.reshape(normal, shape)
+
+
 def _simplify(call: Any, lookup: Lookup) -> Any:
     name = op_name(call)
     if name in ELEMENTWISE:
@@ -79,6 +91,7 @@ RULES: Mapping[str, Callable[[Any, Lookup], Any]] = {
     "relax.clip": lambda call, _: clip_to_min_max(call),
     "relax.permute_dims": transpose_to_reshape,
     "relax.reshape": merge_reshapes,
+    "relax.nn.layer_norm": flatten_layer_norm,
 }
 
 

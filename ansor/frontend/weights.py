@@ -51,7 +51,9 @@ def in_huge_pages(arrays: Mapping[str, Array]) -> list[Any]:
     for array in arrays.values():
         place = block[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
         place[...] = array
-        tensors.append(tvm.runtime.from_dlpack(place))
+        # bfloat16 is no type of NumPy's DLPack.
+        shared = array.dtype.kind != "V"
+        tensors.append((tvm.runtime.from_dlpack if shared else tvm.runtime.tensor)(place))
         first += aligned(array.nbytes)
     return tensors
 

@@ -13,7 +13,7 @@ from tvm.target import Target
 from ansor.errors import ArgumentError
 from ansor.frontend import compile_model, import_model, optimize
 from ansor.frontend.importer import from_relax
-from ansor.models import BuiltModel, ResNetConfig, build_model, build, model_names
+from ansor.models import BuiltModel, ResNetConfig, build, build_model, model_names
 from ansor.models.bert import BertConfig
 from ansor.models.layers import EPSILON
 from ansor.models.mobilenet import MobileNetConfig
