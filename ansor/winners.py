@@ -16,10 +16,11 @@ from ansor.database.database import Database
 from ansor.measure.device import Device
 from ansor.measure.plan import CallPlan
 from ansor.measure.result import Measurement
-from ansor.program.program import Program
+from ansor.program.program import Program, shared_axes
 from ansor.search_state import TaskSearch
 from ansor.task import Task
 
+_MOST_RANKED = 64  # measured programs of a task among which leaders are looked for
 _MOST_CHECKS = 8  # measured programs of a function that are checked before all are given up
 
 
@@ -93,9 +94,23 @@ def _leaders(
     variants: Sequence[TaskSearch], database: Database, config: MeasureConfig, count: int
 ) -> list[_Leader]:
     """Measured programs near the best of all variants, best first."""
-    found = [leader for search in variants for leader in _measured(search, database, count)]
-    ranked = sorted(found, key=_latency)[:count]
-    return [x for x in ranked if _latency(x) <= _latency(ranked[0]) * (1 + config.leader_margin)]
+    found = [x for search in variants for x in _measured(search, database, _MOST_RANKED)]
+    ranked = sorted(found, key=_latency)
+    near = [x for x in ranked if _latency(x) <= _latency(ranked[0]) * (1 + config.leader_margin)]
+    return _diverse(near, count)
+
+
+def _diverse(ranked: Sequence[_Leader], count: int) -> list[_Leader]:
+    """Half of them the first, the others the best of each way to share work among the cores.
+
+    In a network it matters where the next function finds its input.
+    """
+    ways: dict[object, _Leader] = {}
+    for leader in ranked:
+        ways.setdefault((leader.task.key, shared_axes(leader.program)), leader)
+    head = list(ranked[: count - count // 2])
+    others = [x for x in (*ways.values(), *ranked) if x not in head]
+    return sorted([*head, *dict.fromkeys(others)][:count], key=_latency)
 
 
 def _measured(search: TaskSearch, database: Database, count: int) -> list[_Leader]:

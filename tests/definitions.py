@@ -50,6 +50,10 @@ SIZES: Mapping[str, tuple[str, dict[str, int]]] = MappingProxyType(
             "winograd_conv2d",
             {"height": 8, "width": 8, "channels": 16, "filters": 16, "tile": 2, "join": 1},
         ),
+        "winograd_cut": (
+            "winograd_conv2d",
+            {"height": 7, "width": 7, "channels": 16, "filters": 16, "tile": 2, "join": 1},
+        ),
         "softmax": ("softmax", {"rows": 16, "columns": 60}),
         "softmax_prime": ("softmax", {"rows": 6, "columns": 67}),
         "row_sum": ("row_sum", {"rows": 4, "columns": 4096}),

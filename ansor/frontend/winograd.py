@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import tvm
@@ -23,8 +24,8 @@ OP_PATTERN = 4  # of TVM's fusion: elementwise operators may follow
 def with_winograd(mod: tvm.IRModule, transform: Transform) -> tvm.IRModule:
     """`mod` with every convolution that F(m×m, 3×3) can compute computed by it.
 
-    Those of stride 1 with constant float32 weights whose output is whole tiles. Weights are
-    transformed here, in float64. Without any, it is `mod` itself.
+    Those of stride 1 with constant float32 weights whose output is nearly whole tiles. Weights
+    are transformed here, in float64. Without any, it is `mod` itself.
 
     Args:
         mod: channels last, kernels in HWIO.
@@ -63,12 +64,19 @@ def is_eligible(call: Any, transform: Transform) -> bool:
     layouts = (str(attrs.data_layout), str(attrs.kernel_layout), str(attrs.out_layout))
     unit = all(int(s) == 1 for s in (*attrs.strides, *attrs.dilation, attrs.groups))
     square = static_shape(call.args[1])[:2] == (KERNEL, KERNEL)  # type: ignore[index]
-    whole = out is not None and all(size % transform.tile == 0 for size in out[1:3])
+    fits = out is not None and _waste(out[1:3], transform.tile) <= _MOST_WASTE
     dtypes = {str(value.ty.dtype) for value in (*call.args, call)}
-    return layouts == ("NHWC", "HWIO", "NHWC") and unit and square and whole and dtypes == _DTYPES
+    return layouts == ("NHWC", "HWIO", "NHWC") and unit and square and fits and dtypes == _DTYPES
 
 
 _DTYPES = {"float32"}
+_MOST_WASTE = 0.35  # of the output's points computed in vain, where it is no whole number of tiles
+
+
+def _waste(sizes: tuple[int, ...], tile: int) -> float:
+    """Points computed beyond the output, as a share of it."""
+    whole = math.prod(-(-size // tile) * tile for size in sizes)
+    return whole / math.prod(sizes) - 1
 
 
 class _Shapes(NamedTuple):
@@ -76,12 +84,13 @@ class _Shapes(NamedTuple):
 
     data: tuple[int, ...]
     weight: tuple[int, ...]
+    out: tuple[int, ...]
     padding: tuple[int, ...]
 
 
 def _shapes(call: Any) -> _Shapes:
-    data, weight = (static_shape(operand) or () for operand in call.args)
-    return _Shapes(data, weight, tuple(int(size) for size in call.attrs.padding))
+    data, weight, out = (static_shape(tensor) or () for tensor in (*call.args, call))
+    return _Shapes(data, weight, out, tuple(int(size) for size in call.attrs.padding))
 
 
 def _definition(shapes: _Shapes, transform: Transform) -> tirx.PrimFunc:
@@ -89,6 +98,7 @@ def _definition(shapes: _Shapes, transform: Transform) -> tirx.PrimFunc:
     data = te.placeholder(shapes.data, name="data")
     weight = te.placeholder((size, size, *shapes.weight[2:]), name="weight")
     tiles = filtered(data, weight, transform, shapes.padding)
-    out = joined(tiles, "conv2d")
+    _, height, width, _ = shapes.out
+    out = joined(tiles, height, width, "conv2d")
     func = te.create_prim_func([data, weight, out], index_dtype_override="int64")  # as Relax's
     return func.with_attr({"op_pattern": OP_PATTERN, "tirx.noalias": True})

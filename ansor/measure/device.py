@@ -49,7 +49,7 @@ class Device(Protocol):
             seconds: to be spent, once everything is built.
 
         Returns:
-            for each function the median seconds of all its calls in a run with each candidate;
+            for each function the seconds that each candidate costs in a run, all calls together;
             None for all where the network could not be run.
         """
 

@@ -6,7 +6,6 @@ run in between: weights are out of the caches, inputs lie where their producer h
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from ansor.measure.build import ENTRY
 from ansor.measure.plan import Call, CallPlan
 
 Bytes = npt.NDArray[np.uint8]
+Seconds = npt.NDArray[np.float64]
 _LEAST_ROUNDS = 3
 _DRAWN = 1 << 20  # random floats, of which weights are copies
 
@@ -36,10 +36,11 @@ class Candidate:
 def rehearse(
     plan: CallPlan, candidates: Mapping[str, Sequence[Candidate]], seconds: float, seed: int
 ) -> dict[str, list[float]]:
-    """Median seconds that each candidate takes for all calls of its function in one run.
+    """Seconds that each candidate costs in one run, all calls of its function together.
 
     In each run every function is computed by one of its candidates, in a random order, but all
-    equally often.
+    equally often. What the next call takes more or less than it usually does counts too: its input
+    may lie in the cache of the wrong core.
 
     Args:
         candidates: at least one for each function that is to be run; others are left out.
@@ -49,16 +50,50 @@ def rehearse(
     stage = _Stage(plan, candidates, rng)
     stage.run(dict.fromkeys(candidates, 0))
     most = max(map(len, candidates.values()))
-    times: dict[str, list[list[float]]] = {n: [[] for _ in c] for n, c in candidates.items()}
+    times: list[list[float]] = []
+    choices: list[list[int]] = []
     rounds, began = 0, time.perf_counter()
     while rounds < _LEAST_ROUNDS or time.perf_counter() - began < seconds:
         rounds += 1
         orders = {name: rng.permutation(most) % len(c) for name, c in candidates.items()}
         for turn in range(most):
             chosen = {name: int(order[turn]) for name, order in orders.items()}
-            for name, elapsed in stage.run(chosen).items():
-                times[name][chosen[name]].append(elapsed)
-    return {name: [statistics.median(own) for own in lists] for name, lists in times.items()}
+            times.append(stage.run(chosen))
+            choices.append([chosen[name] for name in stage.functions])
+    found = costs(np.asarray(times), np.asarray(choices))
+    total = {name: np.zeros(len(own)) for name, own in candidates.items()}
+    for name, own in zip(stage.functions, found, strict=True):
+        total[name] += own
+    return {name: own.tolist() for name, own in total.items()}
+
+
+def costs(times: Seconds, choices: npt.NDArray[np.int64]) -> list[Seconds]:
+    """What each candidate costs at each call.
+
+    Args:
+        times: `[runs, calls]`, seconds.
+        choices: `[runs, calls]`, number of the candidate that was run.
+
+    Returns:
+        for each call, by candidate, what it usually took, plus what the next call usually took
+        beyond its own candidate's usual time.
+    """
+    usual = [_usual(times[:, c], choices[:, c]) for c in range(times.shape[1])]
+    beyond = np.stack([times[:, c] - own[choices[:, c]] for c, own in enumerate(usual)], axis=1)
+    return [
+        own if c + 1 == len(usual) else own + _usual(beyond[:, c + 1], choices[:, c])
+        for c, own in enumerate(usual)
+    ]
+
+
+def _usual(values: Seconds, groups: npt.NDArray[np.int64]) -> Seconds:
+    """Mean of the middle half of each group: disturbed runs do not count, two modes both do."""
+    found = []
+    for group in range(groups.max() + 1):
+        own = np.sort(values[groups == group])
+        cut = len(own) // 4
+        found.append(own[cut : len(own) - cut].mean())
+    return np.asarray(found)
 
 
 class _Stage:
@@ -71,6 +106,7 @@ class _Stage:
         rng: np.random.Generator,
     ) -> None:
         calls = [call for call in plan.calls if call.function in candidates]
+        self.functions = [call.function for call in calls]
         storages = [_filled(plain_block(max(1, size)), rng) for size in plan.storage_bytes]
         weights = _Weights(calls, candidates, rng)
         self._calls = [
@@ -84,14 +120,14 @@ class _Stage:
             for i, call in enumerate(calls)
         ]
 
-    def run(self, chosen: Mapping[str, int]) -> dict[str, float]:
-        """One run of the network; seconds by function."""
-        seconds = dict.fromkeys(chosen, 0.0)
+    def run(self, chosen: Mapping[str, int]) -> list[float]:
+        """One run of the network; seconds by call."""
+        seconds = []
         for name, prepared in self._calls:
             kernel, arguments = prepared[chosen[name]]
             began = time.perf_counter()
             kernel(*arguments)
-            seconds[name] += time.perf_counter() - began
+            seconds.append(time.perf_counter() - began)
         return seconds
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ansor.program.steps import Step
+from ansor.program.steps import MultiLevelTile, Step
 
 
 @dataclass(frozen=True)
@@ -19,3 +19,14 @@ class Program:
     sketch: str = "untuned"  # name of the sketch
     steps: tuple[Step, ...] = ()
     values: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+def shared_axes(program: Program) -> tuple[str, ...]:
+    """Names of the decisions that split an axis in the outermost loops, which cores share."""
+    return tuple(
+        hole
+        for step in program.steps
+        if isinstance(step, MultiLevelTile)
+        for hole in filter(None, step.holes)
+        if len(program.values[hole]) >= step.structure.count("S") and program.values[hole][0] > 1
+    )

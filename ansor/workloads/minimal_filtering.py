@@ -78,7 +78,8 @@ def filtered(data: Any, weight: Any, transform: Transform, padding: tuple[int, .
         data: TE tensor `[n, h, w, c]`.
         weight: transformed, `[m + 2, m + 2, c, f]`.
         transform: of which size.
-        padding: top, left, bottom, right; what is left has to be whole tiles.
+        padding: top, left, bottom, right. Where the output is no whole number of tiles, the last
+            ones reach beyond it, into zeros.
 
     Returns:
         `[n, rows, m, columns, m, f]`.
@@ -90,10 +91,13 @@ def filtered(data: Any, weight: Any, transform: Transform, padding: tuple[int, .
 def _spectrum(data: Any, transform: Transform, padding: tuple[int, ...]) -> Any:
     """Data to `[s, s, n, rows, columns, c]`, one side of a tile after the other."""
     top, left, bottom, right = padding
-    padded = topi.nn.pad(data, [0, top, left, 0], [0, bottom, right, 0], name="pad")
-    batch, height, width, channels = (int(size) for size in padded.shape)
+    batch, height, width, channels = (int(size) for size in data.shape)
     tile, size = transform.tile, transform.size
-    rows, columns = (height - KERNEL + 1) // tile, (width - KERNEL + 1) // tile
+    rows = -(-(height + top + bottom - KERNEL + 1) // tile)
+    columns = -(-(width + left + right - KERNEL + 1) // tile)
+    bottom = rows * tile + KERNEL - 1 - height - top
+    right = columns * tile + KERNEL - 1 - width - left
+    padded = topi.nn.pad(data, [0, top, left, 0], [0, bottom, right, 0], name="pad")
     table = _table(transform.data, "into", str(data.dtype))
     i, j = te.reduce_axis((0, size), "i"), te.reduce_axis((0, size), "j")
     shape = (size, size, batch, rows, columns, channels)
@@ -140,11 +144,11 @@ def _inverse(product: Any, transform: Transform) -> Any:
     )
 
 
-def joined(tiles: Any, name: str) -> Any:
-    """`[n, rows, m, columns, m, f]` to `[n, height, width, f]`: the same in memory."""
-    batch, rows, tile, columns, _, filters = (int(size) for size in tiles.shape)
+def joined(tiles: Any, height: int, width: int, name: str) -> Any:
+    """`[n, rows, m, columns, m, f]` to `[n, height, width, f]`."""
+    batch, _, tile, _, _, filters = (int(size) for size in tiles.shape)
     return te.compute(
-        (batch, rows * tile, columns * tile, filters),
+        (batch, height, width, filters),
         lambda n, h, w, f: tiles[n, h // tile, h % tile, w // tile, w % tile, f],
         name=name,
     )

@@ -21,7 +21,8 @@ def winograd_conv2d(
     tile: int = 4,
     join: int = 0,
 ) -> Workload:
-    """Stride 1, padding 1, data NHWC, batch 1, bias; height and width are multiples of `tile`.
+    """Stride 1, padding 1, data NHWC, batch 1, bias; without `join`, height and width are multiples
+    of `tile`.
 
     Inputs: data `[1, height, width, channels]`, transformed weights `[s, s, channels, filters]`
     (see `transform_weight`; s = tile + 2), bias `[filters]`. Output
@@ -34,7 +35,7 @@ def winograd_conv2d(
     weight = te.placeholder((size, size, channels, filters), name="weight")
     bias = te.placeholder((filters,), name="bias")
     tiles = filtered(data, weight, transform, (1, 1, 1, 1))
-    tiles = joined(tiles, "joined") if join else tiles
+    tiles = joined(tiles, height, width, "joined") if join else tiles
 
     def finished(value: Any) -> Any:
         return te.max(value, 0) if relu else value
@@ -49,12 +50,14 @@ def winograd_conv2d(
     out = te.compute(shape, together if join else apart, name="out")
 
     def reference(data: Array, weight: Array, bias: Array) -> Array:
-        seen = windows(data, size, tile, 1)
+        beyond = [(0, 0), (0, -height % tile), (0, -width % tile), (0, 0)]
+        seen = windows(np.pad(data, beyond), size, tile, 1)
         into, back = np.asarray(transform.data, float), np.asarray(transform.output, float)
         product = np.einsum("ai,bj,nyxcij,abcf->abnyxf", into, into, seen, weight, optimize=True)
         tiles = np.einsum("ua,vb,abnyxf->nyuxvf", back, back, product, optimize=True) + bias
-        found = np.maximum(tiles, 0) if relu else tiles
-        out: Array = found.reshape([int(size) for size in shape]).astype(np.float32)
-        return out
+        found = (np.maximum(tiles, 0) if relu else tiles).astype(np.float32)
+        rows, columns = tile * found.shape[1], tile * found.shape[3]
+        whole: Array = found.reshape(1, rows, columns, filters)
+        return whole[:, :height, :width] if join else found
 
     return Workload("winograd_conv2d", (data, weight, bias, out), reference)

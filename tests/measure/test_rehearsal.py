@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 from ansor.measure.build import ENTRY
 from ansor.measure.plan import Call, CallPlan
-from ansor.measure.rehearsal import Candidate, rehearse
+from ansor.measure.rehearsal import Candidate, costs, rehearse
 
 # first(input, weight, a), second(a, weight, b), first(b, weight, a): the last call reuses storage.
 PLAN = CallPlan(
@@ -102,3 +103,21 @@ def test_values_are_small_and_indices_are_in_range() -> None:
             assert not value.any()
         else:
             assert 0 < np.abs(value).max() <= 0.01
+
+
+def test_what_the_next_call_takes_counts() -> None:
+    """Candidate 1 of the first call is faster, but the second call suffers more than that."""
+    rng = np.random.default_rng(0)
+    choices = np.stack([rng.permutation(400) % 2, rng.permutation(400) % 3], axis=1)
+    first = np.where(choices[:, 0] == 0, 10.0, 9.0)
+    second = np.asarray([5.0, 7.0, 6.0])[choices[:, 1]] + np.where(choices[:, 0] == 0, 0.0, 4.0)
+    noise = rng.normal(0, 0.05, (400, 2))
+    own, other = costs(np.stack([first, second], axis=1) + noise, choices)
+    assert own[1] - own[0] == pytest.approx(3.0, abs=0.3)
+    assert np.argsort(other).tolist() == [0, 2, 1], "all of them suffer alike"
+
+
+def test_without_a_next_call_the_middle_half_counts() -> None:
+    times = np.asarray([[0.1], [5.0], [1.0], [5.0], [1.2], [5.0], [9.0], [5.0]])
+    (own,) = costs(times, np.asarray([[0], [1]] * 4))
+    assert own.tolist() == pytest.approx([1.1, 5.0])

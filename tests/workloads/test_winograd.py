@@ -21,3 +21,16 @@ def test_transformed_weights_give_the_direct_convolution(relu: int, tile: int) -
     winograd = build("winograd_conv2d", **sizes, relu=relu, tile=tile)
     found = winograd.reference(data, transform_weight(weight, TRANSFORMS[tile]), bias)
     assert np.abs(found.reshape(expected.shape) - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+def test_outputs_that_are_no_whole_tiles_are_cut() -> None:
+    rng = np.random.default_rng(0)
+    data = rng.standard_normal((1, 7, 9, 4), dtype=np.float32)
+    weight = rng.standard_normal((3, 3, 4, 5), dtype=np.float32)
+    bias = rng.standard_normal(5, dtype=np.float32)
+    sizes = {"height": 7, "width": 9, "channels": 4, "filters": 5}
+    expected = build("conv2d", **sizes).reference(data, weight, bias)
+    for tile, transform in TRANSFORMS.items():
+        workload = build("winograd_conv2d", **sizes, tile=tile, join=1)
+        found = workload.reference(data, transform_weight(weight, transform), bias)
+        assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
