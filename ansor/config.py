@@ -96,7 +96,7 @@ class MeasureConfig:
     verify_iterations: float = 2e9  # of the reference, per output; of more, a sample (0.5 s)
     seed: int = 0  # of the input data
     max_int_input: int = 1  # integers of the input data: an index into anything must be in range
-    cold_pool_bytes: int = 64 << 20  # memory that weights are taken from in turns; past most L3s
+    cold_pool_bytes: int = 128 << 20  # memory that weights are taken from in turns; past most L3s
     max_copies: int = 64  # argument sets of one task
     leaders: int = 8  # best programs of a task that are timed against each other at the end
     leader_margin: float = 0.15  # only those within this share of the best

@@ -63,17 +63,20 @@ def prepare(
         )
     functions = extract_functions(mod)
     cold_bytes = sum(function.weight * function.constant_bytes for function in functions)
-    make = partial(_task, target_key=target_key, cold_bytes=cold_bytes)
     tasks, unscheduled = [], {}
     for function in functions:
         try:
-            tasks.append(make(function))
+            tasks.append(_task(function, target_key, cold_bytes))
         except UnsupportedError as error:
             if is_operator(model):
                 raise
             unscheduled[function.name] = str(error)
     plain = {function.name: function for function in functions}
-    tasks += [make(v.function, original=_original(v, plain[v.replaces])) for v in variants]
+    for variant in variants:
+        replaced = plain[variant.replaces]
+        more = replaced.weight * (variant.function.constant_bytes - replaced.constant_bytes)
+        original = _original(variant, replaced)
+        tasks.append(_task(variant.function, target_key, cold_bytes + more, original))
     return Network(mod, tuple(tasks), {v.function.name: v for v in variants}, unscheduled)
 
 

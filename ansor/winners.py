@@ -96,8 +96,9 @@ def _leaders(
     """Measured programs near the best of all variants, best first."""
     found = [x for search in variants for x in _measured(search, database, _MOST_RANKED)]
     ranked = sorted(found, key=_latency)
-    near = [x for x in ranked if _latency(x) <= _latency(ranked[0]) * (1 + config.leader_margin)]
-    return _diverse(near, count)
+    limit = _latency(ranked[0]) * (1 + config.leader_margin) if ranked else 0.0
+    heads = {x.task.key: x for x in reversed(ranked)}  # in the network another variant may win
+    return _diverse([x for x in ranked if _latency(x) <= limit or x in heads.values()], count)
 
 
 def _diverse(ranked: Sequence[_Leader], count: int) -> list[_Leader]:

@@ -32,13 +32,14 @@ class ColdMemory:
         return block
 
     def sets(self, params: Sequence[Any], cold_bytes: int) -> list[list[Any]]:
-        """Tensors for the parameters `params`, in as many copies as `cold_bytes` has room for.
+        """Tensors for the parameters `params`, in as many copies as make up `cold_bytes`, or as the
+        block has room for.
 
-        A function with more weights than the block holds gets the same memory for each copy.
+        A function with more weights than the block holds gets memory of its own.
         """
         sizes = [_bytes(p) for p in params]
         one = sum(map(aligned, sizes))
-        room = min(cold_bytes, self._size) // max(one, 1)
+        room = min(-(-cold_bytes // max(one, 1)), self._size // max(one, 1))
         count = max(1, min(room, self._most))
         if one > self._size:
             return [[_fresh(p) for p in params]]
