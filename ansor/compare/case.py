@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ansor.models import BuiltModel, build_model
+from ansor.models import BuiltModel, build_model, model_config
 from ansor.models.parameters import Array
 
 
@@ -57,6 +57,12 @@ class Case:
 def network(case: Case) -> BuiltModel:
     """The network with the weights that all systems share."""
     return build_model(case.model)
+
+
+def input_rank(case: Case) -> int:
+    """Number of dimensions of the network's input."""
+    _, shape = model_config(case.model).input_of(batch=1)
+    return len(shape)
 
 
 def inputs(model: BuiltModel) -> Sequence[Array]:

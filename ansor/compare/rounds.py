@@ -88,7 +88,8 @@ def compare(
     Raises:
         ChildError: one of our own networks cannot be run.
     """
-    missing = {name: _absence(name) for name in systems if SYSTEMS[name].missing}
+    absences = {name: SYSTEMS[name].absence(case) for name in systems}
+    missing = {name: reason for name, reason in absences.items() if reason}
     names = [*OWN, *(name for name in systems if name not in missing)]
     if any(SYSTEMS[name].exported for name in names):
         names = _export(case, names, missing)
@@ -109,10 +110,6 @@ def compare(
 def _settled(samples_s: Sequence[float]) -> bool:
     """Whether one round is enough: a run of seconds is its own average."""
     return bool(samples_s) and samples_s[0] > _SLOW_S
-
-
-def _absence(system: str) -> str:
-    return f"not installed: {', '.join(SYSTEMS[system].missing)}"
 
 
 def _export(case: Case, names: list[str], missing: dict[str, str]) -> list[str]:

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
-from ansor.compare.case import Case
+from ansor.compare.case import Case, input_rank
 from ansor.tuned import load
 
 Network = Callable[..., Any]  # NumPy arrays in, the first output as a NumPy array out
@@ -23,17 +23,28 @@ class System:
         loader: "module:function" of ``(case) -> Network``.
         packages: that it needs.
         exported: whether it reads the ONNX file.
+        ranks: numbers of dimensions that the input may have; any, if empty.
     """
 
     loader: str
     packages: tuple[str, ...] = ()
     exported: bool = False
+    ranks: tuple[int, ...] = ()
 
     @property
     def missing(self) -> tuple[str, ...]:
         """Packages that are not installed."""
         export = ("torch", "onnx", "onnxscript") if self.exported else ()
         return tuple(name for name in (*self.packages, *export) if find_spec(name) is None)
+
+    def absence(self, case: Case) -> str:
+        """Why it cannot run the case; nothing, if it can."""
+        if self.missing:
+            return f"not installed: {', '.join(self.missing)}"
+        rank = input_rank(case)
+        if self.ranks and rank not in self.ranks:
+            return f"not for inputs of {rank} dimensions"
+        return ""
 
     def load(self, case: Case) -> Network:
         """Makes the network ready to run."""
@@ -47,7 +58,9 @@ SYSTEMS: Mapping[str, System] = MappingProxyType(
         "ansor": System("ansor.compare.systems:tuned"),
         "untuned": System("ansor.compare.systems:untuned"),
         "torch": System("ansor.compare.torch_systems:eager", ("torch",)),
-        "torch_channels_last": System("ansor.compare.torch_systems:channels_last", ("torch",)),
+        "torch_channels_last": System(
+            "ansor.compare.torch_systems:channels_last", ("torch",), ranks=(4, 5)
+        ),
         "inductor": System("ansor.compare.torch_systems:inductor", ("torch",)),
         "onnxruntime": System("ansor.compare.onnx_systems:runtime", ("onnxruntime",), True),
         "openvino": System("ansor.compare.openvino_system:runtime", ("openvino",), True),

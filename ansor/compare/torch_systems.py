@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch._inductor.config
 
-from ansor.compare.case import Case, inputs, network
+from ansor.compare.case import Case, input_rank, inputs, network
 from ansor.models.torch_twin import torch_twin
 
 
@@ -19,9 +19,9 @@ def eager(case: Case) -> Any:
 
 
 def channels_last(case: Case) -> Any:
-    """The same with weights and activations in NHWC."""
+    """The same with weights and activations of images in NHWC, of videos in NDHWC."""
     torch.set_num_threads(case.threads)
-    layout = torch.channels_last
+    layout = torch.channels_last if input_rank(case) == 4 else torch.channels_last_3d
     model = _twin(case).to(memory_format=layout)
     run = _call(model)
     return lambda x: run(torch.from_numpy(x).contiguous(memory_format=layout))

@@ -1,8 +1,8 @@
 """Built-in models, made with `tvm.relax.frontend.nn`; PyTorch is not needed.
 
-In: a name, a batch size, a seed. Out: a Relax module and its random parameters. `resnet.py` is the
-architecture, `registry.py` the door; `torch_twin.py` (needs PyTorch, import it explicitly) holds
-the same networks in PyTorch, as peers and references.
+In: a name, a batch size, a seed. Out: a Relax module and its random parameters. Every family has a
+file, e.g. `resnet.py`; `registry.py` is the door. `torch_twin` (needs PyTorch, import it
+explicitly) holds the same networks in PyTorch, as peers and references.
 """
 
 from ansor.models.registry import BuiltModel, build, build_model, model_config, model_names

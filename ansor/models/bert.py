@@ -5,10 +5,11 @@ Attribute names give the parameter names of the usual checkpoints ("layer.0.atte
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from tvm.relax.frontend import nn
+
+from ansor.models.attention import SelfAttention
 
 
 @dataclass(frozen=True)
@@ -34,29 +35,6 @@ class BertConfig:
 BERT_BASE = BertConfig()
 
 
-class _SelfAttention(nn.Module):  # type: ignore[misc]
-    def __init__(self, config: BertConfig) -> None:
-        super().__init__()
-        self.query = nn.Linear(config.hidden, config.hidden)
-        self.key = nn.Linear(config.hidden, config.hidden)
-        self.value = nn.Linear(config.hidden, config.hidden)
-        self.heads, self.width = config.heads, config.hidden // config.heads
-
-    def forward(self, x: nn.Tensor) -> nn.Tensor:
-        """`[N, tokens, hidden]`, without a mask."""
-        query, key, value = (self._split(part(x)) for part in (self.query, self.key, self.value))
-        scores = nn.op.matmul(query, nn.op.permute_dims(key, [0, 1, 3, 2]))
-        weights = nn.op.softmax(scores * (1 / math.sqrt(self.width)), axis=-1)
-        mixed = nn.op.permute_dims(nn.op.matmul(weights, value), [0, 2, 1, 3])
-        return nn.op.reshape(mixed, x.shape)
-
-    def _split(self, x: nn.Tensor) -> nn.Tensor:
-        """`[N, tokens, hidden] -> [N, heads, tokens, width]`."""
-        batch, tokens, _ = x.shape
-        parted = nn.op.reshape(x, (batch, tokens, self.heads, self.width))
-        return nn.op.permute_dims(parted, [0, 2, 1, 3])
-
-
 class _Output(nn.Module):  # type: ignore[misc]
     """Projection, shortcut, layer normalisation."""
 
@@ -72,7 +50,7 @@ class _Output(nn.Module):  # type: ignore[misc]
 class _Attention(nn.Module):  # type: ignore[misc]
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
-        self.self = _SelfAttention(config)
+        self.self = SelfAttention(config.hidden, config.heads)
         self.output = _Output(config.hidden, config)
 
     def forward(self, x: nn.Tensor) -> nn.Tensor:

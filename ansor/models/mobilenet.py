@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tvm.relax.frontend import nn
 
-from ansor.models.layers import BatchNorm2d, Identity, global_avg_pool2d, relu6
+from ansor.models.layers import BatchNorm, Identity, global_avg_pool, relu6
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class _ConvNorm(nn.ModuleList):  # type: ignore[misc]
         self, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1
     ) -> None:
         conv = nn.Conv2D(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
-        super().__init__([conv, BatchNorm2d(outputs)])
+        super().__init__([conv, BatchNorm(outputs)])
 
     def forward(self, x: nn.Tensor) -> nn.Tensor:
         """`[N, in, H, W] -> [N, out, H/stride, W/stride]`."""
@@ -94,7 +94,7 @@ class InvertedResidual(nn.Module):  # type: ignore[misc]
         hidden, out = shape.hidden, shape.out_channels
         layers: list[nn.Module] = [_ConvNorm(shape.in_channels, hidden, 1)] * shape.expands
         layers.append(_ConvNorm(hidden, hidden, 3, shape.stride, groups=hidden))
-        layers += [nn.Conv2D(hidden, out, 1, bias=False), BatchNorm2d(out)]
+        layers += [nn.Conv2D(hidden, out, 1, bias=False), BatchNorm(out)]
         self.conv = nn.ModuleList(layers)
         self.adds = shape.adds
 
@@ -119,4 +119,4 @@ class MobileNet(nn.Module):  # type: ignore[misc]
 
     def forward(self, x: nn.Tensor) -> nn.Tensor:
         """`[N, 3, H, W] -> [N, classes]`."""
-        return self.classifier(global_avg_pool2d(self.features(x)))
+        return self.classifier(global_avg_pool(self.features(x)))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float32]
+_NONE: Mapping[str, int] = MappingProxyType({})
 
 
-def _kernel(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """He et al., 2015: normal with variance 2 / fan-in; `shape` is [outputs, inputs, ...]."""
-    fan_in = math.prod(shape[1:])
+def _kernel(shape: tuple[int, ...], fan_in: int, rng: np.random.Generator) -> Array:
+    """He et al., 2015: normal with variance 2 / fan-in."""
     return (rng.standard_normal(shape) * math.sqrt(2.0 / fan_in)).astype(np.float32)
 
 
@@ -32,14 +33,18 @@ def _centre(name: str) -> float:
     return 0.7 if name.endswith("weight") else 0.0
 
 
-def draw(shapes: Mapping[str, tuple[int, ...]], seed: int) -> dict[str, Array]:
+def draw(
+    shapes: Mapping[str, tuple[int, ...]], seed: int, fan_ins: Mapping[str, int] = _NONE
+) -> dict[str, Array]:
     """Parameters by name, float32, drawn in the order of `shapes`.
 
     Matrices and kernels are He-initialised; vectors are scales ("weight"), variances, biases or
-    means by their names.
+    means by their names. A shape is [outputs, inputs, ...], unless `fan_ins` knows better.
     """
     rng = np.random.default_rng(seed)
     return {
-        name: _kernel(shape, rng) if len(shape) > 1 else _near(_centre(name), shape, rng)
+        name: _kernel(shape, fan_ins.get(name, math.prod(shape[1:])), rng)
+        if len(shape) > 1
+        else _near(_centre(name), shape, rng)
         for name, shape in shapes.items()
     }

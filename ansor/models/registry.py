@@ -12,9 +12,16 @@ from tvm.relax.frontend import nn
 
 from ansor.errors import ArgumentError
 from ansor.models.bert import BERT_BASE
+from ansor.models.dcgan import DCGAN
+from ansor.models.inception import INCEPTION_V3
+from ansor.models.layers import FAN_IN
 from ansor.models.mobilenet import MOBILENET_V2
 from ansor.models.parameters import Array, draw
 from ansor.models.resnet import RESNET18, RESNET34, RESNET50
+from ansor.models.resnet3d import RESNET3D_18
+from ansor.models.squeezenet import SQUEEZENET1_1
+from ansor.models.vgg import VGG16
+from ansor.models.vit import VIT_B_16
 
 
 class ModelConfig(Protocol):
@@ -33,7 +40,13 @@ CONFIGS: Mapping[str, ModelConfig] = MappingProxyType(
         "resnet34": RESNET34,
         "resnet50": RESNET50,
         "mobilenet_v2": MOBILENET_V2,
+        "squeezenet1_1": SQUEEZENET1_1,
+        "vgg16": VGG16,
+        "inception_v3": INCEPTION_V3,
+        "resnet3d_18": RESNET3D_18,
+        "dcgan": DCGAN,
         "bert_base": BERT_BASE,
+        "vit_b_16": VIT_B_16,
     }
 )
 
@@ -88,7 +101,9 @@ def build(config: ModelConfig, name: str, batch: int = 1, seed: int = 0) -> Buil
     entry, shape = config.input_of(batch)
     spec = {"forward": {entry: nn.spec.Tensor(shape, "float32")}}
     mod, parameters = config.network().export_tvm(spec)
-    params = draw({key: _shape(parameter) for key, parameter in parameters}, seed)
+    shapes = {key: _shape(parameter) for key, parameter in parameters}
+    fan_ins = {key: p.attrs[FAN_IN] for key, p in parameters if FAN_IN in p.attrs}
+    params = draw(shapes, seed, fan_ins)
     return BuiltModel(name, mod, MappingProxyType(params), ((entry, shape),))
 
 

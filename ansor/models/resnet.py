@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tvm.relax.frontend import nn
 
-from ansor.models.layers import BatchNorm2d, global_avg_pool2d, max_pool2d
+from ansor.models.layers import BatchNorm, global_avg_pool, max_pool2d
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _conv(inputs: int, outputs: int, kernel: int, stride: int = 1) -> nn.Conv2D:
 
 def _downsample(shape: BlockShape) -> nn.ModuleList:
     layers: list[nn.Module] = [_conv(shape.in_channels, shape.out_channels, 1, shape.stride)]
-    return nn.ModuleList([*layers, BatchNorm2d(shape.out_channels)])
+    return nn.ModuleList([*layers, BatchNorm(shape.out_channels)])
 
 
 def _join(branch: nn.Tensor, x: nn.Tensor, downsample: nn.ModuleList | None) -> nn.Tensor:
@@ -92,9 +92,9 @@ class BasicBlock(nn.Module):  # type: ignore[misc]
     def __init__(self, shape: BlockShape) -> None:
         super().__init__()
         self.conv1 = _conv(shape.in_channels, shape.channels, 3, shape.stride)
-        self.bn1 = BatchNorm2d(shape.channels)
+        self.bn1 = BatchNorm(shape.channels)
         self.conv2 = _conv(shape.channels, shape.out_channels, 3)
-        self.bn2 = BatchNorm2d(shape.out_channels)
+        self.bn2 = BatchNorm(shape.out_channels)
         self.downsample = _downsample(shape) if shape.projects else None
 
     def forward(self, x: nn.Tensor) -> nn.Tensor:
@@ -109,11 +109,11 @@ class Bottleneck(nn.Module):  # type: ignore[misc]
     def __init__(self, shape: BlockShape) -> None:
         super().__init__()
         self.conv1 = _conv(shape.in_channels, shape.channels, 1)
-        self.bn1 = BatchNorm2d(shape.channels)
+        self.bn1 = BatchNorm(shape.channels)
         self.conv2 = _conv(shape.channels, shape.channels, 3, shape.stride)
-        self.bn2 = BatchNorm2d(shape.channels)
+        self.bn2 = BatchNorm(shape.channels)
         self.conv3 = _conv(shape.channels, shape.out_channels, 1)
-        self.bn3 = BatchNorm2d(shape.out_channels)
+        self.bn3 = BatchNorm(shape.out_channels)
         self.downsample = _downsample(shape) if shape.projects else None
 
     def forward(self, x: nn.Tensor) -> nn.Tensor:
@@ -130,7 +130,7 @@ class ResNet(nn.Module):  # type: ignore[misc]
         super().__init__()
         block = Bottleneck if config.bottleneck else BasicBlock
         self.conv1 = nn.Conv2D(3, config.width, 7, stride=2, padding=3, bias=False)
-        self.bn1 = BatchNorm2d(config.width)
+        self.bn1 = BatchNorm(config.width)
         self.depth = len(config.blocks)
         for index, shapes in enumerate(block_shapes(config), start=1):
             setattr(self, f"layer{index}", nn.ModuleList([block(shape) for shape in shapes]))
@@ -143,4 +143,4 @@ class ResNet(nn.Module):  # type: ignore[misc]
         x = max_pool2d(x, size=3, stride=2, padding=1)
         for index in range(1, self.depth + 1):
             x = getattr(self, f"layer{index}")(x)
-        return self.fc(global_avg_pool2d(x))
+        return self.fc(global_avg_pool(x))

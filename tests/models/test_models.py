@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,12 +14,25 @@ from tvm.target import Target
 from ansor.errors import ArgumentError
 from ansor.frontend import compile_model, import_model, optimize
 from ansor.frontend.importer import from_relax
-from ansor.models import BuiltModel, ResNetConfig, build, build_model, model_names
+from ansor.models import (
+    BuiltModel,
+    ResNetConfig,
+    build,
+    build_model,
+    model_config,
+    model_names,
+)
 from ansor.models.bert import BertConfig
+from ansor.models.dcgan import DcganConfig
+from ansor.models.inception import InceptionConfig
 from ansor.models.layers import EPSILON
 from ansor.models.mobilenet import MobileNetConfig
 from ansor.models.parameters import Array
 from ansor.models.resnet import BlockShape, block_shapes
+from ansor.models.resnet3d import ResNet3dConfig
+from ansor.models.squeezenet import SqueezeNetConfig
+from ansor.models.vgg import VggConfig
+from ansor.models.vit import VitConfig
 
 BASIC = ResNetConfig(blocks=(1, 2), width=8, classes=5, image=32)
 BOTTLENECK = ResNetConfig(blocks=(2, 1), expansion=4, width=4, classes=5, image=32)
@@ -26,6 +40,22 @@ MOBILE = MobileNetConfig(
     stages=((1, 8, 1, 1), (6, 12, 2, 2)), stem=8, features=32, classes=5, image=32
 )
 BERT = BertConfig(layers=2, hidden=32, heads=4, intermediate=64, tokens=8)
+SQUEEZE = SqueezeNetConfig(stages=(((4, 8),), ((4, 12), (8, 8))), stem=8, classes=5, image=36)
+VGG = VggConfig(stages=((8, 1), (12, 2)), hidden=16, classes=5, image=16)
+VIT = VitConfig(layers=2, hidden=32, heads=4, intermediate=64, patch=8, classes=5, image=24)
+INCEPTION = InceptionConfig(divisor=16, classes=5, image=75)
+VIDEO = ResNet3dConfig(blocks=(1, 1), width=4, classes=5, frames=4, image=16)
+GENERATOR = DcganConfig(latent=10, width=4, doublings=2)
+FAMILIES = {
+    "mobilenet": MOBILE,
+    "bert": BERT,
+    "squeezenet": SQUEEZE,
+    "vgg": VGG,
+    "inception": INCEPTION,
+    "vit": VIT,
+    "resnet3d": VIDEO,
+    "dcgan": GENERATOR,
+}
 
 
 def native_target() -> Target:
@@ -127,7 +157,7 @@ def test_torch_twin_agrees_with_numpy(config: ResNetConfig) -> None:
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("config", [MOBILE, BERT], ids=["mobilenet", "bert"])
+@pytest.mark.parametrize("config", FAMILIES.values(), ids=FAMILIES)
 def test_other_families_agree_with_their_torch_twins(config: Any) -> None:
     torch = pytest.importorskip("torch")
     from ansor.models.torch_twin import twin_of
@@ -147,12 +177,18 @@ def test_other_families_agree_with_their_torch_twins(config: Any) -> None:
         ("resnet34", 21_797_672),
         ("resnet50", 25_557_032),
         ("mobilenet_v2", 3_504_872),
+        ("squeezenet1_1", 1_235_496),
+        ("vgg16", 138_357_544),
+        ("inception_v3", 23_834_568),
+        ("resnet3d_18", 33_371_472),
+        ("dcgan", 3_576_704),
         ("bert_base", 85_054_464),
+        ("vit_b_16", 86_567_656),
     ],
 )
 def test_parameter_counts_are_those_of_the_literature(name: str, count: int) -> None:
-    params = build_model(name).params
-    learned = [v.size for key, v in params.items() if "running" not in key]
+    parameters = model_config(name).network().named_parameters()
+    learned = [math.prod(map(int, p.shape)) for key, p in parameters if "running" not in key]
     assert sum(learned) == count
 
 
@@ -176,7 +212,7 @@ def test_seed_decides_the_parameters() -> None:
 
 
 def test_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(ArgumentError, match=r"model='vgg'.*resnet18, .*bert_base"):
+    with pytest.raises(ArgumentError, match=r"model='vgg'.*resnet18, .*vit_b_16"):
         build_model("vgg")
 
 

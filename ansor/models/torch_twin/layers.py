@@ -1,0 +1,12 @@
+"""Layers that several twins share."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from ansor.models.layers import EPSILON
+
+
+def norm(channels: int) -> nn.BatchNorm2d:
+    """Batch normalisation of images."""
+    return nn.BatchNorm2d(channels, eps=EPSILON)
