@@ -81,8 +81,8 @@ def choose_winners(
         functions: the searches of all variants of each; as the model gives it comes first.
         plan: how the network calls them.
         count: how many leaders of a function are timed once more, so that noise does not decide:
-            in the run of the whole network, or, where that is a single call, in turns. With one,
-            none is.
+            in the run of the whole network, or, where that is a single call without variants, in
+            turns. With one, none is.
     """
     leaders = {name: _leaders(own, database, config, count) for name, own in functions.items()}
     if any(len(own) > 1 for own in leaders.values()):
@@ -128,7 +128,8 @@ def _retimed(
 ) -> dict[str, list[_Leader]]:
     """The leaders with new latencies, best first; those that failed now come last."""
     known = {name: own for name, own in leaders.items() if own}
-    if len(plan.calls) > 1:
+    tasks = {leader.task.key for own in known.values() for leader in own}
+    if len(plan.calls) > 1 or len(tasks) > 1:
         candidates = {n: [(x.task, x.program) for x in own] for n, own in known.items()}
         times = device.rehearse(plan, candidates, config.rehearsal_s)
         calls = Counter(call.function for call in plan.calls)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import tvm
 from tvm import tirx
 from tvm.ir import GenericConst
 
 from ansor.frontend.rewrite import op_name
 from ansor.frontend.signature import entry_of
+from ansor.measure.inputs import num_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +32,7 @@ class ExtractedFunction:
     @property
     def constant_bytes(self) -> int:
         """Bytes of the weights of one call."""
-        params = [self.func.params[position] for position in self.constants]
-        return sum(
-            math.prod(int(size) for size in p.shape) * np.dtype(str(p.dtype)).itemsize
-            for p in params
-        )
+        return sum(num_bytes(self.func.params[position]) for position in self.constants)
 
 
 def extract_functions(mod: tvm.IRModule) -> list[ExtractedFunction]:

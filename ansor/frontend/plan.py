@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import tvm
 from tvm import relax
 from tvm.ir import GenericConst
 
 from ansor.frontend.rewrite import op_name
 from ansor.frontend.signature import entry_of
+from ansor.measure.inputs import num_bytes
 from ansor.measure.plan import Call, CallPlan
 
 
@@ -61,7 +60,7 @@ class _Flow:
         """New tensors for a variable."""
         fields = list(ty.fields) if isinstance(ty, relax.TupleType) else [ty]
         first = len(self.num_bytes)
-        self.num_bytes += map(_num_bytes, fields)
+        self.num_bytes += map(num_bytes, fields)
         self._variables[variable] = tuple(range(first, len(self.num_bytes)))
         return self._variables[variable]
 
@@ -113,7 +112,3 @@ def _taken(size: int, sizes: list[int], free: list[int]) -> int:
     best = min(fitting, key=lambda s: sizes[s])
     free.remove(best)
     return best
-
-
-def _num_bytes(ty: Any) -> int:
-    return math.prod(int(size) for size in ty.shape) * np.dtype(str(ty.dtype)).itemsize

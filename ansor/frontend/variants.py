@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax
 from tvm.ir import GenericConst
@@ -23,6 +24,7 @@ from ansor.frontend.rewrite import Lookup, op_name, rewrite, static_shape, with_
 from ansor.frontend.winograd import with_winograd
 from ansor.hardware.target import is_cpu
 from ansor.workloads.minimal_filtering import TRANSFORMS, Transform, transform_weight
+from ansor.workloads.workload import Array
 
 # Kinds of variants; all of them approximate what the definition computes a little less well.
 KINDS: Mapping[str, Transform] = MappingProxyType(
@@ -66,7 +68,7 @@ def optimize_with_variants(
 
 
 def _variants(kind: str, plain: tvm.IRModule, fused: tvm.IRModule) -> list[Variant]:
-    other = with_winograd(plain, KINDS[kind])
+    other = with_winograd(plain, KINDS[kind], _unfilled)
     if other is plain:
         return []
     other = fuse(other)
@@ -83,6 +85,11 @@ def _variants(kind: str, plain: tvm.IRModule, fused: tvm.IRModule) -> list[Varia
             function = functions[str(stands_in.args[0].name_hint)]
             found[name] = Variant(kind, name, function, weights[0])
     return list(found.values())
+
+
+def _unfilled(weight: Array, transform: Transform) -> Array:
+    """Weights of which only the shape matters: the module that holds them is never run."""
+    return np.zeros((transform.size, transform.size, *weight.shape[2:]), weight.dtype)
 
 
 def _same_result(call: Any, other: Any) -> bool:
@@ -114,7 +121,8 @@ def with_variants(mod: tvm.IRModule, chosen: Mapping[str, Variant]) -> tvm.IRMod
     extended = with_functions(mod, plain)
 
     def replaced(call: Any, lookup: Lookup) -> Any:
-        variant = chosen.get(str(call.args[0].name_hint)) if is_tir(call) else None
+        is_tir = op_name(call) == "relax.call_tir"
+        variant = chosen.get(str(call.args[0].name_hint)) if is_tir else None
         if variant is None:
             return call
         fields = list(call.args[1].fields)
@@ -124,8 +132,3 @@ def with_variants(mod: tvm.IRModule, chosen: Mapping[str, Variant]) -> tvm.IRMod
         return relax.call_tir(function, relax.Tuple(fields), call.ty)
 
     return rewrite(extended, replaced)
-
-
-def is_tir(call: Any) -> bool:
-    """Whether a call runs a PrimFunc."""
-    return op_name(call) == "relax.call_tir"

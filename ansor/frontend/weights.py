@@ -12,6 +12,7 @@ from tvm import relax
 
 from ansor.frontend.signature import entry_of
 from ansor.hardware.memory import aligned, huge_block
+from ansor.measure.inputs import in_memory
 
 Array = npt.NDArray[Any]
 
@@ -49,11 +50,9 @@ def in_huge_pages(arrays: Mapping[str, Array]) -> list[Any]:
     """TVM tensors of the arrays on the host, in one block of huge pages, in the same order."""
     block, first, tensors = huge_block(sum(aligned(a.nbytes) for a in arrays.values())), 0, []
     for array in arrays.values():
-        place = block[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
-        place[...] = array
-        # bfloat16 is no type of NumPy's DLPack.
-        shared = array.dtype.kind != "V"
-        tensors.append((tvm.runtime.from_dlpack if shared else tvm.runtime.tensor)(place))
+        place = block[first : first + array.nbytes]
+        place.view(array.dtype).reshape(array.shape)[...] = array
+        tensors.append(in_memory(place, array))
         first += aligned(array.nbytes)
     return tensors
 

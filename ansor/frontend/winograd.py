@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tvm
@@ -17,19 +18,26 @@ from ansor.workloads.minimal_filtering import (
     joined,
     transform_weight,
 )
+from ansor.workloads.workload import Array
 
+Convert = Callable[[Array, Transform], Array]
 OP_PATTERN = 4  # of TVM's fusion: elementwise operators may follow
+_DTYPES = {"float32"}
+_MOST_WASTE = 0.35  # of the output's points computed in vain, where it is no whole number of tiles
 
 
-def with_winograd(mod: tvm.IRModule, transform: Transform) -> tvm.IRModule:
+def with_winograd(
+    mod: tvm.IRModule, transform: Transform, convert: Convert = transform_weight
+) -> tvm.IRModule:
     """`mod` with every convolution that F(m×m, 3×3) can compute computed by it.
 
-    Those of stride 1 with constant float32 weights whose output is nearly whole tiles. Weights
-    are transformed here, in float64. Without any, it is `mod` itself.
+    Those of stride 1 with constant float32 weights whose output is nearly whole tiles. Without any,
+    it is `mod` itself.
 
     Args:
         mod: channels last, kernels in HWIO.
         transform: of which size.
+        convert: makes the transformed weights.
     """
     names: dict[_Shapes, str] = {}
 
@@ -48,7 +56,7 @@ def with_winograd(mod: tvm.IRModule, transform: Transform) -> tvm.IRModule:
     def replaced(call: Any, _: Lookup) -> Any:
         if not is_eligible(call, transform):
             return call
-        weight = transform_weight(call.args[1].value.numpy(), transform)
+        weight = convert(call.args[1].value.numpy(), transform)
         function = extended.get_global_var(names[_shapes(call)])
         operands = relax.Tuple([call.args[0], relax.const(weight)])
         return relax.call_tir(function, operands, call.ty)
@@ -67,10 +75,6 @@ def is_eligible(call: Any, transform: Transform) -> bool:
     fits = out is not None and _waste(out[1:3], transform.tile) <= _MOST_WASTE
     dtypes = {str(value.ty.dtype) for value in (*call.args, call)}
     return layouts == ("NHWC", "HWIO", "NHWC") and unit and square and fits and dtypes == _DTYPES
-
-
-_DTYPES = {"float32"}
-_MOST_WASTE = 0.35  # of the output's points computed in vain, where it is no whole number of tiles
 
 
 def _waste(sizes: tuple[int, ...], tile: int) -> float:

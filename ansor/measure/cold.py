@@ -11,6 +11,7 @@ import numpy.typing as npt
 import tvm
 
 from ansor.hardware.memory import aligned, huge_block
+from ansor.measure.inputs import dtype_of, in_memory, num_bytes, shape_of
 
 
 class ColdMemory:
@@ -37,7 +38,7 @@ class ColdMemory:
 
         A function with more weights than the block holds gets memory of its own.
         """
-        sizes = [_bytes(p) for p in params]
+        sizes = [num_bytes(p) for p in params]
         one = sum(map(aligned, sizes))
         room = min(-(-cold_bytes // max(one, 1)), self._size // max(one, 1))
         count = max(1, min(room, self._most))
@@ -48,23 +49,10 @@ class ColdMemory:
     def _copy(self, params: Sequence[Any], sizes: Sequence[int], offset: int) -> list[Any]:
         tensors = []
         for param, size in zip(params, sizes, strict=True):
-            view = self._block[offset : offset + size].view(_dtype(param)).reshape(_shape(param))
-            tensors.append(tvm.runtime.from_dlpack(view))
+            tensors.append(in_memory(self._block[offset:], param))
             offset += aligned(size)
         return tensors
 
 
 def _fresh(param: Any) -> Any:
-    return tvm.runtime.tensor(np.ones(_shape(param), dtype=_dtype(param)))
-
-
-def _shape(param: Any) -> tuple[int, ...]:
-    return tuple(int(size) for size in param.shape)
-
-
-def _dtype(param: Any) -> np.dtype[Any]:
-    return np.dtype(str(param.dtype))
-
-
-def _bytes(param: Any) -> int:
-    return int(np.prod(_shape(param))) * _dtype(param).itemsize
+    return tvm.runtime.tensor(np.ones(shape_of(param), dtype=dtype_of(param)))

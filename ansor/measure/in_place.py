@@ -17,7 +17,7 @@ Candidates = Mapping[str, Sequence[tuple[Define, Program]]]
 def time_in_place(
     pool: Pool, plan: CallPlan, candidates: Candidates, seconds: float
 ) -> dict[str, list[float | None]]:
-    """Median seconds of all calls of each function with each candidate; see `Device.rehearse`."""
+    """Seconds that each candidate costs in a run of the network; see `Device.rehearse`."""
     pool.recycle()
     worker = pool.workers[0]
     slots = {

@@ -26,6 +26,30 @@ def random_arrays(func: tirx.PrimFunc, config: MeasureConfig, low: float) -> lis
     return [_random(rng, param, config, low) for param in func.params]
 
 
+def shape_of(param: Any) -> tuple[int, ...]:
+    """Static shape of a parameter, a tensor or a tensor's type."""
+    return tuple(int(size) for size in param.shape)
+
+
+def dtype_of(param: Any) -> np.dtype[Any]:
+    """Its dtype, as NumPy has it."""
+    return np.dtype(str(param.dtype))
+
+
+def num_bytes(param: Any) -> int:
+    """Its size."""
+    return math.prod(shape_of(param)) * dtype_of(param).itemsize
+
+
+def in_memory(memory: Any, param: Any) -> Any:
+    """A TVM tensor of a parameter's shape and dtype on the host, in the given bytes.
+
+    A copy, where NumPy has no word for the dtype that TVM understands (bfloat16).
+    """
+    array = memory[: num_bytes(param)].view(dtype_of(param)).reshape(shape_of(param))
+    return (tvm.runtime.tensor if array.dtype.kind == "V" else tvm.runtime.from_dlpack)(array)
+
+
 def on_device(arrays: list[Any], device: Any) -> list[Any]:
     """Copies of the arrays as TVM tensors."""
     return [tvm.runtime.tensor(array, device) for array in arrays]
@@ -39,8 +63,7 @@ def on_host(tensor: Any) -> Any:
 
 
 def _random(rng: np.random.Generator, param: Any, config: MeasureConfig, low: float) -> Any:
-    shape = tuple(int(size) for size in param.shape)
-    dtype = np.dtype(str(param.dtype))
+    shape, dtype = shape_of(param), dtype_of(param)
     if dtype == np.bool_:
         return rng.integers(0, 2, shape).astype(dtype)
     if np.issubdtype(dtype, np.integer):

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import tvm
 
 from ansor.hardware.memory import aligned, huge_block, plain_block
 from ansor.measure.build import ENTRY
+from ansor.measure.inputs import dtype_of, in_memory, num_bytes
 from ansor.measure.plan import Call, CallPlan
 
 Bytes = npt.NDArray[np.uint8]
@@ -136,15 +136,15 @@ def _arguments(
 ) -> list[Any]:
     taken, arguments = 0, []
     for place, param in zip(call.buffers, candidate.params, strict=True):
-        size = _num_bytes(param)
+        size = num_bytes(param)
         if place is None:
-            memory = weights[taken : taken + size]
+            memory = weights[taken:]
             taken += aligned(size)
         else:
-            memory = storages[place][:size]
-        if _dtype(param).kind != "f":  # an index into anything must be in range
-            memory = plain_block(size)
-        arguments.append(tvm.runtime.from_dlpack(memory.view(_dtype(param)).reshape(_shape(param))))
+            memory = storages[place]
+        if dtype_of(param).kind != "f":  # an index into anything must be in range
+            memory = plain_block(max(1, size))
+        arguments.append(in_memory(memory, param))
     return arguments
 
 
@@ -180,16 +180,4 @@ class _Weights:
 
 def _weight_bytes(call: Call, candidate: Candidate) -> int:
     pairs = zip(call.buffers, candidate.params, strict=True)
-    return sum(aligned(_num_bytes(param)) for place, param in pairs if place is None)
-
-
-def _shape(param: Any) -> tuple[int, ...]:
-    return tuple(int(size) for size in param.shape)
-
-
-def _dtype(param: Any) -> np.dtype[Any]:
-    return np.dtype(str(param.dtype))
-
-
-def _num_bytes(param: Any) -> int:
-    return int(np.prod(_shape(param))) * _dtype(param).itemsize
+    return sum(aligned(num_bytes(param)) for place, param in pairs if place is None)

@@ -154,7 +154,7 @@ def joined(tiles: Any, height: int, width: int, name: str) -> Any:
     )
 
 
-def transform_weight(weight: Array, transform: Transform = F4) -> Array:
+def transform_weight(weight: Array, transform: Transform) -> Array:
     """`[3, 3, c, f]` to `[m + 2, m + 2, c, f]`, in float64 inside."""
     matrix = np.asarray(transform.weight)
     exact = np.einsum("ai,ijcf->ajcf", matrix, weight.astype(np.float64))

@@ -121,3 +121,14 @@ def test_without_a_next_call_the_middle_half_counts() -> None:
     times = np.asarray([[0.1], [5.0], [1.0], [5.0], [1.2], [5.0], [9.0], [5.0]])
     (own,) = costs(times, np.asarray([[0], [1]] * 4))
     assert own.tolist() == pytest.approx([1.1, 5.0])
+
+
+def test_bfloat16_has_tensors_too() -> None:
+    log = Log()
+    params = (Param((16,), "bfloat16"), Param((8,), "bfloat16"), Param((16,)))
+
+    def kernel(*tensors: Any) -> None:
+        log.values += [str(tensor.dtype) for tensor in tensors]
+
+    rehearse(PLAN, {"first": [Candidate({ENTRY: kernel}, params)]}, 0.0, seed=0)
+    assert set(log.values) == {"bfloat16", "float32"}

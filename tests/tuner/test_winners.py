@@ -211,6 +211,17 @@ def related(factor: float) -> tuple[World, FakeDevice]:
     return world, device
 
 
+def test_variants_of_a_lone_function_are_not_compared_as_one_task(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, device = related(0.9)
+    compared: list[object] = []
+    monkeypatch.setattr(device, "compare", lambda *_: compared.append(_))
+    winner = choose(world, device, leaders=4, config=replace(MEASURE, leader_margin=10.0))
+    assert winner.task.kind == "other"
+    assert compared == []
+
+
 @pytest.mark.parametrize(("factor", "kind"), [(0.5, "other"), (2.0, "direct")])
 def test_the_fastest_variant_wins(factor: float, kind: str) -> None:
     world, device = related(factor)
