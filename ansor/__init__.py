@@ -1,7 +1,8 @@
 """A template-free auto-scheduler for tensor programs.
 
 `auto_schedule(model, target)` searches for fast programs of every function of a network (or of one
-operator) and returns it compiled; `load` brings a saved one back. Read `tune.py` first: it follows
+operator) and returns it compiled, `auto_schedule_many` several networks at once; `load` brings a
+saved one back. Read `tune.py` first: it follows
 a model through all folders, in order.
 """
 
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ansor.errors import AnsorError, ArgumentError, DatabaseError, MeasureError, UnsupportedError
 
 if TYPE_CHECKING:
-    from ansor.tune import auto_schedule
+    from ansor.task_scheduler.objective import GeometricSpeedup, LatencyRequirement, total_latency
+    from ansor.tune import auto_schedule, auto_schedule_many
     from ansor.tuned import TunedModel, load
 
 __version__ = "0.1.0"
@@ -22,15 +24,27 @@ __all__ = [
     "AnsorError",
     "ArgumentError",
     "DatabaseError",
+    "GeometricSpeedup",
+    "LatencyRequirement",
     "MeasureError",
     "TunedModel",
     "UnsupportedError",
     "auto_schedule",
+    "auto_schedule_many",
     "load",
+    "total_latency",
 ]
 
 # Measurement workers import this package too and need none of the below: it is loaded on demand.
-_HOME = {"auto_schedule": "ansor.tune", "TunedModel": "ansor.tuned", "load": "ansor.tuned"}
+_HOME = {
+    "auto_schedule": "ansor.tune",
+    "auto_schedule_many": "ansor.tune",
+    "TunedModel": "ansor.tuned",
+    "load": "ansor.tuned",
+    "GeometricSpeedup": "ansor.task_scheduler.objective",
+    "LatencyRequirement": "ansor.task_scheduler.objective",
+    "total_latency": "ansor.task_scheduler.objective",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral, Real
+
+import numpy as np
 
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
@@ -13,12 +15,29 @@ from ansor.frontend.importer import is_onnx
 from ansor.frontend.variants import KINDS
 from ansor.hardware.threads import available_cores
 from ansor.models.registry import model_config
+from ansor.task_scheduler.objective import Objective, slopes
 
 
-def check_model(model: object) -> None:
-    """Raises an `ArgumentError` for an unknown name; other models are checked by their importer."""
-    if isinstance(model, str) and not is_onnx(model):
-        model_config(model)
+def check_models(models: object, example_inputs: object) -> None:
+    """Raises an `ArgumentError` unless both are mappings by name, with at least one model.
+
+    Names of built-in networks are checked too; other models are checked by their importer.
+    """
+    if not isinstance(models, Mapping) or not models:
+        raise ArgumentError("models", models, "give a mapping of names to models")
+    if not isinstance(example_inputs, Mapping) or set(example_inputs) - set(models):
+        raise ArgumentError("example_inputs", example_inputs, "give them by the model's name")
+    for model in models.values():
+        if isinstance(model, str) and not is_onnx(model):
+            model_config(model)
+
+
+def check_objective(objective: Objective, networks: int) -> None:
+    """Raises an `ArgumentError` unless it is a function of as many latencies as there are
+    networks."""
+    if not callable(objective):
+        raise ArgumentError("objective", objective, "must be a function of latencies in seconds")
+    slopes(objective, np.ones(networks))
 
 
 def check_budget(minutes: object, trials: object) -> None:

@@ -103,7 +103,7 @@ class MeasureConfig:
     compare_rounds: int = 5  # turns of that comparison, for a single operator
     rehearsal_s: float = 4.0  # runs of a network in which its leaders are compared
     verify_rtol: float = 1e-3  # winner against the reference, relative to the largest value
-    # The reference adds up in order; of the worst case of its rounding errors, the number of
+    # A program may add up in order; of the worst case of its rounding errors, the number of
     # additions times half a unit in the last place, this share is allowed for.
     verify_rounding: float = 0.05
 

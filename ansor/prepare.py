@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
+import numpy as np
+import numpy.typing as npt
 import tvm
 
 from ansor.dag.from_tir import read_dag
@@ -92,3 +94,32 @@ def _task(
     return Task(
         function.name, function.func, dag, target_key, function.weight, cold_bytes, original
     )
+
+
+def merged(networks: Mapping[str, Network]) -> tuple[list[Task], npt.NDArray[np.int64]]:
+    """The tasks of several networks, each definition once, under names that say whose it is.
+
+    Returns:
+        the tasks, and how often each network (rows) calls each of them (columns).
+    """
+    if len(networks) == 1:
+        (network,) = networks.values()
+        return list(network.tasks), np.array([[task.weight for task in network.tasks]])
+    found: dict[str, Task] = {}
+    calls: dict[str, dict[str, int]] = {}
+    for name, network in networks.items():
+        for task in network.tasks:
+            known = found.setdefault(task.key, _named(task, name))
+            most = max(known.cold_bytes, task.cold_bytes)
+            calls.setdefault(task.key, {})[name] = task.weight
+            weight = sum(calls[task.key].values())
+            found[task.key] = replace(known, cold_bytes=most, weight=weight)
+    table = [[calls[key].get(name, 0) for key in found] for name in networks]
+    return list(found.values()), np.array(table)
+
+
+def _named(task: Task, network: str) -> Task:
+    original = task.original
+    if original is not None:
+        original = replace(original, name=f"{network}/{original.name}")
+    return replace(task, name=f"{network}/{task.name}", original=original)

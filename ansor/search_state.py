@@ -62,12 +62,11 @@ class TaskSearch:
         self.policy.learn(batch, latency_s)
         self.history.append(self.best_s)
 
-    @property
-    def progress(self) -> TaskProgress:
-        """For the scheduler."""
+    def progress(self, weight: float) -> TaskProgress:
+        """For the scheduler; `weight` is what a second of the task is worth."""
         tag = "+".join(sorted({s.name.rstrip("0123456789") for s in self.task.dag.stages.values()}))
         return TaskProgress(
-            weight=self.task.weight,
+            weight=weight,
             flops=self.task.dag.flops,
             tag=tag,
             best_s=tuple(self.history),

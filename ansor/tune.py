@@ -4,39 +4,36 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 import tvm
 
 from ansor.arguments import (
     check_budget,
-    check_model,
+    check_models,
+    check_objective,
     check_seed,
     check_threads,
     check_variants,
     opened,
 )
-from ansor.callbacks import Callback, Finish
+from ansor.callbacks import Callback
 from ansor.config import FULL, TuneConfig
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
-from ansor.frontend.apply import apply_programs
+from ansor.finish import finished
 from ansor.frontend.plan import call_plan
-from ansor.frontend.runtime import compile_model
-from ansor.frontend.variants import with_variants
 from ansor.hardware.detect import detect
 from ansor.hardware.target import resolve_target, target_text
-from ansor.measure.build import pass_context
 from ansor.measure.local import LocalDevice
-from ansor.prepare import Network, prepare
-from ansor.program.layout import packings
-from ansor.program.lower import lower
-from ansor.program.program import Program
+from ansor.prepare import merged, prepare
 from ansor.sketch.rules import Rule
-from ansor.tuned import TaskResult, TunedModel
+from ansor.task import Task
+from ansor.task_scheduler.objective import Objective, total_latency
+from ansor.tuned import TunedModel
 from ansor.tuner import Budget, Tuner
-from ansor.winners import Winner, choose_winners, finish_seconds, num_leaders
+from ansor.winners import choose_winners, finish_seconds, num_leaders
 
 
 def auto_schedule(
@@ -54,6 +51,7 @@ def auto_schedule(
     rules: Sequence[Rule] = (),
     allow: Collection[str] | None = None,
     forbid: Collection[str] = (),
+    objective: Objective = total_latency,
 ) -> TunedModel:
     """Tunes a network or an operator and compiles it with the best programs found.
 
@@ -77,6 +75,8 @@ def auto_schedule(
         allow: the only kinds of variants that may stand for a function, of "winograd2" and
             "winograd4", which round a little more; all of them by default.
         forbid: kinds of variants that may not.
+        objective: what is to become small: `total_latency`, a `LatencyRequirement`, below which the
+            search ends, or any function of an array with the network's latency in seconds.
 
     Returns:
         the compiled network. An interrupt (Ctrl-C) ends the search, and the best so far is used.
@@ -87,82 +87,95 @@ def auto_schedule(
         DatabaseError: the database cannot be used.
         MeasureError: no measurement worker can be started.
     """
+    return auto_schedule_many(
+        {"model": model},
+        target,
+        example_inputs={"model": example_inputs},
+        minutes=minutes,
+        trials=trials,
+        seed=seed,
+        database=database,
+        callbacks=callbacks,
+        threads=threads,
+        config=config,
+        rules=rules,
+        allow=allow,
+        forbid=forbid,
+        objective=objective,
+    )["model"]
+
+
+def auto_schedule_many(
+    models: Mapping[str, object],
+    target: str | tvm.target.Target = "native",
+    *,
+    example_inputs: Mapping[str, object] = MappingProxyType({}),
+    minutes: float | None = None,
+    trials: int | None = None,
+    seed: int = 0,
+    database: str | os.PathLike[str] | Database | None = None,
+    callbacks: Sequence[Callback] = (),
+    threads: int | None = None,
+    config: TuneConfig = FULL,
+    rules: Sequence[Rule] = (),
+    allow: Collection[str] | None = None,
+    forbid: Collection[str] = (),
+    objective: Objective = total_latency,
+) -> dict[str, TunedModel]:
+    """Tunes several networks at once: functions that they share are searched once, and the time
+    goes where the objective gains most.
+
+    Args:
+        models: by name; each is anything that `auto_schedule` takes.
+        example_inputs: by the name of the model that needs some.
+        objective: as for `auto_schedule`; it is given the latencies in the order of `models`.
+
+    Other arguments, what is returned for each name, and errors are those of `auto_schedule`.
+    """
     began = time.monotonic()
     check_budget(minutes, trials)
     check_seed(seed)
     cores = check_threads(threads)
-    check_model(model)
+    check_models(models, example_inputs)
+    check_objective(objective, len(models))
     kinds = check_variants(allow, forbid)
     resolved = resolve_target(target)
     text = target_text(resolved, cores)
     with opened(database) as records:
-        _stage(callbacks, "importing the model")
-        network = prepare(model, resolved, text, example_inputs, kinds)
-        functions = len({task.group for task in network.tasks})
+        networks = {}
+        for name, model in models.items():
+            _stage(callbacks, f"importing {name}")
+            networks[name] = prepare(model, resolved, text, example_inputs.get(name), kinds)
+        tasks, calls = merged(networks)
+        functions = sum(len({task.group for task in n.tasks}) for n in networks.values())
         leaders = num_leaders(minutes, functions, config)
         finish_s = finish_seconds(leaders, functions, config)
         budget = Budget(trials, _search_seconds(minutes, began, finish_s, config))
-        _check_records(records, network, text, budget)
+        _check_records(records, tasks, text, budget)
         hardware = detect(resolved, cores)
         with LocalDevice(text, cores, config.measure) as device:
-            tuner = Tuner(network.tasks, hardware, device, records, config, seed, callbacks, rules)
+            tuner = Tuner(
+                tasks, hardware, device, records, config, seed, callbacks, rules, calls, objective
+            )
             finish = tuner.run(budget)
             _stage(callbacks, "checking the winners")
             count = 1 if budget.is_empty or finish.reason == "interrupted" else leaders
-            plan = call_plan(network.mod)
-            winners = choose_winners(tuner.functions, plan, device, records, config.measure, count)
+            winners = {
+                name: choose_winners(
+                    tuner.functions(network.tasks),
+                    call_plan(network.mod),
+                    device,
+                    records,
+                    config.measure,
+                    count,
+                )
+                for name, network in networks.items()
+            }
     _stage(callbacks, "compiling")
-    return _finished(network, resolved, winners, finish, seed, threads)
-
-
-def _finished(
-    network: Network,
-    target: tvm.target.Target,
-    winners: dict[str, Winner],
-    finish: Finish,
-    seed: int,
-    threads: int | None,
-) -> TunedModel:
-    """Puts the winners in place and compiles."""
-    chosen = {
-        name: network.variants[winner.task.name]
-        for name, winner in winners.items()
-        if winner.task.original is not None
+    return {
+        name: finished(network, resolved, winners[name], finish, seed, threads)
+        for name, network in networks.items()
     }
-    scheduled: dict[str, Any] = {}
-    widths: dict[str, dict[int, int]] = {}
-    for winner in winners.values():
-        task, program = winner.task, winner.program
-        if program.steps:
-            scheduled[task.name] = lower(task.func, program)
-            names = list(task.dag.buffers)
-            widths[task.name] = {names.index(b): w for b, w in packings(program).items()}
-    with pass_context():
-        applied = apply_programs(with_variants(network.mod, chosen), scheduled, widths)
-        compiled = compile_model(applied, target, threads)
-    tasks = [_result(name, winner, finish) for name, winner in winners.items()]
-    tasks += [
-        TaskResult(name, 1, 0, None, 0, Program().sketch, None, note=f"runs unscheduled: {reason}")
-        for name, reason in network.unscheduled.items()
-    ]
-    return TunedModel(compiled, tuple(tasks), finish, seed, network.mod)
-
-
-def _result(name: str, winner: Winner, finish: Finish) -> TaskResult:
-    """How a function of the network ended."""
-    trials = [status.trials for status in finish.tasks if status.group == name]
-    task = winner.task
-    return TaskResult(
-        name=name,
-        weight=task.weight,
-        flops=task.dag.flops,
-        latency_s=winner.latency_s,
-        trials=sum(trials),
-        sketch=winner.program.sketch,
-        difference=winner.difference,
-        variant=task.kind,
-        note=winner.note,
-    )
 
 
 def _search_seconds(
@@ -180,11 +193,11 @@ def _stage(callbacks: Sequence[Callback], text: str) -> None:
         callback.on_stage(text)
 
 
-def _check_records(records: Database, network: Network, target: str, budget: Budget) -> None:
+def _check_records(records: Database, tasks: Sequence[Task], target: str, budget: Budget) -> None:
     """Without a budget, records of another target only are a mistake worth stopping for."""
     if not budget.is_empty or budget.trials == 0 or records.count(target=target):
         return
-    keys = [task.key for task in network.tasks]
+    keys = [task.key for task in tasks]
     others = sorted({other for key in keys for other in records.targets(key)})
     if others:
         remedy = (

@@ -31,7 +31,7 @@ class TaskResult:
         trials: programs measured.
         sketch: name of the chosen sketch; "untuned" for the definition as it was written.
         difference: largest error relative to the reference's largest value; None if unchecked.
-            The reference is the definition as the model gives it, whatever the variant.
+            The reference is the definition as the model gives it, whatever the variant, in float64.
         variant: "direct", or the kind of definition that was faster.
         note: what went wrong, "" if nothing did.
     """

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from ansor.annotate.complete import complete
 from ansor.callbacks import Callback, Finish, Round, Start
@@ -22,9 +23,12 @@ from ansor.search_state import TaskSearch
 from ansor.sketch.generate import generate
 from ansor.sketch.rules import Rule
 from ansor.task import Task
+from ansor.task_scheduler.gradient import TaskProgress
+from ansor.task_scheduler.objective import Objective, slopes, total_latency
 from ansor.task_scheduler.scheduler import TaskScheduler
 
 NO_GAIN = "no function gained anything in its last rounds"
+OBJECTIVE_MET = "the objective asks for nothing more"
 
 
 @dataclass(frozen=True)
@@ -41,10 +45,10 @@ class Budget:
 
 
 class Tuner:
-    """Tunes a set of tasks on one device.
+    """Tunes the tasks of one or several networks on one device.
 
     Args:
-        tasks: what to tune.
+        tasks: what to tune, each definition once.
         hardware: parameters for rules and the draft.
         device: builds, times and checks programs.
         database: earlier records, and where new ones go.
@@ -52,6 +56,9 @@ class Tuner:
         seed: the same seed gives the same candidates on a device that answers the same.
         callbacks: told of progress.
         user_rules: derivation rules tried before the built-in ones.
+        calls: `[networks, tasks]`, how often each network runs each task; by default those of one
+            network, by the tasks' weights.
+        objective: what is to become small.
         clock: seconds, for the budget.
     """
 
@@ -65,9 +72,13 @@ class Tuner:
         seed: int = 0,
         callbacks: Sequence[Callback] = (),
         user_rules: Sequence[Rule] = (),
+        calls: npt.NDArray[np.int64] | None = None,
+        objective: Objective = total_latency,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.config, self.seed = config, seed
+        self._calls = np.array([[task.weight for task in tasks]]) if calls is None else calls
+        self._objective = objective
         self._device, self._database = device, database
         self._callbacks, self._clock = callbacks, clock
         self._began = clock()
@@ -95,12 +106,13 @@ class Tuner:
         rng = np.random.default_rng(stream)
         return SearchPolicy(task.key, sketches, self.model, config.evolution, rng)
 
-    @property
-    def functions(self) -> dict[str, list[TaskSearch]]:
-        """The searches by function of the network: all variants of one together."""
+    def functions(self, tasks: Sequence[Task]) -> dict[str, list[TaskSearch]]:
+        """The searches of a network's tasks by function: all variants of one together."""
+        known = {search.task.key: search for search in self.searches}
         found: dict[str, list[TaskSearch]] = {}
-        for search in self.searches:
-            found.setdefault(search.task.group, []).append(search)
+        for task in tasks:
+            own = replace(known[task.key], task=task)
+            found.setdefault(task.group, []).append(own)
         return found
 
     @property
@@ -130,12 +142,20 @@ class Tuner:
                 return "all trials spent"
             if budget.seconds is not None and self.elapsed_s >= budget.seconds:
                 return "time is up"
-            number = self._scheduler.choose([search.progress for search in self.searches])
+            progress = self._progress()
+            number = self._scheduler.choose(progress)
             if number is None:
-                left = any(not search.policy.exhausted for search in self.searches)
-                return NO_GAIN if left else "nothing left to try"
+                return _why_over(progress)
             self._round(self.searches[number], self._batch_size(budget))
         return "no budget"
+
+    def _progress(self) -> list[TaskProgress]:
+        """What each task has achieved, and what a second of it is worth to the objective."""
+        latency_s = self.latency_s
+        nothing = np.ones(len(self._calls))
+        worth = nothing if latency_s is None else slopes(self._objective, latency_s)
+        weights = worth @ self._calls
+        return [s.progress(float(w)) for s, w in zip(self.searches, weights, strict=True)]
 
     def _batch_size(self, budget: Budget) -> int:
         """A full batch, or less where the trials run out or trials or time would not go round."""
@@ -174,21 +194,29 @@ class Tuner:
             first_error=errors[0].message if errors else "",
             trials=self._trials,
             elapsed_s=self.elapsed_s,
-            network_s=self.network_s,
+            network_s=None if self.latency_s is None else float(self.latency_s.sum()),
         )
         self._tell(lambda callback: callback.on_round(done))
 
     @property
-    def network_s(self) -> float | None:
-        """Objective f1: weighted sum of the best latencies, None until each task has one."""
-        total = 0.0
-        for variants in self.functions.values():
-            known = [search.best_s for search in variants if search.best_s is not None]
-            if not known:
-                return None
-            total += variants[0].task.weight * min(known)
+    def latency_s(self) -> npt.NDArray[np.float64] | None:
+        """Seconds of each network, the sum of its functions; None until each function has some."""
+        groups = [search.task.group for search in self.searches]
+        best = dict.fromkeys(groups, np.inf)
+        for group, search in zip(groups, self.searches, strict=True):
+            best[group] = min(best[group], np.inf if search.best_s is None else search.best_s)
+        if np.inf in best.values():
+            return None
+        first = np.array([groups.index(group) for group in best], dtype=int)
+        total: npt.NDArray[np.float64] = self._calls[:, first] @ np.array([*best.values()])
         return total
 
     def _tell(self, event: Callable[[Callback], None]) -> None:
         for callback in self._callbacks:
             event(callback)
+
+
+def _why_over(tasks: Sequence[TaskProgress]) -> str:
+    if all(task.exhausted for task in tasks):
+        return "nothing left to try"
+    return NO_GAIN if any(task.weight and not task.exhausted for task in tasks) else OBJECTIVE_MET

@@ -32,7 +32,8 @@ class Winner:
         task: the variant of the function that won.
         program: to be applied; without steps if nothing else worked.
         latency_s: its median in the last comparison, None where it was not timed.
-        difference: largest error of its output relative to the reference's largest value.
+        difference: largest error of its output relative to the largest value of the reference,
+            which is computed in float64.
         note: what went wrong on the way, "" if nothing did.
     """
 

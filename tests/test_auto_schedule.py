@@ -6,7 +6,7 @@ import os
 import signal
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from tvm.relax.frontend import nn
 
 import ansor
 import ansor.tune
-from ansor.callbacks import Callback, Finish, Round, Start
+from ansor.callbacks import Callback, Finish, Round, Start, TaskStatus
 from ansor.config import QUICK
 from ansor.database.database import Database
 from ansor.errors import AnsorError, ArgumentError, DatabaseError, UnsupportedError
@@ -177,6 +177,32 @@ def test_a_relax_network(tmp_path: Path) -> None:
     np.testing.assert_array_equal(ansor.load(tmp_path / "net.ansor")(x), tuned(x))
 
 
+def test_several_networks_share_functions() -> None:
+    class Recorder(Callback):
+        tasks: Sequence[TaskStatus] = ()
+
+        def on_start(self, start: Start) -> None:
+            self.tasks = start.tasks
+
+    mod, weights = relax_net()
+    models = {"net": mod, "again": mod, "matmul": workload(NAME).func}
+    recorder = Recorder()
+    tuned = ansor.auto_schedule_many(models, trials=8, config=QUICK, callbacks=[recorder])
+    names = [task.name for task in recorder.tasks]
+    assert len(set(names)) == len(names)
+    shared = [name for name in names if name.startswith("net/")]
+    assert len(names) == len(shared) + 1
+    assert "matmul/" in names[-1]
+    assert all(task.weight == 2 for task in recorder.tasks[:-1])
+    x = np.random.default_rng(1).standard_normal((1, 3, 8, 8)).astype("float32")
+    for name in ("net", "again"):
+        assert close(tuned[name](x), net_in_numpy(weights, x))
+        assert all(task.weight == 1 and "/" not in task.name for task in tuned[name].tasks)
+    own = inputs_of(NAME)
+    assert close(tuned["matmul"](*own), workload(NAME).reference(*own))
+    assert "until: all trials spent" in tuned["again"].report()
+
+
 def test_variants_are_searched_unless_forbidden() -> None:
     mod, weights = relax_net()
     x = np.random.default_rng(2).standard_normal((1, 3, 8, 8)).astype("float32")
@@ -315,6 +341,8 @@ BAD: dict[str, tuple[Callable[[], object], dict[str, Any], type[AnsorError], str
     "nothing": (list, {}, ArgumentError, "model="),
     "minutes": (definition, {"minutes": 0}, ArgumentError, "minutes=0"),
     "minus": (definition, {"minutes": -1.5}, ArgumentError, "minutes=-1.5"),
+    "no function": (definition, {"objective": 3}, ArgumentError, "objective="),
+    "slower": (definition, {"objective": lambda s: -s[0]}, ArgumentError, "objective=.*grow"),
     "nan": (definition, {"minutes": float("nan")}, ArgumentError, "minutes=nan"),
     "trials": (definition, {"trials": -1}, ArgumentError, "trials=-1"),
     "half a trial": (definition, {"trials": 1.5}, ArgumentError, "trials=1.5"),
@@ -337,6 +365,21 @@ def test_bad_input_is_named_before_any_work(case: str) -> None:
 
 
 @pytest.mark.usefixtures("idle")
+@pytest.mark.parametrize(
+    ("models", "inputs", "named"),
+    [
+        ([definition], {}, "models="),
+        ({}, {}, "models="),
+        ({"a": "resnet17"}, {}, "model='resnet17'"),
+        ({"a": "resnet18"}, {"b": 1}, "example_inputs="),
+    ],
+)
+@pytest.mark.usefixtures("idle")
+def test_several_networks_come_by_name(models: Any, inputs: Any, named: str) -> None:
+    with pytest.raises(ArgumentError, match=named):
+        ansor.auto_schedule_many(models, trials=1, example_inputs=inputs)
+
+
 def test_a_torch_module_needs_example_inputs() -> None:
     torch = pytest.importorskip("torch")
     with pytest.raises(ArgumentError, match="example_inputs"):

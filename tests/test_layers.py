@@ -27,6 +27,7 @@ LAYERS = (
     ("tuner", "winners"),
     ("tuned",),
     ("arguments", "prepare"),
+    ("finish",),
     ("tune",),
     ("compare",),
     ("cli",),

@@ -1,7 +1,8 @@
-"""``ansor tune``: searches for fast programs of a model and saves the result."""
+"""``ansor tune``: searches for fast programs of one or several models and saves the results."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -10,7 +11,8 @@ from ansor.cli.model import HELP, read_model
 from ansor.config import FULL, QUICK
 from ansor.errors import ArgumentError
 from ansor.report.progress import Progress
-from ansor.tune import auto_schedule
+from ansor.task_scheduler.objective import LatencyRequirement, total_latency
+from ansor.tune import auto_schedule_many
 from ansor.tuned import TunedModel
 
 PRESETS = {"quick": QUICK, "full": FULL}
@@ -19,7 +21,7 @@ MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
 
 
 @click.command(epilog=HELP)
-@click.argument("model")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option("--target", default="native", show_default=True, help='E.g. "llvm -mcpu=skylake".')
 @click.option(
     "--minutes",
@@ -34,8 +36,11 @@ MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
 @click.option("--threads", type=int, help="That programs run on; all cores by default.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all randomness.")
 @click.option("--preset", type=click.Choice(list(PRESETS)), default="full", show_default=True)
+@click.option(
+    "--until-ms", type=float, help="A network whose functions take no longer gets no more time."
+)
 def tune(
-    model: str,
+    models: tuple[str, ...],
     target: str,
     minutes: float | None,
     trials: int | None,
@@ -44,17 +49,19 @@ def tune(
     threads: int | None,
     seed: int,
     preset: str,
+    until_ms: float | None,
 ) -> None:
-    """Searches for fast programs of MODEL and saves it compiled.
+    """Searches for fast programs of one or several MODELs and saves them compiled.
 
-    Ctrl-C ends the search with the best so far.
+    Several share the time and their common functions. Ctrl-C ends the search with the best so far.
     """
-    folder = prepare_folder(out)
+    folders = _folders(models, out)
+    objective = total_latency if until_ms is None else LatencyRequirement(until_ms * 1e-3)
     if minutes is None and trials is None:
         minutes = DEFAULT_MINUTES
     with Progress() as progress:
-        tuned = auto_schedule(
-            read_model(model),
+        tuned = auto_schedule_many(
+            {name: read_model(name) for name in folders},
             target,
             minutes=minutes,
             trials=trials,
@@ -63,8 +70,23 @@ def tune(
             callbacks=[progress],
             threads=threads,
             config=PRESETS[preset],
+            objective=objective,
         )
-    keep(tuned, folder)
+    for name, folder in folders.items():
+        keep(tuned[name], folder)
+
+
+def _folders(models: Sequence[str], out: str) -> dict[str, Path]:
+    """Where the result of each model goes: the folder itself, or folders in it, one for each.
+
+    Raises:
+        ArgumentError: two results would lie in the same place, or it cannot be written to.
+    """
+    names = [Path(model).stem for model in models]
+    if len(set(names)) < len(names):
+        raise ArgumentError("models", " ".join(models), "name each once")
+    places = [Path(out) / name for name in names] if len(names) > 1 else [Path(out)]
+    return {m: prepare_folder(str(p)) for m, p in zip(models, places, strict=True)}
 
 
 def prepare_folder(path: str) -> Path:

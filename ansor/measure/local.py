@@ -150,7 +150,7 @@ def _original(task: Task) -> DefineOriginal | None:
 def tolerance(dag: ComputeDAG, config: MeasureConfig) -> float:
     """Largest difference from the reference, relative to its largest value, that is not an error.
 
-    Grows with the longest reduction, whose rounding errors the reference itself accumulates.
+    Grows with the longest reduction, whose rounding errors a program that is right accumulates.
     """
     allowed = config.verify_rtol
     for stage in dag.stages.values():

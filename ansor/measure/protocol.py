@@ -83,7 +83,7 @@ class Rehearse:
 
 @dataclass(frozen=True)
 class Verify:
-    """Build a program and compare it with the reference. Value: relative difference."""
+    """Build a program and compare it with the reference in float64. Value: relative difference."""
 
     key: str
     program: Program

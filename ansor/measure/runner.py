@@ -17,7 +17,14 @@ from ansor.errors import AnsorError
 from ansor.hardware.threads import free_cores, on_cores
 from ansor.measure.build import ENTRY, build
 from ansor.measure.cold import ColdMemory
-from ansor.measure.inputs import has_nan, on_device, on_host, random_arrays, relative_difference
+from ansor.measure.inputs import (
+    dtype_of,
+    has_nan,
+    on_device,
+    on_host,
+    random_arrays,
+    relative_difference,
+)
 from ansor.measure.protocol import Define, DefineOriginal, Rehearse
 from ansor.measure.quiet import Sentinel, core_sentinel
 from ansor.measure.rehearsal import Candidate, rehearse
@@ -25,7 +32,7 @@ from ansor.measure.result import ErrorKind
 from ansor.measure.timing import time_program, time_round
 from ansor.program.layout import packed_arrays
 from ansor.program.program import Program
-from ansor.program.reference import Reference, reference_of
+from ansor.program.reference import Reference, in_float64, reference_of
 
 Lowering = Callable[[tirx.PrimFunc, Program], tirx.PrimFunc]
 
@@ -70,15 +77,18 @@ class WorkerTask:
 
     @cached_property
     def reference(self) -> tuple[list[Any], list[Any]]:
-        """Arguments for checking, and what the definition as written makes of them.
+        """Arguments for checking, and what the definition as written makes of them in float64.
 
         Of outputs that take too long only some elements are computed; the others are unchanged.
         For a variant, the definition is the original's.
         """
-        module = build(self._reference.func, self.target, exact=True)
+        exact = self._reference.func
+        module = build(exact, self.target, exact=True)
+        dtypes = [dtype_of(param) for param in exact.params]
         for low in (-1.0, 0.0):  # a root or a logarithm of a negative number compares nothing
-            arrays = random_arrays(self._reference.func, self.config, low)
-            results = self.run(module, arrays)
+            arrays = random_arrays(self._defined, self.config, low)
+            wide = [a.astype(dtype, copy=False) for a, dtype in zip(arrays, dtypes, strict=True)]
+            results = self.run(module, wide)
             if not any(has_nan(r) for r in results):
                 break
         return self._converted(arrays), self._converted(results)
@@ -91,9 +101,12 @@ class WorkerTask:
         return out
 
     @cached_property
+    def _defined(self) -> tirx.PrimFunc:
+        return self.func if self.original is None else tvm.ir.load_json(self.original.func_json)
+
+    @cached_property
     def _reference(self) -> Reference:
-        func = self.func if self.original is None else tvm.ir.load_json(self.original.func_json)
-        return reference_of(func, self.config.verify_iterations)
+        return reference_of(in_float64(self._defined), self.config.verify_iterations)
 
     def difference(self, actual: list[Any], positions: list[int]) -> float:
         """Between arguments after a program's run and after the reference's.

@@ -1,7 +1,8 @@
 """The definition as it was written, in an order of loops that a compiler can use.
 
 What tuned programs are checked against: no sketch, no tile, no approximation. Every element is
-still summed up in the order of the definition, so the result is the same to the last bit.
+still summed up in the order of the definition, so the result is the same to the last bit; and with
+`in_float64` it is what the definition means, but for rounding that no program of it can see.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tvm.s_tir import SBlockRealize
 from ansor.dag.from_tir import REDUCE, block_names
 from ansor.program.tail import with_body
 
+_REINTERPRET = '"tirx.reinterpret"'  # of a number's bits: they are those of its dtype
 _SAMPLED = "sampled"  # annotation of a loop: how many of its iterations are run
 
 
@@ -52,6 +54,17 @@ def reference_of(func: tirx.PrimFunc, most: float = math.inf) -> Reference:
             partial.update(written)
     ordered = sch.mod["main"]
     return Reference(ordered.with_body(_sampled(ordered.body)), frozenset(partial))
+
+
+def in_float64(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """The same definition with float64 wherever it says float32, parameters included.
+
+    One that looks at the bits of numbers stays as it is.
+    """
+    text = str(tvm.ir.save_json(func))
+    if _REINTERPRET in text:
+        return func
+    return tvm.ir.load_json(text.replace('"float32"', '"float64"'))
 
 
 def _outputs(sch: Any, names: list[str]) -> dict[str, list[int]]:

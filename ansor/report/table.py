@@ -79,8 +79,8 @@ class Summary:
 def render(tasks: Sequence[TaskRow], summary: Summary) -> str:
     """Plain text: a table of the functions, those that take the most time first, and a summary.
 
-    The column "error" is the largest difference from the definition as it was written, relative
-    to its largest value.
+    The column "error" is the largest difference from the definition as it was written, computed in
+    float64, relative to its largest value.
     """
     ranked = sorted(tasks, key=_total, reverse=True)
     total = sum(map(_total, tasks))

@@ -13,7 +13,8 @@ class TaskProgress:
     """What a task has achieved.
 
     Attributes:
-        weight: how often the network runs the task.
+        weight: how often the network runs the task; or, under another objective than the sum of
+            latencies, how much a second of it is worth.
         flops: floating-point operations of one run.
         tag: tasks with the same tag are similar.
         best_s: seconds of the best program after each round, None before the first success.
@@ -49,7 +50,7 @@ class TaskProgress:
 
 
 def gradient(task: TaskProgress, similar: Sequence[TaskProgress], config: SchedulerConfig) -> float:
-    """Expected change of the network's latency, in seconds, by one more round (negative is good).
+    """Expected change of the objective by one more round (negative is good).
 
     ``w (a (g(t) - g(t - D)) / D + (1 - a) min(-g(t) / t, b C / max V - g(t)))`` with g the best
     latency, C the task's FLOPs and V the throughputs that similar tasks reached.

@@ -13,7 +13,7 @@ from ansor.task_scheduler.gradient import TaskProgress, gradient
 class TaskScheduler:
     """Warm-up by round robin, then the steepest gradient, now and then any task (ε-greedy).
 
-    Objective f1 of the paper: the weighted sum of the tasks' latencies.
+    What the gradient is of, `objective.py` says.
     """
 
     def __init__(self, config: SchedulerConfig, rng: np.random.Generator) -> None:
@@ -47,11 +47,11 @@ class TaskScheduler:
         return gradient(task, similar, self._config) + task.weight * max(0.0, behind)
 
     def _is_over(self, tasks: Sequence[TaskProgress], number: int) -> bool:
-        """Whether nothing is left to try, nothing was gained for long, or another variant is so
-        fast that it makes no sense."""
+        """Whether nothing is left to try, nothing would be won, nothing was gained for long, or
+        another variant is so fast that it makes no sense."""
         task = tasks[number]
-        if task.exhausted or task.latency_s is None:
-            return task.exhausted
+        if task.exhausted or not task.weight or task.latency_s is None:
+            return task.exhausted or not task.weight
         if task.idle_rounds(self._config.min_gain) >= self._config.patience:
             return True
         best = min(_latencies(tasks, task), default=task.latency_s)

@@ -47,6 +47,24 @@ def test_tune_saves_a_network_and_its_report(folder: Path) -> None:
     assert "search: 6 programs measured" in report
 
 
+def test_several_models_share_a_run_and_have_folders_of_their_own(tmp_path: Path) -> None:
+    other = "matmul:rows=16,columns=16,depth=16"
+    options = ["--trials", "4", "--preset", "quick", "--out", str(tmp_path)]
+    output = succeed("tune", MODEL, other, *options)
+    assert output.count("search: 4 programs measured") == 2, "the same search"
+    for name, size in ((MODEL, 32), (other, 16)):
+        tuned = ansor.load(tmp_path / name / "model.ansor")
+        ones = np.ones((size, size), dtype=np.float32)
+        assert np.allclose(tuned(ones, ones), size)
+
+
+def test_tuning_ends_when_the_network_is_fast_enough(tmp_path: Path) -> None:
+    options = ["--trials", "64", "--preset", "quick", "--out", str(tmp_path)]
+    output = succeed("tune", MODEL, *options, "--until-ms", "1000")
+    assert "until: the objective asks for nothing more" in output
+    assert "search: 8 programs measured" in output
+
+
 def test_tuning_without_trials_takes_what_is_known(folder: Path, tmp_path: Path) -> None:
     options = ["--trials", "0", "--out", str(tmp_path)]
     output = succeed("tune", MODEL, *options, "--database", str(folder / "db.sqlite"))
@@ -91,6 +109,8 @@ def test_show_task_lists_or_details() -> None:
         (["tune", "missing.pt2"], "model='missing.pt2'"),
         (["tune", "matmul:rows=many"], "model='matmul:rows=many'"),
         (["tune", "matmul:height=1"], "shape='height'"),
+        (["tune", MODEL, MODEL], f"models='{MODEL} {MODEL}'"),
+        (["tune", MODEL, "--until-ms", "0"], "seconds=0.0"),
         (["tune", MODEL, "--minutes", "-1"], "minutes=-1.0"),
         (["tune", MODEL, "--trials", "-1"], "trials=-1"),
         (["tune", MODEL, "--trials", "1", "--threads", "9999"], "threads=9999"),

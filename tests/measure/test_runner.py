@@ -42,7 +42,8 @@ def test_the_reference_avoids_nan(runner: Runner) -> None:
 
 
 def test_verifies(runner: Runner) -> None:
-    assert answer(runner, Verify("root", Program())).value == 0.0
+    rounded = answer(runner, Verify("root", Program())).value
+    assert 0.0 < rounded < 2**-24  # type: ignore[operator]
     assert answer(runner, Verify("root", Program("double"))).value == pytest.approx(1.0)
 
 

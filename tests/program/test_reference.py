@@ -8,15 +8,22 @@ import numpy as np
 import pytest
 import tvm
 from definitions import NAMES, workload
+from tvm import te, tirx
 
-from ansor.program.reference import reference_of
+from ansor.program.reference import in_float64, reference_of
 
 
-def run(func: Any, inputs: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+def run(
+    func: Any, inputs: list[np.ndarray], shape: tuple[int, ...], dtype: Any = np.float32
+) -> np.ndarray:
     module = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
-    out = tvm.runtime.tensor(np.full(shape, np.nan, dtype=np.float32))
+    out = tvm.runtime.tensor(np.full(shape, np.nan, dtype=dtype))
     tvm.compile(module, "llvm")["main"](*[tvm.runtime.tensor(x) for x in inputs], out)
     return out.numpy()
+
+
+def run64(func: Any, inputs: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+    return run(func, [x.astype(np.float64) for x in inputs], shape, np.float64)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -68,3 +75,35 @@ def test_what_is_partial_is_told() -> None:
     assert reference_of(func).partial == frozenset()
     assert reference_of(func, 1e9).partial == frozenset()
     assert reference_of(func, 100).partial == {2}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_in_float64_rounding_cannot_be_seen(name: str) -> None:
+    """Against NumPy's float32 reference the error is NumPy's; against itself in float32, ours."""
+    definition = workload(name)
+    inputs = definition.inputs(np.random.default_rng(0))
+    expected = definition.reference(*inputs)
+    exact = run64(reference_of(in_float64(definition.func)).func, inputs, expected.shape)
+    assert exact.dtype == np.float64
+    assert np.abs(exact - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+def test_a_long_sum_is_right_only_in_float64() -> None:
+    """In float32 one more does not change sixteen million and more."""
+    a = te.placeholder((1 << 24, 2), name="A")
+    k = te.reduce_axis((0, 1 << 24), name="k")
+    total = te.compute((2,), lambda i: te.sum(a[k, i] + 1.0, axis=k), name="B")
+    func = te.create_prim_func([a, total])
+    ones = [np.full((1 << 24, 2), 0.5, dtype=np.float32)]
+    assert (run(reference_of(func).func, ones, (2,)) != 1.5 * (1 << 24)).all()
+    assert (run64(reference_of(in_float64(func)).func, ones, (2,)) == 1.5 * (1 << 24)).all()
+
+
+def test_what_looks_at_bits_stays_as_it_is() -> None:
+    a = te.placeholder((4,), name="A")
+    bits = te.compute((4,), lambda i: tirx.reinterpret("int32", a[i]), name="B")
+    func = te.create_prim_func([a, bits])
+    assert in_float64(func) is func
+    half = te.placeholder((4,), dtype="float16", name="A")
+    doubled = te.create_prim_func([half, te.compute((4,), lambda i: half[i] + half[i], name="B")])
+    assert {str(p.dtype) for p in in_float64(doubled).params} == {"float16"}

@@ -12,15 +12,25 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from definitions import sketches
-from fake_world import CONFIG, TARGET, WEIGHTS, World, fingerprint, make_task, random_best
+from definitions import HARDWARE, sketches
+from fake_world import (
+    CONFIG,
+    TARGET,
+    WEIGHTS,
+    World,
+    fingerprint,
+    latency_of,
+    make_task,
+    random_best,
+)
 
 from ansor.config import EvolutionConfig
 from ansor.database.database import Database
+from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
 from ansor.task import Task
-from ansor.tuner import NO_GAIN, Budget
+from ansor.tuner import NO_GAIN, Budget, Tuner
 
 FAULTS = [ErrorKind.LOWER, ErrorKind.BUILD, ErrorKind.RUN, ErrorKind.TIMEOUT, ErrorKind.CRASH]
 
@@ -99,13 +109,12 @@ def test_a_search_without_gains_ends_and_says_so() -> None:
     assert finish.reason == NO_GAIN
     assert finish.trials < 10_000
     for search in world.tuner.searches:
-        assert search.policy.exhausted or search.progress.idle_rounds(0.003) >= 3
+        assert search.policy.exhausted or search.progress(1.0).idle_rounds(0.003) >= 3
 
 
 def test_without_tasks_there_is_nothing_to_do() -> None:
-    world = World("row_sum")
-    world.tuner.searches = []
-    assert world.run(8).reason == "nothing left to try"
+    tuner = Tuner([], HARDWARE, FakeDevice(latency_of), Database(), CONFIG)
+    assert tuner.run(Budget(8)).reason == "nothing left to try"
 
 
 def test_a_tiny_space_ends_by_itself() -> None:
@@ -256,8 +265,8 @@ def test_a_resumed_run_measures_nothing_again(tmp_path: Path) -> None:
 
 
 def network_of(world: World) -> float:
-    assert world.tuner.network_s is not None
-    return world.tuner.network_s
+    assert world.tuner.latency_s is not None
+    return float(world.tuner.latency_s.sum())
 
 
 def test_a_resumed_run_is_as_good_as_an_uninterrupted_one() -> None:

@@ -15,6 +15,7 @@ from ansor.measure.fake import FakeDevice
 from ansor.measure.plan import Call, CallPlan
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program, shared_axes
+from ansor.search_state import TaskSearch
 from ansor.task import Original, Task
 from ansor.tuner import Budget, Tuner
 from ansor.winners import Winner, choose_winners, finish_seconds, num_leaders
@@ -31,13 +32,17 @@ def tuned(trials: int = 48) -> World:
     return world
 
 
+def functions_of(world: World) -> dict[str, list[TaskSearch]]:
+    return world.tuner.functions([search.task for search in world.tuner.searches])
+
+
 def choose(
     world: World,
     device: FakeDevice | None = None,
     leaders: int = 1,
     config: MeasureConfig = MEASURE,
 ) -> Winner:
-    functions, used = world.tuner.functions, device or world.device
+    functions, used = functions_of(world), device or world.device
     return choose_winners(functions, ALONE, used, world.database, config, leaders)[NAME]
 
 
@@ -225,9 +230,9 @@ def test_variants_of_a_lone_function_are_not_compared_as_one_task(
 @pytest.mark.parametrize(("factor", "kind"), [(0.5, "other"), (2.0, "direct")])
 def test_the_fastest_variant_wins(factor: float, kind: str) -> None:
     world, device = related(factor)
-    assert list(world.tuner.functions) == [NAME]
+    assert list(functions_of(world)) == [NAME]
     latencies = [s.best_s for s in world.tuner.searches]
-    assert world.tuner.network_s == WEIGHTS[NAME] * min(x for x in latencies if x)
+    assert world.tuner.latency_s == [WEIGHTS[NAME] * min(x for x in latencies if x)]
     winner = choose(world, device, leaders=4)
     assert winner.task.kind == kind
     assert winner.task.group == NAME
@@ -273,7 +278,7 @@ def test_leaders_of_a_network_are_compared_in_its_run() -> None:
     first, second, third = leading(world)
     plan = CallPlan((Call(NAME, (0, 1, 2)), Call(NAME, (2, 1, 0))), (4, 4, 4))
     wide = replace(MEASURE, leader_margin=10.0)
-    device, functions = InPlace(latency_of), world.tuner.functions
+    device, functions = InPlace(latency_of), functions_of(world)
     winner = choose_winners(functions, plan, device, world.database, wide, 3)[NAME]
     assert device.seen == {NAME: [first, second, third]}
     assert (winner.program, winner.latency_s) == (second, 0.5), "for one of the two calls"

@@ -1,0 +1,105 @@
+"""What tuning is to make small, of the latencies of one or several networks (Ansor §6.3, Table 2).
+
+An objective is any function of the networks' latencies. The scheduler sees only its slopes: how
+much a second of each network is worth at the moment. The paper's f4, early stopping, is none here:
+tasks that gain nothing are left alone under each objective (`SchedulerConfig.patience`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ansor.errors import ArgumentError
+
+Seconds = npt.NDArray[np.float64]
+Objective = Callable[[Seconds], float]  # seconds of each network -> what is to become small
+
+_STEP = 0.01  # share of a latency over which a slope is taken
+
+
+def total_latency(latency_s: Seconds) -> float:
+    """The sum over the networks (f1)."""
+    return float(latency_s.sum())
+
+
+@dataclass(frozen=True)
+class LatencyRequirement:
+    """Networks that are fast enough need no more time (f2).
+
+    Attributes:
+        seconds: that a network may take, one number for all or one for each.
+    """
+
+    seconds: float | Sequence[float]
+
+    def __post_init__(self) -> None:
+        _check_positive("seconds", self.seconds)
+
+    def __call__(self, latency_s: Seconds) -> float:
+        """Sum over the networks; one below its requirement counts as the requirement."""
+        return float(np.maximum(latency_s, self.seconds).sum())
+
+
+@dataclass(frozen=True)
+class GeometricSpeedup:
+    """The geometric mean of speedups over references (f3), negated.
+
+    Attributes:
+        reference_s: seconds that each network takes elsewhere.
+    """
+
+    reference_s: Sequence[float]
+
+    def __post_init__(self) -> None:
+        _check_positive("reference_s", self.reference_s)
+
+    def __call__(self, latency_s: Seconds) -> float:
+        """The mean, negated: faster is less."""
+        speedups = np.asarray(self.reference_s, dtype=np.float64) / latency_s
+        return -float(np.exp(np.log(speedups).mean()))
+
+
+def slopes(objective: Objective, latency_s: Seconds) -> Seconds:
+    """Change of the objective by a second of each network's latency, as it becomes faster.
+
+    Taken over the next hundredth of the latency, so that any function will do, corners included.
+
+    Raises:
+        ArgumentError: the objective fails, is no finite number, or would have a network slower.
+    """
+    here = _value(objective, latency_s)
+    found = np.empty(len(latency_s))
+    for i, seconds in enumerate(latency_s):
+        if not seconds:  # a network without functions to tune
+            found[i] = 0.0
+            continue
+        faster = latency_s.copy()
+        faster[i] *= 1 - _STEP
+        found[i] = (here - _value(objective, faster)) / (_STEP * seconds)
+    if found.min() < 0:
+        remedy = "must not grow when a network becomes faster; it is made as small as possible"
+        raise ArgumentError("objective", objective, remedy)
+    return found
+
+
+def _value(objective: Objective, latency_s: Seconds) -> float:
+    try:
+        value = float(objective(latency_s.copy()))
+    except Exception as error:
+        remedy = f"must take an array of {len(latency_s)} latencies in seconds: {error}"
+        raise ArgumentError("objective", objective, remedy) from error
+    if not math.isfinite(value):
+        remedy = f"must be a finite number; it is {value} for latencies of {latency_s.tolist()} s"
+        raise ArgumentError("objective", objective, remedy)
+    return value
+
+
+def _check_positive(name: str, value: float | Sequence[float]) -> None:
+    numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    if not (numbers.size and np.isfinite(numbers).all() and (numbers > 0).all()):
+        raise ArgumentError(name, value, "positive seconds are needed")
