@@ -11,7 +11,7 @@ from ansor.frontend.importer import is_onnx
 from ansor.models import model_names
 
 HELP = (
-    f"MODEL is a built-in network ({', '.join(model_names())}), a file that torch.export.save "
+    f"MODEL is a built-in network ({', '.join(model_names())}; resnet50:batch=16 has a batch of 16), a file that torch.export.save "
     f"wrote (.pt2), an ONNX file of static shapes (.onnx), or an operator with its sizes, e.g. "
     f"conv2d:height=28,width=28 ({', '.join(workloads.names())})."
 )
@@ -30,7 +30,7 @@ def read_model(text: str) -> object:
         return _existing(text)
     if name in workloads.names():
         return list(workloads.build(name, **_sizes(text, sizes)).tensors)
-    if text in model_names():
+    if name in model_names():
         return text
     known = ", ".join((*model_names(), *workloads.names()))
     raise ArgumentError("model", text, f"give a .pt2 or .onnx file or one of {known}")

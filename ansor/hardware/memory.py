@@ -32,7 +32,9 @@ def plain_block(size_bytes: int) -> npt.NDArray[np.uint8]:
 
 
 def _block(size_bytes: int, huge: bool) -> npt.NDArray[np.uint8]:
-    memory = mmap.mmap(-1, size_bytes + HUGE_PAGE_BYTES)
+    # Not shared: huge pages of shared memory are another setting, by default "never".
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    memory = mmap.mmap(-1, size_bytes + HUGE_PAGE_BYTES, flags=flags)
     if huge and hasattr(mmap, "MADV_HUGEPAGE"):
         memory.madvise(mmap.MADV_HUGEPAGE)
     raw = np.frombuffer(memory, dtype=np.uint8)

@@ -34,6 +34,8 @@ class ModelConfig(Protocol):
         """Name and shape of its input."""
 
 
+_BATCH = ":batch="
+
 CONFIGS: Mapping[str, ModelConfig] = MappingProxyType(
     {
         "resnet18": RESNET18,
@@ -74,12 +76,26 @@ def model_config(name: str) -> ModelConfig:
     """Shape of a built-in model.
 
     Raises:
-        ArgumentError: unknown name.
+        ArgumentError: unknown name, or a batch that is no positive integer.
     """
+    return CONFIGS[split_name(name)[0]]
+
+
+def split_name(text: str) -> tuple[str, int]:
+    """The name of a built-in model and its batch: "resnet50" has one image, "resnet50:batch=16" 16.
+
+    Raises:
+        ArgumentError: unknown name, or a batch that is no positive integer.
+    """
+    name, sized, batch = text.partition(_BATCH)
     if name not in CONFIGS:
         known = ", ".join(CONFIGS)
-        raise ArgumentError("model", name, f"built-in models are {known}")
-    return CONFIGS[name]
+        raise ArgumentError("model", text, f"built-in models are {known}")
+    if sized and not batch.isdecimal():
+        raise ArgumentError("model", text, f"write {name}{_BATCH}16 for a batch of 16")
+    number = int(batch) if sized else 1
+    _check_batch(number)
+    return name, number
 
 
 def _check_batch(batch: int) -> None:
@@ -107,10 +123,14 @@ def build(config: ModelConfig, name: str, batch: int = 1, seed: int = 0) -> Buil
     return BuiltModel(name, mod, MappingProxyType(params), ((entry, shape),))
 
 
-def build_model(name: str, batch: int = 1, seed: int = 0) -> BuiltModel:
+def build_model(text: str, seed: int = 0) -> BuiltModel:
     """A built-in model with random parameters; the same seed gives the same parameters.
 
+    Args:
+        text: a name, with or without a batch, see `split_name`.
+
     Raises:
-        ArgumentError: unknown name, or batch below one.
+        ArgumentError: as `split_name`.
     """
-    return build(model_config(name), name, batch, seed)
+    name, batch = split_name(text)
+    return build(CONFIGS[name], name, batch, seed)

@@ -22,6 +22,7 @@ _HEADER = (
     "calls",
     "latency µs",
     "share",
+    "MFLOP",
     "GFLOP/s",
     "of peak",
     "trials",
@@ -29,7 +30,7 @@ _HEADER = (
     "sketch",
     "error",
 )
-_LEFT = (0, 7, 8)
+_LEFT = (0, 8, 9)
 
 
 class TaskRow(Protocol):
@@ -104,6 +105,7 @@ def _row(task: TaskRow, total_s: float, peak_flops: float | None) -> tuple[str, 
         str(task.weight),
         microseconds(task.latency_s),
         percent(None if task.latency_s is None else _total(task), total_s),
+        significant(task.flops / 1e6) if task.flops else "-",
         gflops(task.flops, task.latency_s),
         percent(rate, peak_flops),
         str(task.trials),

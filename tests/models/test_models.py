@@ -216,6 +216,23 @@ def test_unknown_name_lists_the_known_ones() -> None:
         build_model("vgg")
 
 
-def test_batch_must_be_positive() -> None:
-    with pytest.raises(ArgumentError, match="batch=0"):
-        build_model("resnet18", batch=0)
+def test_a_name_may_carry_a_batch() -> None:
+    one, many = build_model("squeezenet1_1"), build_model("squeezenet1_1:batch=3")
+    assert (one.name, many.name) == ("squeezenet1_1", "squeezenet1_1")
+    assert [shape[0] for _, shape in (*one.inputs, *many.inputs)] == [1, 3]
+    assert all(np.array_equal(one.params[key], many.params[key]) for key in one.params)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("resnet18:batch=0", "batch=0"),
+        ("resnet18:batch=many", "model='resnet18:batch=many'.*resnet18:batch=16"),
+        ("resnet18:batch=", "model='resnet18:batch='"),
+        ("resnet17:batch=2", "model='resnet17:batch=2'"),
+        ("resnet18:size=2", "model='resnet18:size=2'"),
+    ],
+)
+def test_a_batch_is_a_positive_number(text: str, named: str) -> None:
+    with pytest.raises(ArgumentError, match=named):
+        build_model(text)
