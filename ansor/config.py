@@ -40,6 +40,8 @@ class EvolutionConfig:
 
     initial: int = 2048  # programs sampled before the draft ranks them
     population: int = 512  # programs kept per generation
+    promise: int = 1024  # programs sampled to see what a task's fastest may take
+    sketch_margin: float = 1.3  # sketches whose sample takes so many times the best's end there
     generations: int = 12  # at most
     settled: int = 3  # generations without a gain after which the evolution ends
     settled_gain: float = 0.002  # of the best score, a logarithm
@@ -97,7 +99,7 @@ class MeasureConfig:
     seed: int = 0  # of the input data
     max_int_input: int = 1  # integers of the input data: an index into anything must be in range
     cold_pool_bytes: int = 128 << 20  # memory that weights are taken from in turns; past most L3s
-    max_copies: int = 64  # argument sets of one task
+    max_copies: int = 256  # argument sets of one task
     leaders: int = 8  # best programs of a task that are timed against each other at the end
     leader_margin: float = 0.15  # only those within this share of the best
     compare_rounds: int = 5  # turns of that comparison, for a single operator
@@ -125,6 +127,7 @@ class SchedulerConfig:
     patience: int = 12  # rounds without gain after which a task is left alone
     min_gain: float = 0.003  # share of its latency that counts as one
     variant_margin: float = 1.25  # a variant slower than the best of its function by so much ends
+    promise_margin: float = 1.5  # one that is drafted to be so much slower never begins
 
 
 @dataclass(frozen=True)

@@ -64,11 +64,11 @@ def prepare(
             import_model(model, example_inputs).mod, target, kinds
         )
     functions = extract_functions(mod)
-    cold_bytes = sum(function.weight * function.constant_bytes for function in functions)
+    in_network = sum(function.weight for function in functions) > 1
     tasks, unscheduled = [], {}
     for function in functions:
         try:
-            tasks.append(_task(function, target_key, cold_bytes))
+            tasks.append(_task(function, target_key, in_network))
         except UnsupportedError as error:
             if is_operator(model):
                 raise
@@ -76,9 +76,8 @@ def prepare(
     plain = {function.name: function for function in functions}
     for variant in variants:
         replaced = plain[variant.replaces]
-        more = replaced.weight * (variant.function.constant_bytes - replaced.constant_bytes)
         original = _original(variant, replaced)
-        tasks.append(_task(variant.function, target_key, cold_bytes + more, original))
+        tasks.append(_task(variant.function, target_key, in_network, original))
     return Network(mod, tuple(tasks), {v.function.name: v for v in variants}, unscheduled)
 
 
@@ -88,11 +87,11 @@ def _original(variant: Variant, replaced: ExtractedFunction) -> Original:
 
 
 def _task(
-    function: ExtractedFunction, target_key: str, cold_bytes: int, original: Original | None = None
+    function: ExtractedFunction, target_key: str, in_network: bool, original: Original | None = None
 ) -> Task:
     dag = read_dag(function.func, function.constants)
     return Task(
-        function.name, function.func, dag, target_key, function.weight, cold_bytes, original
+        function.name, function.func, dag, target_key, function.weight, in_network, original
     )
 
 
@@ -110,10 +109,9 @@ def merged(networks: Mapping[str, Network]) -> tuple[list[Task], npt.NDArray[np.
     for name, network in networks.items():
         for task in network.tasks:
             known = found.setdefault(task.key, _named(task, name))
-            most = max(known.cold_bytes, task.cold_bytes)
             calls.setdefault(task.key, {})[name] = task.weight
             weight = sum(calls[task.key].values())
-            found[task.key] = replace(known, cold_bytes=most, weight=weight)
+            found[task.key] = replace(known, in_network=True, weight=weight)
     table = [[calls[key].get(name, 0) for key in found] for name in networks]
     return list(found.values()), np.array(table)
 

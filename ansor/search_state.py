@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,14 +29,14 @@ class TaskSearch:
         return None if self.policy.best is None else self.policy.best.latency_s
 
     @cached_property
+    def promised_s(self) -> float:
+        """Seconds that a sample of its programs promises, before anything is measured."""
+        return self.policy.promise()
+
+    @cached_property
     def drafted(self) -> Candidate | None:
         """What the draft prefers, for a task of which nothing is measured."""
         return self.policy.draft_best()
-
-    @property
-    def drafted_s(self) -> float:
-        """Seconds that the draft promises."""
-        return math.inf if self.drafted is None else math.exp(-self.drafted.score)
 
     def restore(self, database: Database) -> int:
         """Takes in the database's records of the task; returns how many.
@@ -62,8 +61,13 @@ class TaskSearch:
         self.policy.learn(batch, latency_s)
         self.history.append(self.best_s)
 
-    def progress(self, weight: float) -> TaskProgress:
-        """For the scheduler; `weight` is what a second of the task is worth."""
+    def progress(self, weight: float, promised_s: float = 0.0) -> TaskProgress:
+        """For the scheduler.
+
+        Args:
+            weight: what a second of the task is worth.
+            promised_s: of a variant, what its best may take.
+        """
         tag = "+".join(sorted({s.name.rstrip("0123456789") for s in self.task.dag.stages.values()}))
         return TaskProgress(
             weight=weight,
@@ -72,6 +76,7 @@ class TaskSearch:
             best_s=tuple(self.history),
             exhausted=self.policy.exhausted,
             group=self.task.group,
+            promised_s=promised_s,
         )
 
     @property

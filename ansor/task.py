@@ -42,8 +42,8 @@ class Task:
         dag: the same as a graph.
         target: canonical text of the TVM target.
         weight: how often the model calls it.
-        cold_bytes: weights of the whole network. In it, all of them pass through the caches
-            between two runs of a function, and so they do when programs are timed.
+        in_network: whether others run between two of its runs, so that it is timed with weights
+            that are not in the caches and activations that other functions have left.
         original: what this is a variant of, if it is one.
     """
 
@@ -52,7 +52,7 @@ class Task:
     dag: ComputeDAG
     target: str
     weight: int = 1
-    cold_bytes: int = 0
+    in_network: bool = False
     original: Original | None = None
 
     @property

@@ -155,14 +155,24 @@ class Tuner:
         nothing = np.ones(len(self._calls))
         worth = nothing if latency_s is None else slopes(self._objective, latency_s)
         weights = worth @ self._calls
-        return [s.progress(float(w)) for s, w in zip(self.searches, weights, strict=True)]
+        promised = [self._promised_s(search) for search in self.searches]
+        return [
+            search.progress(float(weight), promised_s)
+            for search, weight, promised_s in zip(self.searches, weights, promised, strict=True)
+        ]
+
+    def _promised_s(self, search: TaskSearch) -> float:
+        """What a task promises, where there are others to compare it with."""
+        mates = sum(other.task.group == search.task.group for other in self.searches)
+        return search.promised_s if mates > 1 else 0.0
 
     def _batch_size(self, budget: Budget) -> int:
         """A full batch, or less where the trials run out or trials or time would not go round."""
         batch, scheduler = self.config.evolution.batch, self.config.scheduler
         if budget.seconds is not None:
             cost_s = self.elapsed_s / self._trials if self._trials else scheduler.trial_s
-            fresh = sum(not search.history for search in self.searches)
+            begun = {search.task.group for search in self.searches if search.history}
+            fresh = len({search.task.group for search in self.searches} - begun)
             affordable = (budget.seconds - self.elapsed_s) * scheduler.warmup_share / cost_s
             batch = min(batch, max(scheduler.least_batch, int(affordable / max(fresh, 1))))
         if budget.trials is None:

@@ -88,7 +88,7 @@ def choose_winners(
     leaders = {name: _leaders(own, database, config, count) for name, own in functions.items()}
     if any(len(own) > 1 for own in leaders.values()):
         leaders = _retimed(leaders, plan, device, config)
-    return {name: _checked(own, leaders[name], device, database) for name, own in functions.items()}
+    return _checked(functions, leaders, device, database)
 
 
 def _leaders(
@@ -158,19 +158,32 @@ def _in_turns(
 
 
 def _checked(
-    variants: Sequence[TaskSearch], leaders: Sequence[_Leader], device: Device, database: Database
-) -> Winner:
-    """The first of all that may win that is right."""
-    notes: list[str] = []
-    for leader in _in_order(variants, leaders, database):
-        check = device.verify(leader.task, leader.program)
-        if check.error is None:
-            note = "; ".join(notes)
-            return Winner(leader.task, leader.program, leader.latency_s, check.difference, note)
-        notes.append(f"{check.error.value}: {check.message}")
-        failed = Measurement(error=check.error, message=check.message)
-        database.add(leader.task, leader.program, failed)
-    return Winner(variants[0].task, Program(), None, None, "; ".join(notes))
+    functions: Mapping[str, Sequence[TaskSearch]],
+    leaders: Mapping[str, Sequence[_Leader]],
+    device: Device,
+    database: Database,
+) -> dict[str, Winner]:
+    """Of each function the first of all that may win that is right; checked all at once."""
+    waiting = {n: _in_order(own, leaders[n], database) for n, own in functions.items()}
+    notes: dict[str, list[str]] = {name: [] for name in functions}
+    winners: dict[str, Winner] = {}
+    while waiting:
+        next_ones = {name: next(queue, None) for name, queue in waiting.items()}
+        tried = {name: leader for name, leader in next_ones.items() if leader is not None}
+        checks = device.verify([(x.task, x.program) for x in tried.values()])
+        for (name, x), check in zip(tried.items(), checks, strict=True):
+            if check.error is None:
+                note = "; ".join(notes[name])
+                winners[name] = Winner(x.task, x.program, x.latency_s, check.difference, note)
+                continue
+            notes[name].append(f"{check.error.value}: {check.message}")
+            failed = Measurement(error=check.error, message=check.message)
+            database.add(x.task, x.program, failed)
+        for name in set(waiting) - set(tried):
+            task, note = functions[name][0].task, "; ".join(notes[name])
+            winners[name] = Winner(task, Program(), None, None, note)
+        waiting = {name: queue for name, queue in waiting.items() if name not in winners}
+    return {name: winners[name] for name in functions}
 
 
 def _in_order(
@@ -183,6 +196,6 @@ def _in_order(
     rest = [x for search in variants for x in _measured(search, database, each)]
     fresh = [x for x in sorted(rest, key=_latency) if (x.task.key, x.program) not in seen]
     yield from fresh[: _MOST_CHECKS - len(leaders)]
-    for search in sorted(variants, key=lambda search: search.drafted_s):
+    for search in sorted(variants, key=lambda search: search.promised_s):
         if search.drafted is not None:
             yield _Leader(search.task, search.drafted.program, None)

@@ -83,9 +83,9 @@ class ReplayDevice(Closing):
         for key, result in zip(missing, results, strict=True):
             self._known[key] = result, cost_s
 
-    def verify(self, task: Task, program: Program) -> Verification:
+    def verify(self, candidates: Sequence[Candidate]) -> list[Verification]:
         """See `Device.verify`."""
-        return self._device.verify(task, program)
+        return self._device.verify(candidates)
 
     def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
         """See `Device.compare`."""

@@ -12,7 +12,7 @@ from ansor.config import MeasureConfig
 from ansor.hardware.threads import use_threads
 from ansor.measure.build import ENTRY, build
 from ansor.measure.quiet import core_sentinel
-from ansor.measure.timing import time_program
+from ansor.measure.timing import Timed, time_program
 from ansor.workloads.workload import Array
 from benchmarks.operator_case import DISTURBED, REPEATS, Case
 
@@ -36,7 +36,9 @@ def time_function(func: Any, case: Case, exact: bool) -> tuple[float, Array]:
     sets = [[*arguments, out]]
     module[ENTRY](*sets[0])
     result = out.numpy().copy()
-    time_program(module, device, sets, None, MeasureConfig(min_time_s=_WARM_UP_S, repeats=1))
+    warm_up = MeasureConfig(min_time_s=_WARM_UP_S, repeats=1)
+    time_program(Timed(module, device, sets), None, warm_up)
     config = MeasureConfig(min_time_s=case.seconds, repeats=REPEATS, disturbed_repeats=DISTURBED)
     sentinel = core_sentinel(case.target, config, case.peak_gflops * 1e9)
-    return statistics.median(time_program(module, device, sets, None, config, sentinel)), result
+    timed = Timed(module, device, sets, sentinel=sentinel)
+    return statistics.median(time_program(timed, None, config)), result

@@ -11,9 +11,10 @@ from ansor.frontend.importer import is_onnx
 from ansor.models import model_names
 
 HELP = (
-    f"MODEL is a built-in network ({', '.join(model_names())}; resnet50:batch=16 has a batch of 16), a file that torch.export.save "
-    f"wrote (.pt2), an ONNX file of static shapes (.onnx), or an operator with its sizes, e.g. "
-    f"conv2d:height=28,width=28 ({', '.join(workloads.names())})."
+    f"MODEL is a built-in network ({', '.join(model_names())}; for a batch write "
+    f"resnet50:batch=16), a file that torch.export.save wrote (.pt2), an ONNX file of static "
+    f"shapes (.onnx), or an operator with its sizes, e.g. conv2d:height=28,width=28 "
+    f"({', '.join(workloads.names())})."
 )
 
 

@@ -13,7 +13,6 @@ from tvm.ir import GenericConst
 
 from ansor.frontend.rewrite import op_name
 from ansor.frontend.signature import entry_of
-from ansor.measure.inputs import num_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +27,6 @@ class ExtractedFunction:
     func: tirx.PrimFunc
     weight: int
     constants: tuple[int, ...]
-
-    @property
-    def constant_bytes(self) -> int:
-        """Bytes of the weights of one call."""
-        return sum(num_bytes(self.func.params[position]) for position in self.constants)
 
 
 def extract_functions(mod: tvm.IRModule) -> list[ExtractedFunction]:

@@ -50,6 +50,20 @@ def stream(parts: int, lanes: int, rows: int, rounds: int) -> tvm.IRModule:
     return _in_registers(te.create_prim_func([source, out]), parts)
 
 
+def rewrite(parts: int) -> tvm.IRModule:
+    """``C[part, i] = A[part, i] + B[0]`` of int32 and any length, part by part on the threads.
+
+    With C = A and B = 0 it rewrites memory as it is, which no compiler can know.
+    """
+    size = tirx.Var("n", "int64")
+    source = te.placeholder((parts, size), dtype="int32", name="A")
+    added = te.placeholder((1,), dtype="int32", name="B")
+    out = te.compute((parts, size), lambda p, i: source[p, i] + added[0], name="C")
+    sch = s_tir.Schedule(tvm.IRModule({"main": te.create_prim_func([source, added, out])}))
+    sch.parallel(sch.get_loops(sch.get_sblock("C"))[0])
+    return sch.mod
+
+
 def touch(parts: int, parallel: bool) -> tvm.IRModule:
     """``C[part] = A[part] + 1``: a parallel loop with next to nothing in it."""
     source = te.placeholder((parts,), name="A")

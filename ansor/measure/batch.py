@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from ansor.measure.pool import Outcome, Pool
@@ -27,23 +27,20 @@ class Built:
 def build_all(
     pool: Pool, task: Define, programs: Mapping[int, Program]
 ) -> dict[int, Built | Outcome]:
-    """Builds programs, each worker taking the next when it is free; under the same numbers, where
-    they are kept or how they failed."""
-    waiting = deque(programs)
-    under_way: dict[WorkerProcess, tuple[int, int]] = {}
-    done: dict[int, Built | Outcome] = {}
-    while waiting or under_way:
-        for worker in pool.workers:
-            if waiting and worker not in under_way:
-                number = waiting.popleft()
-                under_way[worker] = number, pool.send_build(worker, task, programs[number])
-        for worker, outcome in pool.wait(list(under_way)):
-            number, slot = under_way.pop(worker)
-            if isinstance(outcome, WorkerFailure) or outcome.error is not None:
-                done[number] = outcome
-            else:
-                done[number] = Built(worker, slot, outcome.seconds)
-    return done
+    """Builds programs on all workers; under the same numbers, where they are kept or how they
+    failed."""
+    slots: dict[int, int] = {}
+
+    def start(number: int, worker: WorkerProcess) -> None:
+        slots[number] = pool.send_build(worker, task, programs[number])
+
+    ended = pool.spread({number: partial(start, number) for number in programs})
+    return {
+        number: outcome
+        if isinstance(outcome, WorkerFailure) or outcome.error is not None
+        else Built(worker, slots[number], outcome.seconds)
+        for number, (worker, outcome) in ended.items()
+    }
 
 
 def measure_batch(

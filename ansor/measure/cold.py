@@ -32,18 +32,16 @@ class ColdMemory:
         halves[:] = np.random.default_rng(0).uniform(-1, 1, len(halves)).astype(np.float32)
         return block
 
-    def sets(self, params: Sequence[Any], cold_bytes: int) -> list[list[Any]]:
-        """Tensors for the parameters `params`, in as many copies as make up `cold_bytes`, or as the
-        block has room for.
+    def sets(self, params: Sequence[Any]) -> list[list[Any]]:
+        """Tensors for the parameters `params`, in as many copies as the block has room for.
 
         A function with more weights than the block holds gets memory of its own.
         """
         sizes = [num_bytes(p) for p in params]
         one = sum(map(aligned, sizes))
-        room = min(-(-cold_bytes // max(one, 1)), self._size // max(one, 1))
-        count = max(1, min(room, self._most))
         if one > self._size:
             return [[_fresh(p) for p in params]]
+        count = min(self._size // max(one, 1), self._most)
         return [self._copy(params, sizes, number * one) for number in range(count)]
 
     def _copy(self, params: Sequence[Any], sizes: Sequence[int], offset: int) -> list[Any]:

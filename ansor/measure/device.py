@@ -32,8 +32,9 @@ class Device(Protocol):
             one measurement per program, in the same order.
         """
 
-    def verify(self, task: Task, program: Program) -> Verification:
-        """Compares the program's result with that of the compute definition, on random inputs."""
+    def verify(self, candidates: Sequence[Candidate]) -> list[Verification]:
+        """Compares the results of programs with those of their tasks' definitions, on random
+        inputs."""
 
     def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
         """Times programs in turns, `rounds` times each; median seconds, None where it failed."""

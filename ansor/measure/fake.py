@@ -72,8 +72,11 @@ class FakeDevice(Closing):
             return measured((self._latency_of(task, program),), 0.0, 0.0)
         return Measurement(error=kind, message="injected fault")
 
-    def verify(self, task: Task, program: Program) -> Verification:
+    def verify(self, candidates: Sequence[Candidate]) -> list[Verification]:
         """See `Device.verify`."""
+        return [self._verify_one(task, program) for task, program in candidates]
+
+    def _verify_one(self, task: Task, program: Program) -> Verification:
         self.verified.append((task.key, program))
         kind = self._fail(task, program)
         if kind is None:

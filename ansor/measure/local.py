@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import cast
 
 import ml_dtypes
@@ -19,8 +20,8 @@ from ansor.measure.device import Candidate
 from ansor.measure.in_place import time_in_place
 from ansor.measure.plan import CallPlan
 from ansor.measure.pool import Outcome, Pool
-from ansor.measure.process import WorkerFailure
-from ansor.measure.protocol import Define, DefineOriginal, Request, Verify
+from ansor.measure.process import WorkerFailure, WorkerProcess
+from ansor.measure.protocol import Define, DefineOriginal, Verify
 from ansor.measure.result import ErrorKind, Measurement, Verification
 from ansor.measure.turns import time_in_turns
 from ansor.program.program import Program
@@ -71,18 +72,23 @@ class LocalDevice(Closing):
         with self._clean_up():
             return measure_batch(self._pool, self._define(task), programs, best_s)
 
-    def verify(self, task: Task, program: Program) -> Verification:
+    def verify(self, candidates: Sequence[Candidate]) -> list[Verification]:
         """See `Device.verify`."""
-        request = Verify(task.key, program)
         with self._clean_up():
-            reply = self._ask(task, request, self._config.verify_timeout_s)
-        if isinstance(reply, WorkerFailure):
-            return Verification(error=reply.kind, message=reply.message)
-        if reply.error is not None:
-            return Verification(error=reply.error, message=reply.message)
-        return self._judge(task, cast(float, reply.value))
+            jobs = {i: partial(self._start_check, *own) for i, own in enumerate(candidates)}
+            ended = self._pool.spread(jobs)
+        return [self._judge(task, ended[i][1]) for i, (task, _) in enumerate(candidates)]
 
-    def _judge(self, task: Task, difference: float) -> Verification:
+    def _start_check(self, task: Task, program: Program, worker: WorkerProcess) -> None:
+        self._pool.define(worker, self._define(task))
+        worker.send(Verify(task.key, program), self._config.verify_timeout_s)
+
+    def _judge(self, task: Task, outcome: Outcome) -> Verification:
+        if isinstance(outcome, WorkerFailure):
+            return Verification(error=outcome.kind, message=outcome.message)
+        if outcome.error is not None:
+            return Verification(error=outcome.error, message=outcome.message)
+        difference = cast(float, outcome.value)
         if difference <= tolerance(task.dag, self._config):
             return Verification(difference)
         text = f"differs from the reference by {difference:.3g} of the largest value"
@@ -104,14 +110,6 @@ class LocalDevice(Closing):
         with self._clean_up():
             return time_in_place(self._pool, plan, named, seconds)
 
-    def _ask(self, task: Task, request: Request, timeout_s: float) -> Outcome:
-        """The first worker's answer."""
-        worker = self._pool.workers[0]
-        self._pool.define(worker, self._define(task))
-        worker.send(request, timeout_s)
-        ((_, outcome),) = self._pool.wait([worker])
-        return outcome
-
     def _define(self, task: Task) -> Define:
         if task.target != self.target:
             remedy = f"the device measures for {self.target!r} only"
@@ -119,7 +117,7 @@ class LocalDevice(Closing):
         if task.key not in self._definitions:
             text = str(tvm.ir.save_json(task.func))
             self._definitions[task.key] = Define(
-                task.key, text, task.target, task.constants, task.cold_bytes, _original(task)
+                task.key, text, task.target, task.constants, task.in_network, _original(task)
             )
         return self._definitions[task.key]
 

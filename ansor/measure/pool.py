@@ -6,7 +6,8 @@ import itertools
 import os
 import sys
 import weakref
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 
 from ansor.config import MeasureConfig
 from ansor.errors import MeasureError
@@ -91,6 +92,23 @@ class Pool:
         worker.builds += 1
         worker.send(Build(task.key, slot, program), self.config.build_timeout_s)
         return slot
+
+    def spread(
+        self, jobs: Mapping[int, Callable[[WorkerProcess], None]]
+    ) -> dict[int, tuple[WorkerProcess, Outcome]]:
+        """Runs jobs, each of which sends a worker one request; a worker takes the next when it is
+        free. Under the same numbers, who did it and what came of it."""
+        waiting = deque(jobs)
+        under_way: dict[WorkerProcess, int] = {}
+        done: dict[int, tuple[WorkerProcess, Outcome]] = {}
+        while waiting or under_way:
+            for worker in list(self.workers):
+                if waiting and worker not in under_way:
+                    under_way[worker] = waiting.popleft()
+                    jobs[under_way[worker]](worker)
+            for worker, outcome in self.wait(list(under_way)):
+                done[under_way.pop(worker)] = worker, outcome
+        return done
 
     def wait(self, workers: Sequence[WorkerProcess]) -> list[tuple[WorkerProcess, Outcome]]:
         """Waits until at least one busy worker has answered or failed; a failed one is replaced."""

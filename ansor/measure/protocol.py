@@ -23,14 +23,13 @@ class Setup:
 @dataclass(frozen=True)
 class Define:
     """A task, once per worker: its function as TVM's JSON, its target's text, which parameters are
-    weights, how many bytes of weights pass through the caches between two runs, and what the
-    function is a variant of."""
+    weights, whether it is timed as a part of a network, and what the function is a variant of."""
 
     key: str
     func_json: str
     target: str
     constants: tuple[int, ...] = ()
-    cold_bytes: int = 0
+    in_network: bool = False
     original: DefineOriginal | None = None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import tvm
@@ -14,6 +14,7 @@ from tvm import tirx
 from ansor.config import MeasureConfig
 from ansor.dag.from_tir import buffer_names
 from ansor.errors import AnsorError
+from ansor.hardware.target import is_cpu
 from ansor.hardware.threads import free_cores, on_cores
 from ansor.measure.build import ENTRY, build
 from ansor.measure.cold import ColdMemory
@@ -25,11 +26,12 @@ from ansor.measure.inputs import (
     random_arrays,
     relative_difference,
 )
+from ansor.measure.neighbours import Neighbours
 from ansor.measure.protocol import Define, DefineOriginal, Rehearse
 from ansor.measure.quiet import Sentinel, core_sentinel
 from ansor.measure.rehearsal import Candidate, rehearse
 from ansor.measure.result import ErrorKind
-from ansor.measure.timing import time_program, time_round
+from ansor.measure.timing import Timed, time_program, time_round
 from ansor.program.layout import packed_arrays
 from ansor.program.program import Program
 from ansor.program.reference import Reference, in_float64, reference_of
@@ -62,8 +64,9 @@ class WorkerTask:
     target: str
     config: MeasureConfig
     constants: tuple[int, ...] = ()
-    cold_bytes: int = 0
+    in_network: bool = False
     original: DefineOriginal | None = None
+    _placed: list[tuple[Any, Any]] | None = field(default=None, init=False)
 
     @cached_property
     def device(self) -> Any:
@@ -73,7 +76,19 @@ class WorkerTask:
     @cached_property
     def arguments(self) -> list[Any]:
         """Arguments for timing; kernels overwrite the outputs."""
-        return on_device(random_arrays(self.func, self.config, low=-1.0), self.device)
+        return on_device(self._drawn, self.device)
+
+    @cached_property
+    def _drawn(self) -> list[Any]:
+        return random_arrays(self.func, self.config, low=-1.0)
+
+    def among(self, neighbours: Neighbours) -> tuple[list[Any], Callable[[], None]]:
+        """Arguments for timing in the place that a network has for them, and what is to be done
+        before each run."""
+        if self._placed is None:
+            self._placed = [neighbours.placed(array) for array in self._drawn]
+        words = [w for i, (_, w) in enumerate(self._placed) if i not in self.constants]
+        return [tensor for tensor, _ in self._placed], partial(neighbours.visit, words)
 
     @cached_property
     def reference(self) -> tuple[list[Any], list[Any]]:
@@ -147,6 +162,7 @@ class Runner:
     tasks: dict[str, WorkerTask] = field(default_factory=dict)
     slots: dict[int, Built] = field(default_factory=dict)
     sentinels: dict[str, Sentinel | None] = field(default_factory=dict)
+    neighbours: dict[str, Neighbours] = field(default_factory=dict)
 
     @cached_property
     def cold(self) -> ColdMemory:
@@ -159,7 +175,7 @@ class Runner:
         if task.target not in self.sentinels:
             self.sentinels[task.target] = core_sentinel(task.target, self.config)
         self.tasks[task.key] = WorkerTask(
-            func, task.target, self.config, task.constants, task.cold_bytes, task.original
+            func, task.target, self.config, task.constants, task.in_network, task.original
         )
 
     def build(self, key: str, slot: int, program: Program) -> None:
@@ -170,11 +186,7 @@ class Runner:
         """Times a kept program and drops it."""
         built = self.slots.pop(slot)
         with stage(ErrorKind.RUN):
-            sets = self._argument_sets(built)
-            sentinel = self.sentinels.get(built.task.target)
-            return time_program(
-                built.module, built.task.device, sets, limit_s, self.config, sentinel
-            )
+            return time_program(self._timed(built), limit_s, self.config)
 
     def compare(self, slots: tuple[int, ...], keep: bool) -> tuple[float, ...]:
         """Times kept programs one after the other; where one fails, all are dropped."""
@@ -215,22 +227,32 @@ class Runner:
             return task.difference(actual, same_layout)
 
     def _time_round(self, built: Built) -> float:
-        sets = self._argument_sets(built)
-        sentinel = self.sentinels.get(built.task.target)
-        return time_round(built.module, built.task.device, sets, self.config, sentinel)
+        return time_round(self._timed(built), self.config)
 
-    def _argument_sets(self, built: Built) -> list[list[Any]]:
-        """Arguments for timing: one set, or several that differ in their weights."""
+    def _timed(self, built: Built) -> Timed:
         task = built.task
-        if not task.constants or not task.cold_bytes:
-            return [task.arguments]
-        weights = [built.func.params[position] for position in task.constants]
+        arguments, before = task.arguments, None
+        if task.in_network and is_cpu(tvm.target.Target(task.target)):
+            arguments, before = task.among(self._neighbours(task.target))
+        sets = self._argument_sets(built, arguments)
+        return Timed(built.module, task.device, sets, before, self.sentinels.get(task.target))
+
+    def _neighbours(self, target: str) -> Neighbours:
+        if target not in self.neighbours:
+            self.neighbours[target] = Neighbours(target)
+        return self.neighbours[target]
+
+    def _argument_sets(self, built: Built, arguments: list[Any]) -> list[list[Any]]:
+        """The arguments, or in a network several sets that differ in their weights."""
+        task = built.task
+        if not task.constants or not task.in_network:
+            return [arguments]
         sets = []
-        for copies in self.cold.sets(weights, task.cold_bytes):
-            arguments = list(task.arguments)
+        for copies in self.cold.sets([built.func.params[i] for i in task.constants]):
+            own = list(arguments)
             for position, copy in zip(task.constants, copies, strict=True):
-                arguments[position] = copy
-            sets.append(arguments)
+                own[position] = copy
+            sets.append(own)
         return sets
 
     def _compiled(self, task: WorkerTask, program: Program) -> Built:

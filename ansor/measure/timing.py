@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
 
@@ -12,45 +13,47 @@ from ansor.hardware.threads import free_cores, on_cores
 from ansor.measure.build import ENTRY
 from ansor.measure.quiet import Sentinel, in_quiet
 
-Arguments = Sequence[Sequence[Any]]  # sets of arguments, taken in turns
+
+@dataclass(frozen=True, eq=False)
+class Timed:
+    """What is timed, and how.
+
+    Attributes:
+        module: the built program.
+        device: that it runs on.
+        sets: arguments; with several sets each run takes the next.
+        before: done before each run, off the clock; on CPUs only.
+        sentinel: tells which repeats were disturbed.
+    """
+
+    module: Any
+    device: Any
+    sets: Sequence[Sequence[Any]]
+    before: Callable[[], None] | None = None
+    sentinel: Sentinel | None = None
 
 
-def time_program(
-    module: Any,
-    device: Any,
-    sets: Arguments,
-    limit_s: float | None,
-    config: MeasureConfig,
-    sentinel: Sentinel | None = None,
-) -> tuple[float, ...]:
+def time_program(timed: Timed, limit_s: float | None, config: MeasureConfig) -> tuple[float, ...]:
     """Seconds of one run: a single entry for a slow program, else one per repeat.
 
     Args:
-        sets: arguments; with several sets each run takes the next.
         limit_s: a program slower than this in its first run is not repeated.
-        sentinel: tells which repeats were disturbed.
     """
-    first_s = _seconds(module, device, sets, 1)
+    first_s = _seconds(timed, 1)
     if limit_s is not None and first_s > limit_s:
         if first_s < config.retry_below_s:  # cold caches and sleeping threads may be to blame
-            first_s = min(first_s, _seconds(module, device, sets, 1))
+            first_s = min(first_s, _seconds(timed, 1))
         if first_s > limit_s:
             return (first_s,)
     number = runs_per_repeat(first_s, config)
     repeats = 1 if first_s > config.long_run_s else config.repeats
-    return _repeats(module, device, sets, number, repeats, sentinel, config)
+    return _repeats(timed, number, repeats, config)
 
 
-def time_round(
-    module: Any,
-    device: Any,
-    sets: Arguments,
-    config: MeasureConfig,
-    sentinel: Sentinel | None = None,
-) -> float:
+def time_round(timed: Timed, config: MeasureConfig) -> float:
     """Seconds of one run, from a single repeat."""
-    number = runs_per_repeat(_seconds(module, device, sets, 1), config)
-    return min(_repeats(module, device, sets, number, 1, sentinel, config))
+    number = runs_per_repeat(_seconds(timed, 1), config)
+    return min(_repeats(timed, number, 1, config))
 
 
 def runs_per_repeat(first_s: float, config: MeasureConfig) -> int:
@@ -59,33 +62,34 @@ def runs_per_repeat(first_s: float, config: MeasureConfig) -> int:
     return max(1, min(config.max_number, round(wanted)))
 
 
-def _repeats(
-    module: Any,
-    device: Any,
-    sets: Arguments,
-    number: int,
-    repeats: int,
-    sentinel: Sentinel | None,
-    config: MeasureConfig,
-) -> tuple[float, ...]:
+def _repeats(timed: Timed, number: int, repeats: int, config: MeasureConfig) -> tuple[float, ...]:
     """Mean seconds of `number` runs, `repeats` times."""
-    evaluator = module.time_evaluator(ENTRY, device, number=number, repeat=1)
+    evaluator = timed.module.time_evaluator(ENTRY, timed.device, number=number, repeat=1)
 
     def once() -> float:
-        if len(sets) > 1:
-            return _seconds(module, device, sets, number) / number
-        return float(evaluator(*sets[0]).results[0])
+        if len(timed.sets) > 1 or timed.before is not None:
+            return _seconds(timed, number) / number
+        return float(evaluator(*timed.sets[0]).results[0])
 
     with on_cores(free_cores()):
-        return in_quiet(once, repeats, sentinel, config)
+        return in_quiet(once, repeats, timed.sentinel, config)
 
 
-def _seconds(module: Any, device: Any, sets: Arguments, number: int) -> float:
+def _seconds(timed: Timed, number: int) -> float:
     """Seconds of `number` runs, the sets of arguments in turns."""
-    kernel = module[ENTRY]
-    calls = list(islice(cycle(sets), number))
+    kernel, calls = timed.module[ENTRY], list(islice(cycle(timed.sets), number))
+    if timed.before is not None:
+        return sum(_alone(kernel, arguments, timed.before) for arguments in calls)
     start = time.perf_counter()
     for arguments in calls:
         kernel(*arguments)
-    device.sync()
+    timed.device.sync()
+    return time.perf_counter() - start
+
+
+def _alone(kernel: Any, arguments: Sequence[Any], before: Callable[[], None]) -> float:
+    """Seconds of one run on a CPU, after what is to be done before it."""
+    before()
+    start = time.perf_counter()
+    kernel(*arguments)
     return time.perf_counter() - start

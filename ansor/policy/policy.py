@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -50,6 +51,12 @@ class SearchPolicy:
     def trials(self) -> int:
         """Number of programs measured."""
         return len(self._measured)
+
+    def promise(self) -> float:
+        """Seconds of the fastest of a random sample, as the model expects them."""
+        sizes = {sketch: min(sketch.space_size, self._config.promise) for sketch in self.sketches}
+        scores = [self._model.score(self._drawn(s, size)).max() for s, size in sizes.items()]
+        return math.exp(-max(scores, default=-math.inf))
 
     def draft_best(self) -> Candidate | None:
         """The unmeasured program that the model expects to be the fastest, if there is any."""
@@ -129,21 +136,40 @@ class SearchPolicy:
     def _ranked(self) -> list[Candidate]:
         """Unmeasured candidates of all sketches, best score first."""
         found: list[Candidate] = []
-        for sketch in self.sketches:
-            legal = [c for c in self._candidates(self._fittest(sketch)) if np.isfinite(c.score)]
+        for population in self._fittest():
+            legal = [c for c in self._candidates(population) if np.isfinite(c.score)]
             fresh = distinct(sorted(legal, key=lambda c: -c.score), self._measured)
             found += fresh[: 4 * self._config.batch]
         return sorted(found, key=lambda c: -c.score)
 
-    def _fittest(self, sketch: Sketch) -> Population:
-        """An evolved population; of a small space, all of it."""
-        if sketch.space_size <= self._config.initial:
+    def _fittest(self) -> list[Population]:
+        """An evolved population of each sketch; of a small space, all of it.
+
+        Sketches that are far behind before any evolution are not bred from.
+        """
+        starts = [self._start(sketch) for sketch in self.sketches]
+        scores = [self._model.score(start) for start in starts]
+        best = max((float(own.max()) for own in scores if len(own)), default=-np.inf)
+        least = best - math.log(self._config.sketch_margin)
+        return [
+            evolve(start, self._model.score, self._rng, self._config)[0]
+            if start.sketch.space_size > self._config.initial and own.max() >= least
+            else start
+            for start, own in zip(starts, scores, strict=True)
+        ]
+
+    def _drawn(self, sketch: Sketch, count: int) -> Population:
+        """A random sample of a sketch; of a small space, all of it."""
+        if sketch.space_size <= count:
             return everything(sketch)
-        return evolve(self._start(sketch), self._model.score, self._rng, self._config)[0]
+        return sample(sketch, count, self._rng)
 
     def _start(self, sketch: Sketch) -> Population:
-        """A first generation: the best of a random sample, and the best measured, mutated."""
-        drawn = sample(sketch, self._config.initial, self._rng)
+        """A first generation: the best of a random sample, and the best measured, mutated; of a
+        small space, all of it."""
+        drawn = self._drawn(sketch, self._config.initial)
+        if sketch.space_size <= self._config.initial:
+            return drawn
         scores = self._model.score(drawn)
         order = np.argsort(-scores, kind="stable")[: self._config.population]
         rows = [drawn.choices[order]]

@@ -26,8 +26,7 @@ class TaskScheduler:
             return None
         fresh = [i for i in open_tasks if tasks[i].rounds < self._config.warmup_rounds]
         if fresh:
-            # The heaviest first: time may end before all had their turn.
-            return min(fresh, key=lambda i: (tasks[i].rounds, -tasks[i].weight * tasks[i].flops, i))
+            return min(fresh, key=lambda i: (tasks[i].rounds, *self._turn(tasks, i)))
         if self._rng.random() < self._config.eps_greedy:
             return int(self._rng.choice(open_tasks))
         failing = self._failing(tasks, open_tasks)
@@ -36,6 +35,15 @@ class TaskScheduler:
         working = [i for i in open_tasks if tasks[i].latency_s is not None]
         candidates = working or open_tasks
         return min(candidates, key=lambda i: (self._gain(tasks, i), i))
+
+    @staticmethod
+    def _turn(tasks: Sequence[TaskProgress], number: int) -> tuple[bool, float, int]:
+        """Place of a task in the warm-up. Time may end before all had their turn: of variants the
+        most promising comes first, and of functions the heaviest."""
+        task, mates = tasks[number], _mates(tasks, tasks[number])
+        flops = max(mate.flops for mate in mates)
+        second = task.promised_s > min(mate.promised_s for mate in mates)
+        return second, -task.weight * flops, number
 
     def _gain(self, tasks: Sequence[TaskProgress], number: int) -> float:
         task = tasks[number]
@@ -48,10 +56,13 @@ class TaskScheduler:
 
     def _is_over(self, tasks: Sequence[TaskProgress], number: int) -> bool:
         """Whether nothing is left to try, nothing would be won, nothing was gained for long, or
-        another variant is so fast that it makes no sense."""
+        another variant is, or promises to be, so fast that it makes no sense."""
         task = tasks[number]
-        if task.exhausted or not task.weight or task.latency_s is None:
-            return task.exhausted or not task.weight
+        if task.exhausted or not task.weight:
+            return True
+        if task.latency_s is None:
+            promised_s = min(mate.promised_s for mate in _mates(tasks, task))
+            return not task.rounds and task.promised_s > promised_s * self._config.promise_margin
         if task.idle_rounds(self._config.min_gain) >= self._config.patience:
             return True
         best = min(_latencies(tasks, task), default=task.latency_s)
@@ -67,7 +78,11 @@ class TaskScheduler:
         return failed[0] if failed else None
 
 
+def _mates(tasks: Sequence[TaskProgress], task: TaskProgress) -> list[TaskProgress]:
+    """All variants of a task's function, itself among them."""
+    return [t for t in tasks if t is task or (task.group and t.group == task.group)]
+
+
 def _latencies(tasks: Sequence[TaskProgress], task: TaskProgress) -> list[float]:
-    """Seconds of all variants of a task that have been measured; nothing if it has none."""
-    mates = [other for other in tasks if task.group and other.group == task.group]
-    return [mate.latency_s for mate in mates if mate.latency_s is not None]
+    """Seconds of all variants of a task's function that have been measured."""
+    return [mate.latency_s for mate in _mates(tasks, task) if mate.latency_s is not None]

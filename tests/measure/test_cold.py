@@ -37,26 +37,25 @@ def addresses(sets: list[list[Any]]) -> list[int]:
 
 
 def test_copies_lie_apart_and_aligned() -> None:
-    places = addresses(ColdMemory(1 << 20, 64).sets(weights(), 1 << 20))
+    places = addresses(ColdMemory(1 << 20, 64).sets(weights()))
     assert len(places) == 64
     assert all(place % 64 == 0 for place in places)
     assert min(np.diff(sorted(places))) >= WEIGHT_BYTES
 
 
-@pytest.mark.parametrize(
-    ("cold_bytes", "count"), [(0, 1), (WEIGHT_BYTES, 1), (5 * WEIGHT_BYTES, 5), (1 << 30, 64)]
-)
-def test_as_many_copies_as_the_network_has_weights(cold_bytes: int, count: int) -> None:
-    assert len(ColdMemory(1 << 20, 64).sets(weights(), cold_bytes)) == count
+@pytest.mark.parametrize(("most", "count"), [(1, 1), (64, 64), (1000, 128)])
+def test_as_many_copies_as_there_is_room_for(most: int, count: int) -> None:
+    assert (1 << 20) // WEIGHT_BYTES == 128
+    assert len(ColdMemory(1 << 20, most).sets(weights())) == count
 
 
 def test_weights_larger_than_the_block_get_memory_of_their_own() -> None:
-    ((tensor,),) = ColdMemory(64, 64).sets(weights(), 1 << 30)
+    ((tensor,),) = ColdMemory(64, 64).sets(weights())
     assert tensor.shape == (64, 32)
 
 
 def task() -> WorkerTask:
-    return WorkerTask(dense(), "llvm", CONFIG, constants=(1,), cold_bytes=1 << 19)
+    return WorkerTask(dense(), "llvm", CONFIG, constants=(1,), in_network=True)
 
 
 @pytest.mark.parametrize("width", [0, 16])
@@ -64,11 +63,17 @@ def test_programs_are_timed_and_checked_with_their_own_layout(width: int) -> Non
     runner = Runner(CONFIG, lower, {"dense": task()})
     program = Program("packed", (LayoutRewrite("y", "w", "width"),), {"width": (width,)})
     assert answer(runner, Build("dense", 1, program)).error is None
-    sets = runner._argument_sets(runner.slots[1])
-    assert len(sets) == 64
+    timed = runner._timed(runner.slots[1])
+    sets = timed.sets
+    assert len(sets) == 128
     expected = (64, 32) if width == 0 else (2, 64, 16)
     assert {tuple(arguments[1].shape) for arguments in sets} == {expected}
-    assert len({id(arguments[0]) for arguments in sets}) == 1  # activations stay warm
+    assert len({id(arguments[0]) for arguments in sets}) == 1
+    before = [np.from_dlpack(sets[0][i]).copy() for i in (0, 2)]
+    assert timed.before is not None
+    timed.before()
+    for i, array in zip((0, 2), before, strict=True):
+        assert np.array_equal(np.from_dlpack(sets[0][i]), array), "rewritten as it was"
     times = answer(runner, Time(1, None)).value
     assert len(times) == CONFIG.repeats  # type: ignore[arg-type]
     assert answer(runner, Verify("dense", program)).value < 1e-6  # type: ignore[operator]

@@ -35,14 +35,14 @@ def test_injects_each_fault(kind: ErrorKind) -> None:
     found = device.measure(TASK, PROGRAMS, None)
     assert [m.error for m in found] == [None, kind, None, None]
     assert found[1].latency_s is None
-    assert device.verify(TASK, PROGRAMS[1]).error is kind
+    assert device.verify([(TASK, PROGRAMS[1])])[0].error is kind
     assert device.compare(TASK, PROGRAMS[:2], 3) == [1e-3, None]
 
 
 def test_a_wrong_program_is_fast_but_fails_verification() -> None:
     device = FakeDevice(latency_of, lambda *_: ErrorKind.WRONG)
     assert device.measure(TASK, PROGRAMS, None)[0].error is None
-    assert device.verify(TASK, PROGRAMS[0]).error is ErrorKind.WRONG
+    assert device.verify([(TASK, PROGRAMS[0])])[0].error is ErrorKind.WRONG
 
 
 def test_interrupts_once_at_the_nth_measurement() -> None:

@@ -152,14 +152,14 @@ def test_threads_reach_the_worker(device: LocalDevice, task: Task) -> None:
 
 
 def test_verifies_against_the_definition(device: LocalDevice, task: Task) -> None:
-    right, wrong = (device.verify(task, p) for p in sketches("fine", "wrong"))
+    right, wrong = device.verify([(task, p) for p in sketches("fine", "wrong")])
     assert right.error is None
     assert right.difference is not None
     assert 0.0 < right.difference < 1e-6, "rounding, seen against float64"
     assert wrong.error is ErrorKind.WRONG
     assert wrong.difference == pytest.approx(0.01, rel=1e-3)
-    assert device.verify(task, Program("raise")).error is ErrorKind.LOWER
-    assert device.verify(task, Program("exit")).error is ErrorKind.CRASH
+    assert device.verify([(task, Program("raise"))])[0].error is ErrorKind.LOWER
+    assert device.verify([(task, Program("exit"))])[0].error is ErrorKind.CRASH
 
 
 def test_compares_in_turns(device: LocalDevice, task: Task) -> None:
@@ -282,7 +282,7 @@ def test_a_variant_is_compared_with_its_original(task: Task) -> None:
     assert (right.group, right.kind) == ("matmul", "halved")
     assert (task.group, task.kind) == ("matmul", "direct")
     with LocalDevice("llvm", 1, ONE) as device:
-        good, bad = device.verify(right, GOOD), device.verify(wrong, GOOD)
+        good, bad = device.verify([(right, GOOD), (wrong, GOOD)])
     assert good.error is None
     assert bad.error is ErrorKind.WRONG
     assert bad.difference == pytest.approx(0.01, rel=0.05)

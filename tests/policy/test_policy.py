@@ -14,10 +14,11 @@ from ansor.annotate.sample import everything
 from ansor.config import CostModelConfig, EvolutionConfig, SketchConfig
 from ansor.cost_model.scorer import CostModel
 from ansor.evolve.descend import neighbourhood
+from ansor.evolve.search import evolve
 from ansor.policy.candidate import Candidate, best_of, distinct
 from ansor.policy.policy import SearchPolicy
 from ansor.program.program import Program
-from ansor.program.sketch import Sketch
+from ansor.program.sketch import Population, Sketch
 
 CONFIG = EvolutionConfig(initial=256, population=64, generations=2, batch=8)
 
@@ -288,6 +289,32 @@ def test_everything_is_every_row_once() -> None:
         assert rows.max(axis=0).tolist() == [d.size - 1 for d in sketch.decisions]
     nothing_to_decide = Sketch(sketch.dag, sketch.steps, ())
     assert everything(nothing_to_decide).choices.shape == (1, 0)
+
+
+@pytest.mark.parametrize("name", ["matmul_relu", "conv2d", "row_sum"])
+def test_a_sample_promises_nearly_what_the_search_finds(name: str) -> None:
+    search = policy(name, EvolutionConfig())
+    promised_s, found = search.promise(), search.draft_best()
+    assert found is not None
+    assert 0.999 <= promised_s * np.exp(found.score) < 1.5
+
+
+@pytest.mark.parametrize(("margin", "share"), [(1.0, 1), (1e9, "all")])
+def test_sketches_far_behind_are_not_bred_from(
+    margin: float, share: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bred: list[Sketch] = []
+
+    def counted(start: Population, *others: object) -> object:
+        bred.append(start.sketch)
+        return evolve(start, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("ansor.policy.policy.evolve", counted)
+    search = policy("conv2d", replace(CONFIG, sketch_margin=margin))
+    large = [s for s in search.sketches if s.space_size > CONFIG.initial]
+    batch = search.propose(4 * len(search.sketches))
+    assert len(bred) == (len(large) if share == "all" else share)
+    assert {c.sketch.name for c in batch} == {s.name for s in search.sketches}, "each is tried"
 
 
 # --- the end --------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -236,6 +237,41 @@ def test_groups_are_apart() -> None:
 
 def test_every_variant_gets_its_first_round() -> None:
     assert scheduler().choose([variant(10e-3), variant()]) == 1
+
+
+def promising(
+    promised_s: float, *best_s: float | None, group: str = "g", flops: float = 1e9
+) -> TaskProgress:
+    return TaskProgress(1, flops, "t", tuple(best_s), False, group, promised_s)
+
+
+def order_of(tasks: list[TaskProgress]) -> list[int]:
+    """Who begins, one after the other, if every first round takes a millisecond."""
+    tasks, order = list(tasks), []
+    while any(not t.rounds for t in tasks):
+        number = scheduler(replace(CONFIG, variant_margin=1e9)).choose(tasks)
+        assert number is not None
+        if tasks[number].rounds:
+            break
+        order.append(number)
+        tasks[number] = replace(tasks[number], best_s=(1e-3,))
+    return order
+
+
+def test_the_most_promising_of_each_function_begins() -> None:
+    direct, filtered = promising(1.2e-3, flops=9e9), promising(1e-3, flops=4e9)
+    light = promising(0.0, group="h", flops=5e9)
+    assert order_of([light, direct, filtered]) == [2, 0, 1], "a function is as heavy as it can be"
+
+
+def test_a_variant_that_promises_little_never_begins() -> None:
+    assert SchedulerConfig().promise_margin == 1.5
+    assert order_of([promising(1.51e-3), promising(1e-3), promising(1.49e-3)]) == [1, 2]
+
+
+def test_a_variant_with_records_is_judged_by_them() -> None:
+    slow_by_promise, other = promising(9e-3, 1e-3), promising(1e-3, 1.1e-3)
+    assert {scheduler(seed=s).choose([slow_by_promise, other]) for s in range(5)} == {0}
 
 
 def test_epsilon_never_returns_to_a_variant_that_was_given_up() -> None:
