@@ -83,8 +83,8 @@ class WorkerTask:
         return random_arrays(self.func, self.config, low=-1.0)
 
     def among(self, neighbours: Neighbours) -> tuple[list[Any], Callable[[], None]]:
-        """Arguments for timing in the place that a network has for them, and what is to be done
-        before each run."""
+        """Arguments for timing in the place that a network has for them, and what stands for the
+        other functions."""
         if self._placed is None:
             self._placed = [neighbours.placed(array) for array in self._drawn]
         words = [w for i, (_, w) in enumerate(self._placed) if i not in self.constants]
@@ -231,11 +231,11 @@ class Runner:
 
     def _timed(self, built: Built) -> Timed:
         task = built.task
-        arguments, before = task.arguments, None
+        arguments, others = task.arguments, None
         if task.in_network and is_cpu(tvm.target.Target(task.target)):
-            arguments, before = task.among(self._neighbours(task.target))
+            arguments, others = task.among(self._neighbours(task.target))
         sets = self._argument_sets(built, arguments)
-        return Timed(built.module, task.device, sets, before, self.sentinels.get(task.target))
+        return Timed(built.module, task.device, sets, others, self.sentinels.get(task.target))
 
     def _neighbours(self, target: str) -> Neighbours:
         if target not in self.neighbours:

@@ -13,6 +13,8 @@ from ansor.hardware.threads import free_cores, on_cores
 from ansor.measure.build import ENTRY
 from ansor.measure.quiet import Sentinel, in_quiet
 
+_USUAL = 3  # runs of other functions, of which the fastest tells what they usually take
+
 
 @dataclass(frozen=True, eq=False)
 class Timed:
@@ -22,14 +24,14 @@ class Timed:
         module: the built program.
         device: that it runs on.
         sets: arguments; with several sets each run takes the next.
-        before: done before each run, off the clock; on CPUs only.
+        others: stands for what runs before and after, see `ansor.measure.neighbours`; on CPUs only.
         sentinel: tells which repeats were disturbed.
     """
 
     module: Any
     device: Any
     sets: Sequence[Sequence[Any]]
-    before: Callable[[], None] | None = None
+    others: Callable[[], None] | None = None
     sentinel: Sentinel | None = None
 
 
@@ -67,7 +69,7 @@ def _repeats(timed: Timed, number: int, repeats: int, config: MeasureConfig) -> 
     evaluator = timed.module.time_evaluator(ENTRY, timed.device, number=number, repeat=1)
 
     def once() -> float:
-        if len(timed.sets) > 1 or timed.before is not None:
+        if len(timed.sets) > 1 or timed.others is not None:
             return _seconds(timed, number) / number
         return float(evaluator(*timed.sets[0]).results[0])
 
@@ -78,8 +80,8 @@ def _repeats(timed: Timed, number: int, repeats: int, config: MeasureConfig) -> 
 def _seconds(timed: Timed, number: int) -> float:
     """Seconds of `number` runs, the sets of arguments in turns."""
     kernel, calls = timed.module[ENTRY], list(islice(cycle(timed.sets), number))
-    if timed.before is not None:
-        return sum(_alone(kernel, arguments, timed.before) for arguments in calls)
+    if timed.others is not None:
+        return _among_others(kernel, calls, timed.others)
     start = time.perf_counter()
     for arguments in calls:
         kernel(*arguments)
@@ -87,9 +89,21 @@ def _seconds(timed: Timed, number: int) -> float:
     return time.perf_counter() - start
 
 
-def _alone(kernel: Any, arguments: Sequence[Any], before: Callable[[], None]) -> float:
-    """Seconds of one run on a CPU, after what is to be done before it."""
-    before()
+def _among_others(kernel: Any, calls: Sequence[Sequence[Any]], others: Callable[[], None]) -> float:
+    """Seconds of runs on a CPU, and what they cost the others, beyond what these take without it:
+    memory that a core has read is slow to be written by another."""
+    usual_s = min(_duration(others) for _ in range(_USUAL))
+    total = 0.0
+    for arguments in calls:
+        start = time.perf_counter()
+        kernel(*arguments)
+        done = time.perf_counter()
+        others()
+        total += done - start + max(0.0, time.perf_counter() - done - usual_s)
+    return total
+
+
+def _duration(work: Callable[[], None]) -> float:
     start = time.perf_counter()
-    kernel(*arguments)
+    work()
     return time.perf_counter() - start
