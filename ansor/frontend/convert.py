@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
@@ -10,6 +12,7 @@ import tvm
 
 from ansor.errors import ArgumentError
 from ansor.frontend.signature import InputSpec
+from ansor.hardware.memory import plain_block
 from ansor.measure.inputs import on_host
 
 ALIGNMENT_BYTES = 64  # compiled kernels load whole vectors and assume TVM's own alignment
@@ -39,20 +42,49 @@ def check_array(value: Any, spec: InputSpec) -> None:
         raise ArgumentError(spec.name, dtype_name(value), f"the dtype must be {spec.dtype}")
 
 
-def to_tvm(value: Any, device: tvm.runtime.Device) -> Any:
+@dataclass(frozen=True, eq=False)
+class Landing:
+    """Aligned memory on the host that an input is copied to, time and again: new memory for each
+    call would cost more than the copy.
+
+    Attributes:
+        array: to write to.
+        tensor: the same as a TVM tensor.
+    """
+
+    array: Any
+    tensor: Any
+
+    @classmethod
+    def of(cls, spec: InputSpec) -> Landing | None:
+        """Memory for an input; None for a dtype that NumPy does not share."""
+        dtype = np.dtype(spec.dtype)
+        if dtype.kind == "V":
+            return None
+        array = plain_block(max(1, math.prod(spec.shape) * dtype.itemsize))
+        shaped = array[: math.prod(spec.shape) * dtype.itemsize].view(dtype).reshape(spec.shape)
+        return cls(shaped, tvm.runtime.from_dlpack(shaped))
+
+
+def to_tvm(value: Any, device: tvm.runtime.Device, landing: Landing | None = None) -> Any:
     """The value as a TVM tensor on the device; shares memory if dense, aligned and already there.
 
     A torch tensor keeps its device only if that is the network's; else it travels through the host.
+
+    Args:
+        landing: where the host's copy goes, if there has to be one; new memory for None.
     """
-    return _from_torch(value, device) if is_torch_tensor(value) else _from_numpy(value, device)
+    if is_torch_tensor(value):
+        return _from_torch(value, device, landing)
+    return _from_numpy(value, device, landing)
 
 
-def _from_torch(value: Any, device: tvm.runtime.Device) -> Any:
+def _from_torch(value: Any, device: tvm.runtime.Device, landing: Landing | None) -> Any:
     dense = value.detach().contiguous()
     here = dense.__dlpack_device__() == (device.dlpack_device_type(), device.index)
     if here and dense.data_ptr() % ALIGNMENT_BYTES == 0:
         return tvm.runtime.from_dlpack(dense)
-    return tvm.runtime.tensor(_host_array(dense.cpu()), device)
+    return _copied(_host_array(dense.cpu()), device, landing)
 
 
 def _host_array(tensor: Any) -> Any:
@@ -64,12 +96,19 @@ def _host_array(tensor: Any) -> Any:
     return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
 
 
-def _from_numpy(value: Any, device: tvm.runtime.Device) -> Any:
+def _copied(array: Any, device: tvm.runtime.Device, landing: Landing | None) -> Any:
+    if landing is None or not _is_host(device):
+        return tvm.runtime.tensor(array, device)
+    landing.array[...] = array
+    return landing.tensor
+
+
+def _from_numpy(value: Any, device: tvm.runtime.Device, landing: Landing | None) -> Any:
     dense = np.ascontiguousarray(value)
     aligned = dense.ctypes.data % ALIGNMENT_BYTES == 0
     if _is_host(device) and dense.flags.writeable and aligned and dense.dtype.kind != "V":
         return tvm.runtime.from_dlpack(dense)
-    return tvm.runtime.tensor(dense, device)
+    return _copied(dense, device, landing)
 
 
 def _is_host(device: tvm.runtime.Device) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ from tvm.target import Target
 
 from ansor.errors import ArgumentError
 from ansor.frontend.apply import compile_module
-from ansor.frontend.convert import check_array, from_tvm, is_torch_tensor, to_tvm
+from ansor.frontend.convert import Landing, check_array, from_tvm, is_torch_tensor, to_tvm
 from ansor.frontend.signature import InputSpec, entry_of, input_specs
 from ansor.frontend.weights import detach_weights, in_huge_pages
 from ansor.hardware.target import is_cpu
@@ -39,6 +40,8 @@ class CompiledModel:
     device: tvm.runtime.Device
     machine: relax.VirtualMachine
     weights: tuple[Any, ...] = ()
+    # The machine and the memory that inputs are copied to serve one call at a time.
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def __call__(self, *arrays: Any) -> Any:
         """Runs the network on NumPy arrays or torch tensors; gives back the kind that it was given.
@@ -48,10 +51,27 @@ class CompiledModel:
         Raises:
             ArgumentError: wrong number, kind, shape or dtype; names the input.
         """
-        tensors = self._tensors(arrays)
-        with on_cores(self._cores):
-            result = self.machine[self.entry](*tensors, *self.weights)
-        return from_tvm(result, to_torch=any(map(is_torch_tensor, arrays)))
+        with self._lock:
+            tensors = self._tensors(arrays)
+            with on_cores(self._cores):
+                result = self.machine[self.entry](*tensors, *self.weights)
+            found = from_tvm(result, to_torch=any(map(is_torch_tensor, arrays)))
+            return self._apart(found)
+
+    def _apart(self, result: Any) -> Any:
+        """The result; a copy of what is nothing but an input, where the next one will be."""
+        if isinstance(result, tuple):
+            return tuple(map(self._apart, result))
+        if is_torch_tensor(result):
+            spans = [(at.array.ctypes.data, at.array.nbytes) for at in self._landings if at]
+            inside = any(0 <= result.data_ptr() - first < size for first, size in spans)
+            return result.clone() if inside else result
+        shared = any(np.may_share_memory(result, at.array) for at in self._landings if at)
+        return result.copy() if shared else result
+
+    @cached_property
+    def _landings(self) -> list[Landing | None]:
+        return [Landing.of(spec) for spec in self.inputs]
 
     def latency(self, min_time_s: float = 0.5, repeats: int = 5) -> float:
         """Median time of one run in seconds, on random inputs, after warm-up.
@@ -88,7 +108,8 @@ class CompiledModel:
             raise ArgumentError("inputs", len(arrays), f"give {len(self.inputs)} arrays: {names}")
         for array, spec in zip(arrays, self.inputs, strict=True):
             check_array(array, spec)
-        return [to_tvm(array, self.device) for array in arrays]
+        places = zip(arrays, self._landings, strict=True)
+        return [to_tvm(array, self.device, landing) for array, landing in places]
 
 
 def compile_model(mod: tvm.IRModule, target: Target, threads: int | None = None) -> CompiledModel:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import tvm
@@ -64,6 +66,45 @@ def test_results_outlive_later_calls(compiled: CompiledModel) -> None:
     copy = kept.copy()
     compiled(*second)
     np.testing.assert_array_equal(kept, copy)
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+def test_an_output_that_is_an_input_outlives_later_calls(target: Target, aligned: bool) -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((4, 4), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            flat = builder.emit(relax.op.reshape(x, (16,)))
+            outputs = builder.emit_output(relax.Tuple([flat, relax.op.negative(x)]))
+        builder.emit_func_output(outputs)
+    model = compile_model(optimize(builder.get(), target), target)
+    first, second = (placed(random_inputs(model.inputs, seed=s)[0], aligned) for s in (0, 1))
+    flat, negative = model(first)
+    model(second)
+    np.testing.assert_array_equal(flat, first.reshape(16))
+    np.testing.assert_array_equal(negative, -first)
+    torch = pytest.importorskip("torch")
+    flat, _ = model(torch.from_numpy(first))
+    model(torch.from_numpy(second))
+    np.testing.assert_array_equal(flat.numpy(), first.reshape(16))
+
+
+def placed(array: np.ndarray, aligned: bool) -> np.ndarray:
+    """A copy at an address that is a multiple of 64, or just not."""
+    memory = np.zeros(array.size + 32, np.float32)
+    first = (-memory.ctypes.data % 64) // 4 + (0 if aligned else 4)
+    out = memory[first : first + array.size].reshape(array.shape)
+    out[...] = array
+    return out
+
+
+def test_threads_may_call_the_same_network(compiled: CompiledModel) -> None:
+    inputs = [placed(random_inputs(compiled.inputs, seed=s)[0], aligned=False) for s in range(8)]
+    expected = [compiled(x) for x in inputs]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(compiled, inputs * 8))
+    for result, right in zip(found, expected * 8, strict=True):
+        np.testing.assert_array_equal(result, right)
 
 
 def test_several_outputs_are_a_tuple(target: Target) -> None:
