@@ -46,9 +46,12 @@ class TaskSearch:
         records = database.records(self.task.key, self.task.target)
         wrong = [r.program for r in records if r.measurement.error is ErrorKind.WRONG]
         programs = [record.program for record in records]
-        return self.policy.restore(
+        found = self.policy.restore(
             programs, [None if r.program in wrong else r.latency_s for r in records]
         )
+        if self.best_s is not None:
+            self.history.append(self.best_s)  # a task that is known needs no first round
+        return found
 
     def seed(self, database: Database) -> int:
         """Lets the search begin with the best of tasks that have the same structure."""

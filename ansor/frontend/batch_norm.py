@@ -1,12 +1,15 @@
 """Batch normalisation with constant statistics is one multiply and one add per channel.
 
 After a convolution with constant weights both vanish into its weights and its bias.
-Deviation: TVM's `FoldBatchnormToConv2D` does the same, but not for a convolution with a bias.
+Deviation: TVM's `FoldBatchnormToConv2D` does the same, but neither for a convolution with a bias nor
+for convolutions over lines and volumes and transposed ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,16 @@ from tvm.ir import GenericConst
 from ansor.frontend.rewrite import Lookup, op_name, rewrite, static_shape
 
 Array = npt.NDArray[np.float64]
+# Convolutions as importers write them: layouts of the output and of the kernel.
+_LAYOUTS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "relax.nn.conv1d": ("NCW", "OIW"),
+        "relax.nn.conv2d": ("NCHW", "OIHW"),
+        "relax.nn.conv3d": ("NCDHW", "OIDHW"),
+        "relax.nn.conv1d_transpose": ("NCW", "IOW"),
+        "relax.nn.conv2d_transpose": ("NCHW", "IOHW"),
+    }
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,15 +62,20 @@ def affine_of(call: Any) -> Affine:
 
 
 def _is_foldable_conv(expr: Any, affine: Affine) -> bool:
-    if op_name(expr) != "relax.nn.conv2d" or affine.axis != 1:
+    layouts = _LAYOUTS.get(op_name(expr))
+    if layouts is None or affine.axis != 1:
         return False
-    plain = (str(expr.attrs.out_layout), str(expr.attrs.kernel_layout)) == ("NCHW", "OIHW")
-    return plain and isinstance(expr.args[1], GenericConst)
+    if (str(expr.attrs.out_layout), str(expr.attrs.kernel_layout)) != layouts:
+        return False
+    grouped = int(expr.attrs.groups) > 1 and layouts[1].index("O") > 0
+    return not grouped and isinstance(expr.args[1], GenericConst)
 
 
 def _scaled_conv(conv: Any, scale: Array) -> Any:
     weight = conv.args[1]
-    scaled = (_values(weight) * scale[:, None, None, None]).astype(str(weight.ty.dtype))
+    shape = [1] * len(weight.ty.shape)
+    shape[_LAYOUTS[op_name(conv)][1].index("O")] = -1
+    scaled = (_values(weight) * scale.reshape(shape)).astype(str(weight.ty.dtype))
     return relax.Call(conv.op, [conv.args[0], relax.const(scaled)], conv.attrs, conv.ty_args)
 
 
@@ -67,7 +85,7 @@ def _split_bias(expr: Any, affine: Affine, lookup: Lookup) -> tuple[Any, Array]:
     if op_name(expr) != "relax.add":
         return nothing
     operand, bias = (lookup(arg) for arg in expr.args)
-    expected = (1, affine.shift.size, 1, 1)
+    expected = (1, affine.shift.size, *[1] * (len(expr.ty.shape) - 2))
     if not isinstance(bias, GenericConst) or static_shape(bias) != expected:
         return nothing
     return operand, _values(bias).reshape(-1)

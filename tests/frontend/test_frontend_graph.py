@@ -117,6 +117,43 @@ def test_convolution_with_bias_absorbs_its_batch_norm(target: Target) -> None:
     check_result(mod, (1, 3, 8, 8), target)
 
 
+CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    # shapes of the data and of the kernel, both with its output channels wherever they belong
+    "conv1d": ((2, 3, 9), (4, 3, 3)),
+    "conv2d": ((2, 3, 8, 8), (4, 3, 3, 3)),
+    "conv3d": ((2, 3, 4, 5, 6), (4, 3, 3, 3, 3)),
+    "conv1d_transpose": ((2, 3, 9), (3, 4, 3)),
+    "conv2d_transpose": ((2, 3, 8, 8), (3, 4, 3, 3)),
+}
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_every_kind_of_convolution_absorbs_its_batch_norm(
+    name: str, bias: bool, target: Target
+) -> None:
+    shape, kernel_shape = CONVOLUTIONS[name]
+
+    def body(x: relax.Expr) -> relax.Expr:
+        convolved = getattr(relax.op.nn, name)(x, kernel(*kernel_shape))
+        ones = [1] * (len(shape) - 2)
+        return batch_norm(relax.op.add(convolved, kernel(1, 4, *ones)) if bias else convolved, 4)
+
+    mod = relax_module(shape, body)
+    assert all("multiply" not in function for function in names(mod, target))
+    check_result(mod, shape, target)
+
+
+def test_groups_of_a_transposed_convolution_keep_their_batch_norm(target: Target) -> None:
+    """Its kernel knows output channels within a group only."""
+
+    def body(x: relax.Expr) -> relax.Expr:
+        return batch_norm(relax.op.nn.conv2d_transpose(x, kernel(4, 2, 3, 3), groups=2), 4)
+
+    mod = relax_module((1, 4, 5, 5), body)
+    check_result(mod, (1, 4, 5, 5), target)
+
+
 def test_batch_norm_without_convolution_is_a_multiply_and_an_add(target: Target) -> None:
     mod = relax_module((1, 3, 8, 8), lambda x: batch_norm(x, 3))
     assert names(mod, target) == ["fused_multiply_add"]

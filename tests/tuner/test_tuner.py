@@ -264,6 +264,19 @@ def test_a_resumed_run_measures_nothing_again(tmp_path: Path) -> None:
         assert sum(s.trials for s in finish.tasks) == 80
 
 
+def test_a_task_that_is_known_needs_no_first_round() -> None:
+    """What another network has left in the database counts; the time goes to what is new."""
+    known, new = "row_sum", "matmul_relu"
+    first = World(known)
+    first.run(16)
+    second = World(known, new, database=first.database, seed=1)
+    second.run(16)
+    done = [event.task.name for event in second.events.rounds]
+    assert done[0] == new
+    assert second.best_s(known) == first.best_s(known) or known in done
+    assert second.events.rounds[0].network_s is not None
+
+
 def network_of(world: World) -> float:
     assert world.tuner.latency_s is not None
     return float(world.tuner.latency_s.sum())
