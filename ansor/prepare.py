@@ -107,17 +107,21 @@ def merged(networks: Mapping[str, Network]) -> tuple[list[Task], npt.NDArray[np.
     found: dict[str, Task] = {}
     calls: dict[str, dict[str, int]] = {}
     for name, network in networks.items():
+        first: dict[str, str] = {}  # names of this network's functions where they were met first
         for task in network.tasks:
-            known = found.setdefault(task.key, _named(task, name))
+            known = found.setdefault(task.key, _named(task, name, first))
+            if task.original is None:
+                first[task.name] = known.name
             calls.setdefault(task.key, {})[name] = task.weight
             weight = sum(calls[task.key].values())
-            found[task.key] = replace(known, in_network=True, weight=weight)
+            found[task.key] = replace(known, weight=weight)
     table = [[calls[key].get(name, 0) for key in found] for name in networks]
     return list(found.values()), np.array(table)
 
 
-def _named(task: Task, network: str) -> Task:
+def _named(task: Task, network: str, first: Mapping[str, str]) -> Task:
     original = task.original
     if original is not None:
-        original = replace(original, name=f"{network}/{original.name}")
+        own = f"{network}/{original.name}"
+        original = replace(original, name=first.get(original.name, own))
     return replace(task, name=f"{network}/{task.name}", original=original)

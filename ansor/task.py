@@ -67,8 +67,9 @@ class Task:
 
     @property
     def key(self) -> str:
-        """Hash of the compute definition, stable over processes, platforms and versions."""
-        return self.dag.key
+        """Hash of the compute definition, stable over processes, platforms and versions; and
+        whether it is timed as a part of a network, which is not the same."""
+        return f"{self.dag.key}-network" if self.in_network else self.dag.key
 
     @property
     def constants(self) -> tuple[int, ...]:

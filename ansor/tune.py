@@ -149,7 +149,7 @@ def auto_schedule_many(
         tasks, calls = merged(networks)
         functions = sum(len({task.group for task in n.tasks}) for n in networks.values())
         leaders = num_leaders(minutes, functions, config)
-        finish_s = finish_seconds(leaders, functions, config)
+        finish_s = finish_seconds(leaders, functions, config, len(networks))
         budget = Budget(trials, _search_seconds(minutes, began, finish_s, config))
         _check_records(records, tasks, text, budget)
         hardware = detect(resolved, cores)

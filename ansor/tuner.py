@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +15,7 @@ from ansor.callbacks import Callback, Finish, Round, Start
 from ansor.config import TuneConfig
 from ansor.cost_model.scorer import CostModel
 from ansor.database.database import Database
+from ansor.errors import ArgumentError
 from ansor.hardware.cpu import Hardware
 from ansor.measure.device import Device
 from ansor.measure.result import Measurement
@@ -121,7 +122,8 @@ class Tuner:
         return self._clock() - self._began
 
     def run(self, budget: Budget) -> Finish:
-        """Searches until the budget is spent, nothing is left to try, or Ctrl-C.
+        """Searches until the budget is spent, nothing is left to try, Ctrl-C, or an objective that
+        fails.
 
         Every finished round is in the database when this returns, and each task keeps its best.
         """
@@ -131,6 +133,8 @@ class Tuner:
             reason = self._loop(budget)
         except KeyboardInterrupt:
             reason = "interrupted"
+        except ArgumentError as error:  # what was found until then is not lost
+            reason = str(error)
         statuses = [search.status for search in self.searches]
         finish = Finish(reason, statuses, self._trials, self.elapsed_s)
         self._tell(lambda callback: callback.on_finish(finish))
@@ -151,9 +155,12 @@ class Tuner:
 
     def _progress(self) -> list[TaskProgress]:
         """What each task has achieved, and what a second of it is worth to the objective."""
-        latency_s = self.latency_s
-        nothing = np.ones(len(self._calls))
-        worth = nothing if latency_s is None else slopes(self._objective, latency_s)
+        begun = {search.task.group for search in self.searches if search.history}
+        # What always fails counts as nothing, so that the objective holds for all else.
+        best = {g: 0.0 if t == np.inf and g in begun else t for g, t in self._best_s().items()}
+        all_known = np.inf not in best.values()
+        equal = np.ones(len(self._calls))
+        worth = slopes(self._objective, self._sum(best)) if all_known else equal
         weights = worth @ self._calls
         promised = [self._promised_s(search) for search in self.searches]
         return [
@@ -211,12 +218,19 @@ class Tuner:
     @property
     def latency_s(self) -> npt.NDArray[np.float64] | None:
         """Seconds of each network, the sum of its functions; None until each function has some."""
+        best = self._best_s()
+        return None if np.inf in best.values() else self._sum(best)
+
+    def _best_s(self) -> dict[str, float]:
+        """Seconds of each function, infinite for what has none."""
+        best = dict.fromkeys((search.task.group for search in self.searches), np.inf)
+        for search in self.searches:
+            own = np.inf if search.best_s is None else search.best_s
+            best[search.task.group] = min(best[search.task.group], own)
+        return best
+
+    def _sum(self, best: Mapping[str, float]) -> npt.NDArray[np.float64]:
         groups = [search.task.group for search in self.searches]
-        best = dict.fromkeys(groups, np.inf)
-        for group, search in zip(groups, self.searches, strict=True):
-            best[group] = min(best[group], np.inf if search.best_s is None else search.best_s)
-        if np.inf in best.values():
-            return None
         first = np.array([groups.index(group) for group in best], dtype=int)
         total: npt.NDArray[np.float64] = self._calls[:, first] @ np.array([*best.values()])
         return total
@@ -227,6 +241,7 @@ class Tuner:
 
 
 def _why_over(tasks: Sequence[TaskProgress]) -> str:
-    if all(task.exhausted for task in tasks):
-        return "nothing left to try"
-    return NO_GAIN if any(task.weight and not task.exhausted for task in tasks) else OBJECTIVE_MET
+    left = [task for task in tasks if not task.exhausted]
+    if not any(task.weight for task in tasks) and left:
+        return OBJECTIVE_MET
+    return NO_GAIN if any(task.weight for task in left) else "nothing left to try"

@@ -53,10 +53,10 @@ def num_leaders(minutes: float | None, tasks: int, config: TuneConfig) -> int:
     return min(most, max(config.least_leaders, int(affordable)))
 
 
-def finish_seconds(leaders: int, tasks: int, config: TuneConfig) -> float:
+def finish_seconds(leaders: int, tasks: int, config: TuneConfig, networks: int = 1) -> float:
     """What comes after the search: timing leaders again, checking winners, compiling."""
     per_task = config.finish_per_task_s + config.finish_per_leader_s * leaders
-    return config.finish_base_s + per_task * tasks
+    return config.finish_base_s * networks + per_task * tasks
 
 
 @dataclass(frozen=True, eq=False)

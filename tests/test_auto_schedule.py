@@ -364,7 +364,6 @@ def test_bad_input_is_named_before_any_work(case: str) -> None:
         ansor.auto_schedule(model(), **arguments)
 
 
-@pytest.mark.usefixtures("idle")
 @pytest.mark.parametrize(
     ("models", "inputs", "named"),
     [
@@ -380,6 +379,7 @@ def test_several_networks_come_by_name(models: Any, inputs: Any, named: str) -> 
         ansor.auto_schedule_many(models, trials=1, example_inputs=inputs)
 
 
+@pytest.mark.usefixtures("idle")
 def test_a_torch_module_needs_example_inputs() -> None:
     torch = pytest.importorskip("torch")
     with pytest.raises(ArgumentError, match="example_inputs"):

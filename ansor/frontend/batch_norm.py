@@ -1,8 +1,8 @@
 """Batch normalisation with constant statistics is one multiply and one add per channel.
 
 After a convolution with constant weights both vanish into its weights and its bias.
-Deviation: TVM's `FoldBatchnormToConv2D` does the same, but neither for a convolution with a bias nor
-for convolutions over lines and volumes and transposed ones.
+Deviation: TVM's `FoldBatchnormToConv2D` does the same, but not for a convolution with a bias, over
+lines or volumes, or a transposed one.
 """
 
 from __future__ import annotations

@@ -84,10 +84,11 @@ class CompiledModel:
         """
         _check_positive("min_time_s", min_time_s)
         _check_positive("repeats", repeats)
-        tensors = self._tensors(random_inputs(self.inputs))
-        once = self._mean_times(tensors, number=1, repeat=1)[0]
-        number = min(MAX_RUNS, max(1, round(min_time_s / repeats / once)))
-        return float(np.median(self._mean_times(tensors, number, repeats)))
+        with self._lock:
+            tensors = self._tensors(random_inputs(self.inputs))
+            once = self._mean_times(tensors, number=1, repeat=1)[0]
+            number = min(MAX_RUNS, max(1, round(min_time_s / repeats / once)))
+            return float(np.median(self._mean_times(tensors, number, repeats)))
 
     def _mean_times(self, tensors: Sequence[Any], number: int, repeat: int) -> Sequence[float]:
         evaluate = self.machine.time_evaluator(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import cycle, islice
 from typing import Any
 
@@ -13,7 +15,7 @@ from ansor.hardware.threads import free_cores, on_cores
 from ansor.measure.build import ENTRY
 from ansor.measure.quiet import Sentinel, in_quiet
 
-_USUAL = 3  # runs of other functions, of which the fastest tells what they usually take
+_USUAL = 5  # runs of other functions, whose median is what they usually take
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,18 @@ class Timed:
     others: Callable[[], None] | None = None
     sentinel: Sentinel | None = None
 
+    @cached_property
+    def turns(self) -> Iterator[Sequence[Any]]:
+        """The sets, in turns, over all that is timed: weights of the last run are never next."""
+        return cycle(self.sets)
+
+    @cached_property
+    def others_s(self) -> float:
+        """Seconds that the others usually take; zero if there are none."""
+        if self.others is None:
+            return 0.0
+        return statistics.median([_duration(self.others) for _ in range(_USUAL)])
+
 
 def time_program(timed: Timed, limit_s: float | None, config: MeasureConfig) -> tuple[float, ...]:
     """Seconds of one run: a single entry for a slow program, else one per repeat.
@@ -47,14 +61,14 @@ def time_program(timed: Timed, limit_s: float | None, config: MeasureConfig) -> 
             first_s = min(first_s, _seconds(timed, 1))
         if first_s > limit_s:
             return (first_s,)
-    number = runs_per_repeat(first_s, config)
+    number = runs_per_repeat(first_s + timed.others_s, config)
     repeats = 1 if first_s > config.long_run_s else config.repeats
     return _repeats(timed, number, repeats, config)
 
 
 def time_round(timed: Timed, config: MeasureConfig) -> float:
     """Seconds of one run, from a single repeat."""
-    number = runs_per_repeat(_seconds(timed, 1), config)
+    number = runs_per_repeat(_seconds(timed, 1) + timed.others_s, config)
     return min(_repeats(timed, number, 1, config))
 
 
@@ -79,9 +93,9 @@ def _repeats(timed: Timed, number: int, repeats: int, config: MeasureConfig) -> 
 
 def _seconds(timed: Timed, number: int) -> float:
     """Seconds of `number` runs, the sets of arguments in turns."""
-    kernel, calls = timed.module[ENTRY], list(islice(cycle(timed.sets), number))
+    kernel, calls = timed.module[ENTRY], list(islice(timed.turns, number))
     if timed.others is not None:
-        return _among_others(kernel, calls, timed.others)
+        return _among_others(kernel, calls, timed.others, timed.others_s)
     start = time.perf_counter()
     for arguments in calls:
         kernel(*arguments)
@@ -89,18 +103,20 @@ def _seconds(timed: Timed, number: int) -> float:
     return time.perf_counter() - start
 
 
-def _among_others(kernel: Any, calls: Sequence[Sequence[Any]], others: Callable[[], None]) -> float:
-    """Seconds of runs on a CPU, and what they cost the others, beyond what these take without it:
+def _among_others(
+    kernel: Any, calls: Sequence[Sequence[Any]], others: Callable[[], None], usual_s: float
+) -> float:
+    """Seconds of runs on a CPU, and what they cost the others, beyond what these usually take:
     memory that a core has read is slow to be written by another."""
-    usual_s = min(_duration(others) for _ in range(_USUAL))
-    total = 0.0
+    own_s = others_s = 0.0
     for arguments in calls:
         start = time.perf_counter()
         kernel(*arguments)
         done = time.perf_counter()
         others()
-        total += done - start + max(0.0, time.perf_counter() - done - usual_s)
-    return total
+        own_s += done - start
+        others_s += time.perf_counter() - done
+    return own_s + max(0.0, others_s - len(calls) * usual_s)
 
 
 def _duration(work: Callable[[], None]) -> float:

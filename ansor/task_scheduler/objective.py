@@ -42,6 +42,7 @@ class LatencyRequirement:
 
     def __call__(self, latency_s: Seconds) -> float:
         """Sum over the networks; one below its requirement counts as the requirement."""
+        _check_length("seconds", self.seconds, latency_s)
         return float(np.maximum(latency_s, self.seconds).sum())
 
 
@@ -60,6 +61,7 @@ class GeometricSpeedup:
 
     def __call__(self, latency_s: Seconds) -> float:
         """The mean, negated: faster is less."""
+        _check_length("reference_s", self.reference_s, latency_s)
         speedups = np.asarray(self.reference_s, dtype=np.float64) / latency_s
         return -float(np.exp(np.log(speedups).mean()))
 
@@ -68,19 +70,21 @@ def slopes(objective: Objective, latency_s: Seconds) -> Seconds:
     """Change of the objective by a second of each network's latency, as it becomes faster.
 
     Taken over the next hundredth of the latency, so that any function will do, corners included.
+    Where only all networks together would gain (the slowest of several equal ones), each counts.
 
     Raises:
         ArgumentError: the objective fails, is no finite number, or would have a network slower.
     """
+    tuned = latency_s > 0  # a network without functions to tune takes no part
+    latency_s = np.where(tuned, latency_s, 1.0)
     here = _value(objective, latency_s)
-    found = np.empty(len(latency_s))
-    for i, seconds in enumerate(latency_s):
-        if not seconds:  # a network without functions to tune
-            found[i] = 0.0
-            continue
+    found = np.zeros(len(latency_s))
+    for i in np.flatnonzero(tuned):
         faster = latency_s.copy()
         faster[i] *= 1 - _STEP
-        found[i] = (here - _value(objective, faster)) / (_STEP * seconds)
+        found[i] = (here - _value(objective, faster)) / (_STEP * latency_s[i])
+    if not found.any() and _value(objective, latency_s * np.where(tuned, 1 - _STEP, 1.0)) < here:
+        return tuned.astype(np.float64)
     if found.min() < 0:
         remedy = "must not grow when a network becomes faster; it is made as small as possible"
         raise ArgumentError("objective", objective, remedy)
@@ -97,6 +101,11 @@ def _value(objective: Objective, latency_s: Seconds) -> float:
         remedy = f"must be a finite number; it is {value} for latencies of {latency_s.tolist()} s"
         raise ArgumentError("objective", objective, remedy)
     return value
+
+
+def _check_length(name: str, value: float | Sequence[float], latency_s: Seconds) -> None:
+    if np.ndim(value) and len(np.asarray(value)) != len(latency_s):
+        raise ValueError(f"{name} has {len(np.asarray(value))} numbers")
 
 
 def _check_positive(name: str, value: float | Sequence[float]) -> None:

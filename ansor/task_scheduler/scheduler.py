@@ -61,8 +61,9 @@ class TaskScheduler:
         if task.exhausted or not task.weight:
             return True
         if task.latency_s is None:
-            promised_s = min(mate.promised_s for mate in _mates(tasks, task))
-            return not task.rounds and task.promised_s > promised_s * self._config.promise_margin
+            rivals = [mate.promised_s for mate in _mates(tasks, task) if not _has_failed(mate)]
+            least_s = min(rivals, default=task.promised_s)
+            return not task.rounds and task.promised_s > least_s * self._config.promise_margin
         if task.idle_rounds(self._config.min_gain) >= self._config.patience:
             return True
         best = min(_latencies(tasks, task), default=task.latency_s)
@@ -76,6 +77,11 @@ class TaskScheduler:
         share = float(np.mean([task.rounds for task in tasks]))
         failed = [i for i in open_tasks if tasks[i].latency_s is None and tasks[i].rounds < share]
         return failed[0] if failed else None
+
+
+def _has_failed(task: TaskProgress) -> bool:
+    """Whether a task has been tried, so far in vain."""
+    return task.latency_s is None and bool(task.rounds or task.exhausted)
 
 
 def _mates(tasks: Sequence[TaskProgress], task: TaskProgress) -> list[TaskProgress]:

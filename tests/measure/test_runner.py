@@ -47,6 +47,16 @@ def test_verifies(runner: Runner) -> None:
     assert answer(runner, Verify("root", Program("double"))).value == pytest.approx(1.0)
 
 
+def test_what_rounds_to_integers_is_right_in_its_own_dtypes() -> None:
+    """Float32 lands on halves where float64 does not: some integers differ by one."""
+    a = te.placeholder((1 << 22,), name="A")
+    b = te.compute(a.shape, lambda i: te.round(a[i] * 127.0).astype("int8"), name="B")
+    task = WorkerTask(te.create_prim_func([a, b]), "llvm", CONFIG)
+    runner = Runner(CONFIG, lambda func, _: func, {"rounds": task})
+    assert (task.reference[1][1] != task.narrow_reference[1][1]).any()
+    assert answer(runner, Verify("rounds", Program())).value == 0.0
+
+
 def test_a_slot_is_timed_once_and_dropped(runner: Runner) -> None:
     assert answer(runner, Build("root", 5, Program())).error is None
     assert answer(runner, Time(5, None)).error is None

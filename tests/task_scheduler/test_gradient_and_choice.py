@@ -269,6 +269,13 @@ def test_a_variant_that_promises_little_never_begins() -> None:
     assert order_of([promising(1.51e-3), promising(1e-3), promising(1.49e-3)]) == [1, 2]
 
 
+def test_a_promise_that_failed_keeps_no_other_from_beginning() -> None:
+    failed, other = promising(1e-3, None), promising(9e-3)
+    assert scheduler().choose([failed, other]) == 1
+    exhausted = replace(promising(1e-3), exhausted=True)
+    assert scheduler().choose([exhausted, other]) == 1
+
+
 def test_a_variant_with_records_is_judged_by_them() -> None:
     slow_by_promise, other = promising(9e-3, 1e-3), promising(1e-3, 1.1e-3)
     assert {scheduler(seed=s).choose([slow_by_promise, other]) for s in range(5)} == {0}

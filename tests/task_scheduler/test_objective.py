@@ -62,6 +62,7 @@ def test_any_function_will_do() -> None:
         return float(latency_s.max())
 
     assert slopes(slowest, np.array([1.0, 3.0, 2.0])) == pytest.approx([0.0, 1.0, 0.0])
+    assert slopes(slowest, np.array([3.0, 3.0, 0.0])) == pytest.approx([1.0, 1.0, 0.0])
 
 
 def test_an_objective_cannot_change_what_it_is_given() -> None:
@@ -76,6 +77,8 @@ def test_an_objective_cannot_change_what_it_is_given() -> None:
 
 def test_a_network_without_functions_is_worth_nothing() -> None:
     assert slopes(total_latency, np.array([0.0, 1.0])) == pytest.approx([0.0, 1.0])
+    zero, _ = slopes(GeometricSpeedup([1.0, 1.0]), np.array([0.0, 1.0]))
+    assert zero == 0.0
 
 
 @pytest.mark.parametrize(
@@ -87,6 +90,8 @@ def test_a_network_without_functions_is_worth_nothing() -> None:
         (lambda a, b: a + b, "array of 2 latencies"),
         (lambda latency_s: -latency_s.sum(), "must not grow"),
         (LatencyRequirement([1.0, 1.0, 1.0]), "array of 2 latencies"),
+        (LatencyRequirement([1.0]), "array of 2 latencies"),
+        (GeometricSpeedup([1.0]), "array of 2 latencies"),
         (GeometricSpeedup([1.0, 1.0, 1.0]), "array of 2 latencies"),
     ],
 )
