@@ -158,9 +158,10 @@ class Tuner:
         begun = {search.task.group for search in self.searches if search.history}
         # What always fails counts as nothing, so that the objective holds for all else.
         best = {g: 0.0 if t == np.inf and g in begun else t for g, t in self._best_s().items()}
-        all_known = np.inf not in best.values()
-        equal = np.ones(len(self._calls))
-        worth = slopes(self._objective, self._sum(best)) if all_known else equal
+        worth = np.ones(len(self._calls))
+        if np.inf not in best.values():
+            seconds = self._sum(best)
+            worth = np.where(seconds > 0, slopes(self._objective, seconds), worth)
         weights = worth @ self._calls
         promised = [self._promised_s(search) for search in self.searches]
         return [

@@ -258,7 +258,7 @@ def test_candidates_are_timed_in_the_run_of_a_network(device: LocalDevice, task:
     assert found["g"][0] is None
     fine, slow, other = (t or 0.0 for t in (*found["f"], found["g"][1]))
     assert slow > 20 * fine > 0
-    assert 0 < other < slow
+    assert abs(other) < slow, "what the next call takes less than usual is subtracted"
 
 
 @pytest.mark.parametrize("bad", ["segfault", "exit"])

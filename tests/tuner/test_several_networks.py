@@ -11,6 +11,7 @@ from fake_world import CONFIG, TARGET, Recorder, latency_of, make_task
 
 from ansor.database.database import Database
 from ansor.measure.fake import FakeDevice
+from ansor.measure.result import ErrorKind
 from ansor.task_scheduler.objective import LatencyRequirement, Objective, total_latency
 from ansor.tuner import OBJECTIVE_MET, Budget, Tuner
 
@@ -68,6 +69,23 @@ def test_a_requirement_that_is_reached_on_the_way_ends_the_search() -> None:
     assert finish.reason == OBJECTIVE_MET
     assert found.latency_s is not None
     assert (found.latency_s <= reached).all()
+
+
+@pytest.mark.parametrize("failing", [("matmul_relu",), NAMES[:2]])
+def test_the_objective_holds_for_what_does_not_fail(failing: tuple[str, ...]) -> None:
+    """Both networks are fast enough, as far as anything is known of them: the rest is tried on."""
+    events = Recorder()
+    fail = {make_task(name).key for name in failing}
+    device = FakeDevice(latency_of, lambda t, _: ErrorKind.CRASH if t.key in fail else None)
+    tasks, objective = [make_task(name) for name in NAMES], LatencyRequirement(1e3)
+    found = Tuner(tasks, HARDWARE, device, Database(), CONFIG, 0, [events], (), CALLS, objective)
+    finish = found.run(Budget(80))
+    spent = rounds(events)
+    assert spent["row_sum"] == 1, "the second network"
+    if len(failing) == 1:
+        assert finish.reason == OBJECTIVE_MET
+    else:
+        assert spent["matmul_relu"] > 1, "nothing is known of the first network"
 
 
 def test_functions_carry_the_names_of_the_network_that_asks() -> None:
