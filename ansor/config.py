@@ -43,6 +43,7 @@ class EvolutionConfig:
     promise: int = 1024  # programs sampled to see what a task's fastest may take
     sketch_margin: float = 1.3  # sketches whose sample takes so many times the best's end there
     generations: int = 12  # at most
+    least_generations: int = 3  # at most, for a small batch, where time is short
     settled: int = 3  # generations without a gain after which the evolution ends
     settled_gain: float = 0.002  # of the best score, a logarithm
     crossover_rate: float = 0.2  # share of children made by node-based crossover (§5.1)
@@ -50,6 +51,7 @@ class EvolutionConfig:
     neighbour_rate: float = 0.8  # a mutation moves to a neighbour, otherwise anywhere
     eps_greedy: float = 0.05  # share of a batch drawn at random (TVM's default)
     batch: int = 16  # programs measured per round
+    least_heads: int = 2  # sketches in a first batch: the draft may be quite wrong about one
     measured_ratio: float = 0.2  # share of the start population taken from the best measured
     elite: int = 8  # best measured programs that enter every start population
     siblings: int = 4  # best programs of tasks of the same structure that a search begins with

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -60,7 +61,7 @@ class SearchPolicy:
 
     def draft_best(self) -> Candidate | None:
         """The unmeasured program that the model expects to be the fastest, if there is any."""
-        ranked = self._ranked()
+        ranked = self._ranked(self._config.batch)
         return ranked[0] if ranked else None
 
     def seed(self, programs: Sequence[Program]) -> int:
@@ -89,7 +90,7 @@ class SearchPolicy:
         """The head of the ranking with some random programs, then the rest of it."""
         ranked = self._descent() if self._stalled >= self._config.patience else []
         if len(ranked) < count:
-            ranked = distinct([*ranked, *self._ranked()], self._measured)
+            ranked = distinct([*ranked, *self._ranked(count)], self._measured)
         batch = ranked[: self._greedy(count)] if self.trials else self._first_of_each(ranked, count)
         random = self._random(count - len(batch))
         return [*batch, *random, *ranked]
@@ -133,16 +134,20 @@ class SearchPolicy:
                 population = Population(sketch, np.stack([c.row for c in rows]))
                 self._model.add(self.key, population, [c.latency_s or 0.0 for c in rows])
 
-    def _ranked(self) -> list[Candidate]:
-        """Unmeasured candidates of all sketches, best score first."""
+    def _ranked(self, count: int) -> list[Candidate]:
+        """Unmeasured candidates of all sketches, best score first; a small batch, where time is
+        short, is not worth a long evolution."""
+        share = min(1.0, count / self._config.batch)
+        generations = max(self._config.least_generations, round(share * self._config.generations))
+        short = replace(self._config, generations=min(generations, self._config.generations))
         found: list[Candidate] = []
-        for population in self._fittest():
+        for population in self._fittest(short):
             legal = [c for c in self._candidates(population) if np.isfinite(c.score)]
             fresh = distinct(sorted(legal, key=lambda c: -c.score), self._measured)
             found += fresh[: 4 * self._config.batch]
         return sorted(found, key=lambda c: -c.score)
 
-    def _fittest(self) -> list[Population]:
+    def _fittest(self, config: EvolutionConfig) -> list[Population]:
         """An evolved population of each sketch; of a small space, all of it.
 
         Sketches that are far behind before any evolution are not bred from.
@@ -152,7 +157,7 @@ class SearchPolicy:
         best = max((float(own.max()) for own in scores if len(own)), default=-np.inf)
         least = best - math.log(self._config.sketch_margin)
         return [
-            evolve(start, self._model.score, self._rng, self._config)[0]
+            evolve(start, self._model.score, self._rng, config)[0]
             if start.sketch.space_size > self._config.initial and own.max() >= least
             else start
             for start, own in zip(starts, scores, strict=True)
@@ -202,7 +207,9 @@ class SearchPolicy:
     def _first_of_each(self, ranked: list[Candidate], count: int) -> list[Candidate]:
         """The head of the ranking, with the best of every sketch and the seeds among it."""
         heads = {c.sketch.name: c for c in reversed(ranked)}
-        best = sorted(heads.values(), key=lambda c: -c.score)[: max(1, count // 4)]
+        best = sorted(heads.values(), key=lambda c: -c.score)[
+            : max(self._config.least_heads, count // 4)
+        ]
         return distinct([*best, *self._seeds[: count // 4], *ranked], self._measured)[:count]
 
     def _candidates(self, population: Population) -> list[Candidate]:

@@ -112,6 +112,27 @@ def test_the_first_batch_holds_the_best_of_each_sketch() -> None:
         assert best > alone.score - 0.3  # two short evolutions
 
 
+@pytest.mark.parametrize(("count", "sketches_in"), [(2, 2), (4, 2), (16, 3)])
+def test_a_small_first_batch_does_not_rely_on_one_sketch(count: int, sketches_in: int) -> None:
+    found = {c.sketch.name for c in policy("conv2d").propose(count)}
+    assert len(found) >= sketches_in
+
+
+@pytest.mark.parametrize(("count", "most"), [(1, 3), (4, 3), (8, 6), (16, 12), (99, 12)])
+def test_a_small_batch_is_not_worth_a_long_evolution(
+    count: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    def noted(start: Population, score: object, rng: object, config: EvolutionConfig) -> object:
+        seen.append(config.generations)
+        return start, None
+
+    monkeypatch.setattr("ansor.policy.policy.evolve", noted)
+    policy("conv2d", replace(CONFIG, batch=16, generations=12)).propose(count)
+    assert set(seen) == {most}
+
+
 def test_the_first_batch_is_the_drafts_choice() -> None:
     batch = policy("matmul").propose(8)
     random = [c for seed in range(4) for c in policy("matmul", seed=seed)._random(8)]
