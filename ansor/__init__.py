@@ -2,8 +2,7 @@
 
 `auto_schedule(model, target)` searches for fast programs of every function of a network (or of one
 operator) and returns it compiled, `auto_schedule_many` several networks at once; `load` brings a
-saved one back. Read `tune.py` first: it follows
-a model through all folders, in order.
+saved one back. Read `tune.py` first: it follows a model through all folders, in order.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from ansor.tuned import TaskResult, TunedModel
 from ansor.winners import Winner
 
 
-def finished(
+def compile_tuned(
     network: Network,
     target: tvm.target.Target,
     winners: dict[str, Winner],

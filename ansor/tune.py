@@ -22,18 +22,18 @@ from ansor.callbacks import Callback
 from ansor.config import FULL, TuneConfig
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
-from ansor.finish import finished
+from ansor.finish import compile_tuned
 from ansor.frontend.plan import call_plan
 from ansor.hardware.detect import detect
 from ansor.hardware.target import resolve_target, target_text
 from ansor.measure.local import LocalDevice
-from ansor.prepare import merged, prepare
+from ansor.prepare import Network, merged, prepare
 from ansor.sketch.rules import Rule
 from ansor.task import Task
 from ansor.task_scheduler.objective import Objective, total_latency
 from ansor.tuned import TunedModel
 from ansor.tuner import Budget, Tuner
-from ansor.winners import choose_winners, finish_seconds, num_leaders
+from ansor.winners import Winner, choose_winners, finish_seconds, num_leaders
 
 
 def auto_schedule(
@@ -161,21 +161,22 @@ def auto_schedule_many(
             _stage(callbacks, "checking the winners")
             count = 1 if budget.is_empty or finish.reason == "interrupted" else leaders
             winners = {
-                name: choose_winners(
-                    tuner.functions(network.tasks),
-                    call_plan(network.mod),
-                    device,
-                    records,
-                    config.measure,
-                    count,
-                )
+                name: _winners(network, tuner, device, records, count)
                 for name, network in networks.items()
             }
     _stage(callbacks, "compiling")
     return {
-        name: finished(network, resolved, winners[name], finish, seed, threads)
+        name: compile_tuned(network, resolved, winners[name], finish, seed, threads)
         for name, network in networks.items()
     }
+
+
+def _winners(
+    network: Network, tuner: Tuner, device: LocalDevice, records: Database, leaders: int
+) -> dict[str, Winner]:
+    """What the functions of one of the networks end with."""
+    functions, plan = tuner.functions(network.tasks), call_plan(network.mod)
+    return choose_winners(functions, plan, device, records, tuner.config.measure, leaders)
 
 
 def _search_seconds(

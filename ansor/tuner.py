@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +25,8 @@ from ansor.sketch.generate import generate
 from ansor.sketch.rules import Rule
 from ansor.task import Task
 from ansor.task_scheduler.gradient import TaskProgress
-from ansor.task_scheduler.objective import Objective, slopes, total_latency
+from ansor.task_scheduler.networks import Networks
+from ansor.task_scheduler.objective import Objective, total_latency
 from ansor.task_scheduler.scheduler import TaskScheduler
 
 NO_GAIN = "no function gained anything in its last rounds"
@@ -78,8 +79,10 @@ class Tuner:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.config, self.seed = config, seed
-        self._calls = np.array([[task.weight for task in tasks]]) if calls is None else calls
-        self._objective = objective
+        groups = [task.group for task in tasks]
+        self._variants = Counter(groups)
+        own_calls = np.array([[task.weight for task in tasks]]) if calls is None else calls
+        self._networks = Networks(own_calls, groups, objective)
         self._device, self._database = device, database
         self._callbacks, self._clock = callbacks, clock
         self._began = clock()
@@ -155,24 +158,16 @@ class Tuner:
 
     def _progress(self) -> list[TaskProgress]:
         """What each task has achieved, and what a second of it is worth to the objective."""
-        begun = {search.task.group for search in self.searches if search.history}
-        # What always fails counts as nothing, so that the objective holds for all else.
-        best = {g: 0.0 if t == np.inf and g in begun else t for g, t in self._best_s().items()}
-        worth = np.ones(len(self._calls))
-        if np.inf not in best.values():
-            seconds = self._sum(best)
-            worth = np.where(seconds > 0, slopes(self._objective, seconds), worth)
-        weights = worth @ self._calls
-        promised = [self._promised_s(search) for search in self.searches]
+        begun = [bool(search.history) for search in self.searches]
+        weights = self._networks.weights([search.best_s for search in self.searches], begun)
         return [
-            search.progress(float(weight), promised_s)
-            for search, weight, promised_s in zip(self.searches, weights, promised, strict=True)
+            search.progress(float(weight), self._promised_s(search))
+            for search, weight in zip(self.searches, weights, strict=True)
         ]
 
     def _promised_s(self, search: TaskSearch) -> float:
         """What a task promises, where there are others to compare it with."""
-        mates = sum(other.task.group == search.task.group for other in self.searches)
-        return search.promised_s if mates > 1 else 0.0
+        return search.promised_s if self._variants[search.task.group] > 1 else 0.0
 
     def _batch_size(self, budget: Budget) -> int:
         """A full batch, or less where the trials run out or trials or time would not go round."""
@@ -180,7 +175,7 @@ class Tuner:
         if budget.seconds is not None:
             cost_s = self.elapsed_s / self._trials if self._trials else scheduler.trial_s
             begun = {search.task.group for search in self.searches if search.history}
-            fresh = len({search.task.group for search in self.searches} - begun)
+            fresh = len(self._variants.keys() - begun)
             affordable = (budget.seconds - self.elapsed_s) * scheduler.warmup_share / cost_s
             batch = min(batch, max(scheduler.least_batch, int(affordable / max(fresh, 1))))
         if budget.trials is None:
@@ -204,6 +199,7 @@ class Tuner:
 
     def _report(self, search: TaskSearch, results: Sequence[Measurement]) -> None:
         errors = [result for result in results if result.error is not None]
+        latency_s = self.latency_s
         done = Round(
             number=self._rounds,
             task=search.status,
@@ -212,29 +208,14 @@ class Tuner:
             first_error=errors[0].message if errors else "",
             trials=self._trials,
             elapsed_s=self.elapsed_s,
-            network_s=None if self.latency_s is None else float(self.latency_s.sum()),
+            network_s=None if latency_s is None else float(latency_s.sum()),
         )
         self._tell(lambda callback: callback.on_round(done))
 
     @property
     def latency_s(self) -> npt.NDArray[np.float64] | None:
         """Seconds of each network, the sum of its functions; None until each function has some."""
-        best = self._best_s()
-        return None if np.inf in best.values() else self._sum(best)
-
-    def _best_s(self) -> dict[str, float]:
-        """Seconds of each function, infinite for what has none."""
-        best = dict.fromkeys((search.task.group for search in self.searches), np.inf)
-        for search in self.searches:
-            own = np.inf if search.best_s is None else search.best_s
-            best[search.task.group] = min(best[search.task.group], own)
-        return best
-
-    def _sum(self, best: Mapping[str, float]) -> npt.NDArray[np.float64]:
-        groups = [search.task.group for search in self.searches]
-        first = np.array([groups.index(group) for group in best], dtype=int)
-        total: npt.NDArray[np.float64] = self._calls[:, first] @ np.array([*best.values()])
-        return total
+        return self._networks.latency_s([search.best_s for search in self.searches])
 
     def _tell(self, event: Callable[[Callback], None]) -> None:
         for callback in self._callbacks:

@@ -43,7 +43,7 @@ def check_array(value: Any, spec: InputSpec) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Landing:
+class Staging:
     """Aligned memory on the host that an input is copied to, time and again: new memory for each
     call would cost more than the copy.
 
@@ -56,35 +56,35 @@ class Landing:
     tensor: Any
 
     @classmethod
-    def of(cls, spec: InputSpec) -> Landing | None:
+    def of(cls, spec: InputSpec) -> Staging | None:
         """Memory for an input; None for a dtype that NumPy does not share."""
         dtype = np.dtype(spec.dtype)
         if dtype.kind == "V":
             return None
-        array = plain_block(max(1, math.prod(spec.shape) * dtype.itemsize))
-        shaped = array[: math.prod(spec.shape) * dtype.itemsize].view(dtype).reshape(spec.shape)
+        size = math.prod(spec.shape) * dtype.itemsize
+        shaped = plain_block(max(1, size))[:size].view(dtype).reshape(spec.shape)
         return cls(shaped, tvm.runtime.from_dlpack(shaped))
 
 
-def to_tvm(value: Any, device: tvm.runtime.Device, landing: Landing | None = None) -> Any:
+def to_tvm(value: Any, device: tvm.runtime.Device, staging: Staging | None = None) -> Any:
     """The value as a TVM tensor on the device; shares memory if dense, aligned and already there.
 
     A torch tensor keeps its device only if that is the network's; else it travels through the host.
 
     Args:
-        landing: where the host's copy goes, if there has to be one; new memory for None.
+        staging: where the host's copy goes, if there has to be one; new memory for None.
     """
     if is_torch_tensor(value):
-        return _from_torch(value, device, landing)
-    return _from_numpy(value, device, landing)
+        return _from_torch(value, device, staging)
+    return _from_numpy(value, device, staging)
 
 
-def _from_torch(value: Any, device: tvm.runtime.Device, landing: Landing | None) -> Any:
+def _from_torch(value: Any, device: tvm.runtime.Device, staging: Staging | None) -> Any:
     dense = value.detach().contiguous()
     here = dense.__dlpack_device__() == (device.dlpack_device_type(), device.index)
     if here and dense.data_ptr() % ALIGNMENT_BYTES == 0:
         return tvm.runtime.from_dlpack(dense)
-    return _copied(_host_array(dense.cpu()), device, landing)
+    return _copied(_host_array(dense.cpu()), device, staging)
 
 
 def _host_array(tensor: Any) -> Any:
@@ -96,19 +96,19 @@ def _host_array(tensor: Any) -> Any:
     return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
 
 
-def _copied(array: Any, device: tvm.runtime.Device, landing: Landing | None) -> Any:
-    if landing is None or not _is_host(device):
+def _copied(array: Any, device: tvm.runtime.Device, staging: Staging | None) -> Any:
+    if staging is None or not _is_host(device):
         return tvm.runtime.tensor(array, device)
-    landing.array[...] = array
-    return landing.tensor
+    staging.array[...] = array
+    return staging.tensor
 
 
-def _from_numpy(value: Any, device: tvm.runtime.Device, landing: Landing | None) -> Any:
+def _from_numpy(value: Any, device: tvm.runtime.Device, staging: Staging | None) -> Any:
     dense = np.ascontiguousarray(value)
     aligned = dense.ctypes.data % ALIGNMENT_BYTES == 0
     if _is_host(device) and dense.flags.writeable and aligned and dense.dtype.kind != "V":
         return tvm.runtime.from_dlpack(dense)
-    return _copied(dense, device, landing)
+    return _copied(dense, device, staging)
 
 
 def _is_host(device: tvm.runtime.Device) -> bool:

@@ -16,7 +16,7 @@ from tvm.target import Target
 
 from ansor.errors import ArgumentError
 from ansor.frontend.apply import compile_module
-from ansor.frontend.convert import Landing, check_array, from_tvm, is_torch_tensor, to_tvm
+from ansor.frontend.convert import Staging, check_array, from_tvm, is_torch_tensor, to_tvm
 from ansor.frontend.signature import InputSpec, entry_of, input_specs
 from ansor.frontend.weights import detach_weights, in_huge_pages
 from ansor.hardware.target import is_cpu
@@ -63,15 +63,15 @@ class CompiledModel:
         if isinstance(result, tuple):
             return tuple(map(self._apart, result))
         if is_torch_tensor(result):
-            spans = [(at.array.ctypes.data, at.array.nbytes) for at in self._landings if at]
+            spans = [(at.array.ctypes.data, at.array.nbytes) for at in self._staging if at]
             inside = any(0 <= result.data_ptr() - first < size for first, size in spans)
             return result.clone() if inside else result
-        shared = any(np.may_share_memory(result, at.array) for at in self._landings if at)
+        shared = any(np.may_share_memory(result, at.array) for at in self._staging if at)
         return result.copy() if shared else result
 
     @cached_property
-    def _landings(self) -> list[Landing | None]:
-        return [Landing.of(spec) for spec in self.inputs]
+    def _staging(self) -> list[Staging | None]:
+        return [Staging.of(spec) for spec in self.inputs]
 
     def latency(self, min_time_s: float = 0.5, repeats: int = 5) -> float:
         """Median time of one run in seconds, on random inputs, after warm-up.
@@ -109,8 +109,8 @@ class CompiledModel:
             raise ArgumentError("inputs", len(arrays), f"give {len(self.inputs)} arrays: {names}")
         for array, spec in zip(arrays, self.inputs, strict=True):
             check_array(array, spec)
-        places = zip(arrays, self._landings, strict=True)
-        return [to_tvm(array, self.device, landing) for array, landing in places]
+        places = zip(arrays, self._staging, strict=True)
+        return [to_tvm(array, self.device, staging) for array, staging in places]
 
 
 def compile_model(mod: tvm.IRModule, target: Target, threads: int | None = None) -> CompiledModel:

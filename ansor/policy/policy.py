@@ -55,9 +55,8 @@ class SearchPolicy:
 
     def promise(self) -> float:
         """Seconds of the fastest of a random sample, as the model expects them."""
-        sizes = {sketch: min(sketch.space_size, self._config.promise) for sketch in self.sketches}
-        scores = [self._model.score(self._drawn(s, size)).max() for s, size in sizes.items()]
-        return math.exp(-max(scores, default=-math.inf))
+        drawn = [self._drawn(sketch, self._config.promise) for sketch in self.sketches]
+        return math.exp(-max((self._model.score(own).max() for own in drawn), default=-math.inf))
 
     def draft_best(self) -> Candidate | None:
         """The unmeasured program that the model expects to be the fastest, if there is any."""
@@ -137,30 +136,31 @@ class SearchPolicy:
     def _ranked(self, count: int) -> list[Candidate]:
         """Unmeasured candidates of all sketches, best score first; a small batch, where time is
         short, is not worth a long evolution."""
-        share = min(1.0, count / self._config.batch)
-        generations = max(self._config.least_generations, round(share * self._config.generations))
-        short = replace(self._config, generations=min(generations, self._config.generations))
         found: list[Candidate] = []
-        for population in self._fittest(short):
+        for population in self._fittest(self._generations(count)):
             legal = [c for c in self._candidates(population) if np.isfinite(c.score)]
             fresh = distinct(sorted(legal, key=lambda c: -c.score), self._measured)
             found += fresh[: 4 * self._config.batch]
         return sorted(found, key=lambda c: -c.score)
 
-    def _fittest(self, config: EvolutionConfig) -> list[Population]:
+    def _generations(self, count: int) -> int:
+        """Of the evolution that a batch of so many programs is worth."""
+        most, share = self._config.generations, count / self._config.batch
+        return min(most, max(self._config.least_generations, round(share * most)))
+
+    def _fittest(self, generations: int) -> list[Population]:
         """An evolved population of each sketch; of a small space, all of it.
 
         Sketches that are far behind before any evolution are not bred from.
         """
+        config = replace(self._config, generations=generations)
         starts = [self._start(sketch) for sketch in self.sketches]
-        scores = [self._model.score(start) for start in starts]
-        best = max((float(own.max()) for own in scores if len(own)), default=-np.inf)
-        least = best - math.log(self._config.sketch_margin)
+        least = max(best for _, best in starts) - math.log(config.sketch_margin)
         return [
             evolve(start, self._model.score, self._rng, config)[0]
-            if start.sketch.space_size > self._config.initial and own.max() >= least
+            if start.sketch.space_size > config.initial and best >= least
             else start
-            for start, own in zip(starts, scores, strict=True)
+            for start, best in starts
         ]
 
     def _drawn(self, sketch: Sketch, count: int) -> Population:
@@ -169,13 +169,13 @@ class SearchPolicy:
             return everything(sketch)
         return sample(sketch, count, self._rng)
 
-    def _start(self, sketch: Sketch) -> Population:
-        """A first generation: the best of a random sample, and the best measured, mutated; of a
-        small space, all of it."""
+    def _start(self, sketch: Sketch) -> tuple[Population, float]:
+        """A first generation, and the best score known of the sketch: the best of a random sample,
+        and the best measured, mutated; of a small space, all of it."""
         drawn = self._drawn(sketch, self._config.initial)
-        if sketch.space_size <= self._config.initial:
-            return drawn
         scores = self._model.score(drawn)
+        if sketch.space_size <= self._config.initial:
+            return drawn, float(scores.max())
         order = np.argsort(-scores, kind="stable")[: self._config.population]
         rows = [drawn.choices[order]]
         tried = [c for c in self._tried if c.sketch is sketch]
@@ -186,7 +186,8 @@ class SearchPolicy:
             elite = np.stack([c.row for c in good])
             picked = Population(sketch, elite[self._rng.integers(0, len(elite), count)])
             rows += [elite, mutate(picked, self._rng, self._config).choices]
-        return Population(sketch, np.concatenate(rows))
+        known = [-math.log(c.latency_s) for c in good if c.latency_s]
+        return Population(sketch, np.concatenate(rows)), max(float(scores.max()), *known, -math.inf)
 
     def _descent(self) -> list[Candidate]:
         """Neighbours of the best program, best score first."""
@@ -207,9 +208,8 @@ class SearchPolicy:
     def _first_of_each(self, ranked: list[Candidate], count: int) -> list[Candidate]:
         """The head of the ranking, with the best of every sketch and the seeds among it."""
         heads = {c.sketch.name: c for c in reversed(ranked)}
-        best = sorted(heads.values(), key=lambda c: -c.score)[
-            : max(self._config.least_heads, count // 4)
-        ]
+        most = max(self._config.least_heads, count // 4)
+        best = sorted(heads.values(), key=lambda c: -c.score)[:most]
         return distinct([*best, *self._seeds[: count // 4], *ranked], self._measured)[:count]
 
     def _candidates(self, population: Population) -> list[Candidate]:
