@@ -9,6 +9,36 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
+class GpuSketchConfig:
+    """The search space of GPUs."""
+
+    tile_structure: str = "SSSRRSRFS"  # Ansor §4.1, the GPU's "SSSRRSRS"; folded axes unrolled
+    fuse_level: int = 3  # spatial tile levels outside what a thread computes
+    threads: tuple[int, ...] = (32, 64, 128, 192, 256, 512, 1024)  # of a block, untiled stages
+    least_threads: int = 16  # of a block of tiles; half a warp
+    vector_widths: tuple[int, ...] = (1, 2, 4)  # elements of a load or store
+    max_vector_bytes: int = 16  # the widest load
+    max_vthreads: int = 16  # virtual threads; TVM's `max_vthread_extent` is 8
+    max_innermost_factor: int = 64  # elements; TVM's `max_innermost_split_factor`
+    max_accumulators: int = 192  # registers of a thread that hold results
+    max_unrolled_statements: int = 1024  # of a thread's tile, what the compiler takes seconds for
+    max_block_statements: int = 4096  # the same with the virtual threads
+    unroll_steps: tuple[int, ...] = (
+        0,
+        16,
+        32,
+        64,
+        128,
+        256,
+        512,
+        1024,
+    )  # Ansor's and TVM's, for CUDA
+    least_block_reduction: int = 32  # elements that a block's threads may share; a warp
+    block_reduction_fill: float = 0.25  # share of a GPU's threads that outputs alone must fill
+    max_rfactor: int = 1024  # parts of a reduction that blocks share
+
+
+@dataclass(frozen=True)
 class SketchConfig:
     """The search space (`ansor.sketch`, `ansor.annotate`)."""
 
@@ -32,6 +62,7 @@ class SketchConfig:
     min_transpose_reuse: int = 8  # the same for one that would be gathered otherwise
     min_pack_bytes: int = 1 << 20  # operands smaller than this stay in the second cache as they are
     max_sketches: int = 32  # a typical subgraph has fewer than 10 (§4.1)
+    gpu: GpuSketchConfig = field(default_factory=GpuSketchConfig)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from ansor.database.database import Database
 from ansor.errors import ArgumentError
 from ansor.finish import compile_tuned
 from ansor.frontend.plan import call_plan
-from ansor.hardware.detect import detect
+from ansor.hardware.detect import detect_machine
 from ansor.hardware.target import resolve_target, target_text
 from ansor.measure.local import LocalDevice
 from ansor.prepare import Network, merged, prepare
@@ -152,7 +152,7 @@ def auto_schedule_many(
         finish_s = finish_seconds(leaders, functions, config, len(networks))
         budget = Budget(trials, _search_seconds(minutes, began, finish_s, config))
         _check_records(records, tasks, text, budget)
-        hardware = detect(resolved, cores)
+        hardware = detect_machine(resolved, cores)
         with LocalDevice(text, cores, config.measure) as device:
             tuner = Tuner(
                 tasks, hardware, device, records, config, seed, callbacks, rules, calls, objective

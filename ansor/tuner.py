@@ -16,7 +16,7 @@ from ansor.config import TuneConfig
 from ansor.cost_model.scorer import CostModel
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
-from ansor.hardware.cpu import Hardware
+from ansor.hardware.gpu import Machine
 from ansor.measure.device import Device
 from ansor.measure.result import Measurement
 from ansor.policy.policy import SearchPolicy
@@ -67,7 +67,7 @@ class Tuner:
     def __init__(
         self,
         tasks: Sequence[Task],
-        hardware: Hardware,
+        hardware: Machine,
         device: Device,
         database: Database,
         config: TuneConfig,
@@ -100,7 +100,7 @@ class Tuner:
     def _policy(
         self,
         task: Task,
-        hardware: Hardware,
+        hardware: Machine,
         user_rules: Sequence[Rule],
         stream: np.random.SeedSequence,
     ) -> SearchPolicy:

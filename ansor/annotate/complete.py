@@ -6,42 +6,39 @@ import math
 
 import numpy as np
 
+from ansor.annotate.complete_gpu import complete_for_gpu
 from ansor.config import SketchConfig
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.operands import is_dense_along
 from ansor.dag.stage import HoleExtent, Stage
 from ansor.hardware.cpu import Hardware
+from ansor.hardware.gpu import Gpu, Machine
 from ansor.program.decision import Decision, category, factorisations
 from ansor.program.location import Locations
 from ansor.program.loops import num_leading, vector_axis
 from ansor.program.roles import Roles
 from ansor.program.sketch import Sketch
 from ansor.program.steps import (
-    CacheRead,
-    CacheWrite,
     ComputeAt,
     FuseConsumer,
     Initialise,
-    Inline,
-    LayoutRewrite,
-    MoveAxis,
     MultiLevelTile,
     Parallel,
     RegisterTile,
-    RFactor,
-    SplitAxis,
     Step,
     StripMine,
+    Structural,
     Unroll,
     Vectorize,
 )
 from ansor.sketch.state import State
 
 
-def complete(state: State, hardware: Hardware, config: SketchConfig) -> Sketch:
+def complete(state: State, hardware: Machine, config: SketchConfig) -> Sketch:
     """Returns the sketch with every annotation a hole, steps in the order of their replay."""
-    builder = _Builder(state, hardware, config)
-    return builder.build()
+    if isinstance(hardware, Gpu):
+        return complete_for_gpu(state, config.gpu)
+    return _Builder(state, hardware, config).build()
 
 
 class _Builder:
@@ -52,10 +49,7 @@ class _Builder:
         self.hardware, self.config = hardware, config
         self.decisions: list[Decision] = list(state.decisions)
         self.loose: set[str] = set()  # untiled roots whose vectors need not divide their axis
-        structural = (
-            Inline | CacheWrite | CacheRead | LayoutRewrite | SplitAxis | MoveAxis | RFactor
-        )
-        self.structure: list[Step] = [s for s in state.steps if isinstance(s, structural)]
+        self.structure: list[Step] = [s for s in state.steps if isinstance(s, Structural)]
         self.tiles: list[Step] = [s for s in state.steps if isinstance(s, MultiLevelTile)]
         self.inner: list[Step] = [s for s in state.steps if isinstance(s, RegisterTile)]
         self.fusions: list[Step] = [s for s in state.steps if isinstance(s, FuseConsumer)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from ansor.hardware.cpu import Hardware
-from ansor.hardware.detect import detect
+from ansor.hardware.detect import detect_machine
+from ansor.hardware.gpu import Gpu, Machine
 from ansor.hardware.target import resolve_target, target_text
 from ansor.hardware.threads import available_cores
 
@@ -17,14 +18,31 @@ def hardware(target: str, threads: int | None) -> None:
     """Shows what was detected and measured of this machine."""
     resolved, cores = resolve_target(target), threads or available_cores()
     click.echo(f"target          {target_text(resolved, cores)}")
-    click.echo(describe(detect(resolved, cores)))
+    click.echo(describe(detect_machine(resolved, cores)))
 
 
-def describe(found: Hardware) -> str:
+def describe(found: Machine) -> str:
     """One line per property, with its unit."""
+    lines = _gpu_lines(found) if isinstance(found, Gpu) else _cpu_lines(found)
+    return "\n".join(f"{name:15s} {text}" for name, text in lines.items())
+
+
+def _gpu_lines(found: Gpu) -> dict[str, str]:
+    return {
+        "GPU": f"{found.name}, {found.arch}",
+        "multiprocessors": f"{found.multiprocessors} at {found.frequency_hz / 1e9:.2f} GHz",
+        "peak": f"{found.peak_flops / 1e12:.1f} TFLOP/s fp32, without tensor cores",
+        "shared memory": f"{found.shared_per_sm >> 10} KiB per multiprocessor, "
+        f"{found.shared_per_block >> 10} KiB per block",
+        "L2": f"{found.l2_bytes >> 20} MiB",
+        "memory": f"{found.memory_bandwidth / 1e9:.0f} GB/s",
+    }
+
+
+def _cpu_lines(found: Hardware) -> dict[str, str]:
     caches = " / ".join(f"{size >> 10} KiB" for size in found.cache_bytes)
     speeds = " / ".join(f"{speed:.1f}" for speed in found.cache_bandwidth)
-    lines = {
+    return {
         "processor": found.name,
         "threads": str(found.cores),
         "vectors": f"{found.vector_bytes * 8} bits, {found.vector_registers} registers",
@@ -34,4 +52,3 @@ def describe(found: Hardware) -> str:
         "memory": f"{found.memory_bandwidth / 1e9:.1f} GB/s",
         "parallel loop": f"{found.parallel_overhead_s * 1e6:.1f} µs to start and join",
     }
-    return "\n".join(f"{name:15s} {text}" for name, text in lines.items())

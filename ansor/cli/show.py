@@ -12,7 +12,7 @@ from ansor.cli.model import HELP, read_model
 from ansor.config import FULL
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
-from ansor.hardware.detect import read_system
+from ansor.hardware.detect import read_machine
 from ansor.hardware.target import resolve_target, target_text
 from ansor.hardware.threads import available_cores
 from ansor.prepare import prepare
@@ -138,6 +138,6 @@ def select(tasks: Sequence[Task], wanted: str | None) -> list[Task]:
 
 def sketches_of(task: Task, target: str, threads: int | None) -> list[Sketch]:
     """The complete sketches of a task."""
-    machine = read_system(resolve_target(target), threads or available_cores())
+    machine = read_machine(resolve_target(target), threads or available_cores())
     states = generate(task.dag, machine, FULL.sketch)
     return [complete(state, machine, FULL.sketch) for state in states]

@@ -39,16 +39,24 @@ class Breakdown:
     accumulators: Floats  # vector registers
     seconds: Floats
 
+    def columns(self, total: Floats) -> list[Floats]:
+        """What the learned model is told, `[P]` each; `total` is the program's time."""
+        cycles = np.maximum(self.arithmetic, 1)
+        return [
+            np.log2(self.memory_ports / cycles + 1e-3),
+            np.log2(self.issue / cycles + 1e-3),
+            np.log2(self.l2_traffic / cycles + 1e-3),
+            np.log2(self.l3_traffic / cycles + 1e-3),
+            np.log2(self.dram_traffic / cycles + 1e-3),
+            self.parallel_speedup,
+            self.accumulators,
+            self.seconds / total,
+        ]
+
 
 def draft(profiles: dict[str, StageProfile], hardware: Hardware) -> dict[str, Breakdown]:
     """Estimates every stage of a population."""
     return {name: stage_breakdown(p, hardware) for name, p in profiles.items()}
-
-
-def seconds(breakdowns: dict[str, Breakdown]) -> Floats:
-    """`[P]`: estimated time of each program."""
-    total: Floats = np.add.reduce([b.seconds for b in breakdowns.values()])
-    return total
 
 
 def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from ansor.config import CostModelConfig, SketchConfig
-from ansor.cost_model.draft import Breakdown, draft, seconds
+from ansor.cost_model.draft import Breakdown, draft
 from ansor.cost_model.gbdt import ResidualModel, TrainingSet
+from ansor.cost_model.gpu_draft import GpuBreakdown, draft_for_gpu
 from ansor.features.extract import extract
+from ansor.features.gpu_legality import legal_on_gpu
 from ansor.features.legality import legal
-from ansor.features.profile import profile
+from ansor.features.profile import StageProfile, profile
 from ansor.features.span import Floats
-from ansor.hardware.cpu import Hardware
-from ansor.program.nest import build_nest
+from ansor.hardware.gpu import Gpu, Machine
+from ansor.program.nest import LoopNest, build_nest
 from ansor.program.sketch import Population
+
+Breakdowns = Mapping[str, Breakdown | GpuBreakdown]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +55,7 @@ class CostModel:
 
     def __init__(
         self,
-        hardware: Hardware,
+        hardware: Machine,
         config: CostModelConfig,
         sketch_config: SketchConfig,
         seed: int = 0,
@@ -66,12 +71,22 @@ class CostModel:
         """Evaluates draft, legality and (where asked for) features."""
         nest = build_nest(population)
         profiles = profile(nest)
-        breakdown = draft(profiles, self.hardware) if self._config.use_draft else {}
+        breakdown = self._draft(nest, profiles) if self._config.use_draft else {}
         features = None
         if with_features:
             features = with_draft(extract(population, profiles), breakdown)
-        ok = legal(nest, self.hardware, self._sketch_config)
-        return Estimate(_log_throughput(breakdown, len(population)), features, ok, nest.signature)
+        drafted = _log_throughput(breakdown, len(population))
+        return Estimate(drafted, features, self._legal(nest), nest.signature)
+
+    def _draft(self, nest: LoopNest, profiles: dict[str, StageProfile]) -> Breakdowns:
+        if isinstance(self.hardware, Gpu):
+            return draft_for_gpu(nest, profiles, self.hardware)
+        return draft(profiles, self.hardware)
+
+    def _legal(self, nest: LoopNest) -> npt.NDArray[np.bool_]:
+        if isinstance(self.hardware, Gpu):
+            return legal_on_gpu(nest, self.hardware, self._sketch_config.gpu)
+        return legal(nest, self.hardware, self._sketch_config)
 
     def score(self, population: Population) -> Floats:
         """`[P]`: expected log-throughput, minus infinity where a program may not be built."""
@@ -138,7 +153,7 @@ class CostModel:
         )
 
 
-def _log_throughput(breakdowns: dict[str, Breakdown], programs: int) -> Floats:
+def _log_throughput(breakdowns: Breakdowns, programs: int) -> Floats:
     """`[P]`: log of the draft's throughput, 0 where there is no draft."""
     if not breakdowns:
         return np.zeros(programs, dtype=np.float32)
@@ -146,24 +161,18 @@ def _log_throughput(breakdowns: dict[str, Breakdown], programs: int) -> Floats:
     return drafted
 
 
-def with_draft(features: Floats, breakdowns: dict[str, Breakdown]) -> Floats:
-    """Appends each stage's draft, if any, to its features, as shares of the program's time."""
+def seconds(breakdowns: Breakdowns) -> Floats:
+    """`[P]`: estimated time of each program."""
+    total: Floats = np.add.reduce([b.seconds for b in breakdowns.values()])
+    return total
+
+
+def with_draft(features: Floats, breakdowns: Breakdowns) -> Floats:
+    """Appends each stage's draft, if any, to its features; on a GPU that of its kernel, which
+    stages inside another's loops share."""
     if not breakdowns:
         return features
     total = seconds(breakdowns)
-    columns = []
-    for breakdown in breakdowns.values():
-        cycles = np.maximum(breakdown.arithmetic, 1)
-        rows = [
-            np.log2(breakdown.memory_ports / cycles + 1e-3),
-            np.log2(breakdown.issue / cycles + 1e-3),
-            np.log2(breakdown.l2_traffic / cycles + 1e-3),
-            np.log2(breakdown.l3_traffic / cycles + 1e-3),
-            np.log2(breakdown.dram_traffic / cycles + 1e-3),
-            breakdown.parallel_speedup,
-            breakdown.accumulators,
-            breakdown.seconds / total,
-        ]
-        columns.append(np.stack(rows, axis=-1))
+    columns = [np.stack(own.columns(total), axis=-1) for own in breakdowns.values()]
     extra = np.stack(columns, axis=1).astype(np.float32)
     return np.concatenate([features, extra], axis=2)

@@ -8,57 +8,56 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.dag.stage import Access
-from ansor.features.span import Floats, View, size_of, span_of, views_of
+from ansor.features.span import Floats, Place, View, size_of, span_of, views_of
 from ansor.program.nest import LoopNest
 
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
-    """An intermediate buffer: the `[P]` host loops outside it, and its `[P]` sizes."""
+    """An intermediate buffer: the host loops outside it, and its `[P]` sizes."""
 
-    depth: npt.NDArray[np.int32]
+    place: Place
     sizes: tuple[Floats, ...]
 
 
 def allocations(nest: LoopNest, views: dict[str, View]) -> dict[str, Allocation]:
-    depths = _depths(nest)
+    places = _places(nest)
     found: dict[str, Allocation] = {}
     for view in views.values():
         for access in (*view.stage.stage.writes, *view.stage.stage.reads):
-            if access.buffer in depths:
-                sizes = _touched(view, access, depths[access.buffer])
+            if access.buffer in places:
+                sizes = _touched(view, access, places[access.buffer])
                 if (known := found.get(access.buffer)) is not None:
                     sizes = tuple(map(np.maximum, sizes, known.sizes))
-                found[access.buffer] = Allocation(depths[access.buffer], sizes)
+                found[access.buffer] = Allocation(places[access.buffer], sizes)
     return found
 
 
-def _touched(view: View, access: Access, depth: npt.NDArray[np.int32]) -> tuple[Floats, ...]:
-    """`[P]` in each dimension: extent that an access reaches inside `depth` host loops."""
+def _touched(view: View, access: Access, place: Place) -> tuple[Floats, ...]:
+    """`[P]` in each dimension: extent that an access reaches where a buffer is allocated."""
     population = view.nest.population
     shape = population.sketch.dag.buffers[access.buffer].shape
     whole = [size_of(population, extent) for extent in shape]
     pairs = zip(access.indices, whole, strict=True)
-    return tuple(span_of(view, i, n, depth, {}, 1.0)[0] for i, n in pairs)
+    return tuple(span_of(view, i, n, place, {}, 1.0)[0] for i, n in pairs)
 
 
-def _depths(nest: LoopNest) -> dict[str, npt.NDArray[np.int32]]:
-    """For each intermediate buffer, `[P]`: how many host loops are outside its allocation.
+def _places(nest: LoopNest) -> dict[str, Place]:
+    """For each intermediate buffer, where it is allocated.
 
-    A buffer lives at the innermost loop that holds its producer and all its consumers; the same
-    few elements serve every iteration of the loops further out.
+    A buffer lives at the innermost loop that holds its producer and all its consumers.
     """
     dag, roles = nest.population.sketch.dag, nest.population.sketch.roles
-    depths = {}
+    places = {}
     for name in dag.order:
         if dag.is_output(name):
             continue
         home = roles.host.get(name, name)
         users = [name, *dag.consumers(name)]
-        depths[dag.stages[name].output] = np.minimum.reduce(
-            [_depth_in(nest, home, user) for user in users]
-        )
-    return depths
+        depth = np.minimum.reduce([_depth_in(nest, home, user) for user in users])
+        common = roles.threads_of(home) if roles.scope.get(name) == "shared" else ()
+        places[dag.stages[name].output] = Place(depth, frozenset(common))
+    return places
 
 
 def _depth_in(nest: LoopNest, home: str, user: str) -> npt.NDArray[np.int32]:

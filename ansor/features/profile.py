@@ -140,14 +140,14 @@ def _profile_access(
     dense: npt.NDArray[np.bool_] | bool = True
     if access.buffer in population.sketch.roles.packed:
         return _profile_packed(view, access, buffer)
-    depth = None if allocation is None else allocation.depth
+    place = None if allocation is None else allocation.place
     sizes = (
         [size_of(population, n) for n in buffer.shape] if allocation is None else allocation.sizes
     )
     for index, size in zip(reversed(access.indices), reversed(sizes), strict=True):
         if isinstance(size, float) and size == 1:
             continue
-        span = span_of(view, index, size, depth, strides, stride)
+        span = span_of(view, index, size, place, strides, stride)
         footprint *= span
         if dense is not False:
             run *= span if dense is True else np.where(dense, span, 1)

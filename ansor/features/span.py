@@ -25,6 +25,18 @@ class View:
     extents: Floats
 
 
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where a buffer is allocated: inside `depth` loops, `[P]`, of its home.
+
+    The same few elements serve every iteration of the loops outside, but of those in `common`:
+    threads of a GPU that share the buffer.
+    """
+
+    depth: npt.NDArray[np.int32]
+    common: frozenset[int] = frozenset()
+
+
 def views_of(nest: LoopNest) -> dict[str, View]:
     """Of every stage, in the order of the DAG."""
     found = {}
@@ -40,7 +52,7 @@ def span_of(
     view: View,
     index: Index | None,
     size: Floats | float,
-    depth: npt.NDArray[np.int32] | None,
+    place: Place | None,
     strides: dict[int, Floats],
     stride: Floats | float,
 ) -> Floats:
@@ -50,7 +62,7 @@ def span_of(
         spans[:] = size
         return spans
     slopes = _slopes(view, index)
-    reach = _reach(view, slopes, depth)
+    reach = _reach(view, slopes, place)
     spans[-1] = 1
     for loop in reversed(range(len(view.extents))):
         if loop in reach:
@@ -64,15 +76,14 @@ def span_of(
     return np.minimum(spans, size, out=spans)
 
 
-def _reach(
-    view: View, slopes: dict[int, Floats], depth: npt.NDArray[np.int32] | None
-) -> dict[int, Floats]:
+def _reach(view: View, slopes: dict[int, Floats], place: Place | None) -> dict[int, Floats]:
     """By how much each loop widens an index; loops outside a buffer's allocation do not."""
     reach = {loop: np.abs(slope) * (view.extents[loop] - 1) for loop, slope in slopes.items()}
-    if depth is not None:
+    if place is not None:
+        last = int(place.depth.max())
         for loop, number in view.number.items():
-            if number in reach and loop < int(depth.max()):
-                reach[number] = np.where(loop < depth, 0, reach[number])
+            if number in reach and loop < last and loop not in place.common:
+                reach[number] = np.where(loop < place.depth, 0, reach[number])
     return reach
 
 

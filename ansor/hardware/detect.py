@@ -8,11 +8,17 @@ import tvm
 
 from ansor.hardware.caches import read_caches
 from ansor.hardware.cpu import Hardware
+from ansor.hardware.gpu import Gpu, Machine, gpu_of
 from ansor.hardware.measured import Run, measured, processor_name
 from ansor.hardware.probe import Probe, Spec, peak_flops
-from ansor.hardware.target import resolve_target, target_text
+from ansor.hardware.target import is_cpu, resolve_target, target_text
 from ansor.hardware.threads import available_cores
 from ansor.hardware.vectors import vector_unit
+
+
+def detect_machine(target: tvm.target.Target, threads: int) -> Machine:
+    """The parameters of what programs run on: of this machine (see `detect`), or of a GPU."""
+    return detect(target, threads) if is_cpu(target) else read_gpu(target)
 
 
 def detect(target: tvm.target.Target, threads: int, *, run: Run | None = None) -> Hardware:
@@ -29,6 +35,25 @@ def detect(target: tvm.target.Target, threads: int, *, run: Run | None = None) -
     hardware = read_system(target, threads)
     found = measured(_spec(target, hardware), run=run)
     return hardware if found is None else with_probe(hardware, found)
+
+
+def read_machine(target: tvm.target.Target, threads: int) -> Machine:
+    """What is known of a target without measuring anything."""
+    return read_system(target, threads) if is_cpu(target) else read_gpu(target)
+
+
+def read_gpu(target: tvm.target.Target) -> Gpu:
+    """The GPU of a target's architecture: this machine's, if it has one of that kind."""
+    typical, device = gpu_of(str(target.attrs["arch"])), tvm.runtime.cuda(0)
+    if not device.exist or f"sm_{device.compute_version.replace('.', '')}" != typical.arch:
+        return typical
+    return replace(
+        typical,
+        name=str(device.device_name),
+        multiprocessors=int(device.multi_processor_count),
+        frequency_hz=float(device.max_clock_rate) * 1e3,
+        l2_bytes=int(device.l2_cache_size_bytes),
+    )
 
 
 def read_system(target: tvm.target.Target, threads: int) -> Hardware:

@@ -10,26 +10,32 @@ import tvm
 from tvm.target import codegen
 
 from ansor.errors import ArgumentError, UnsupportedError
+from ansor.hardware.gpu import gpu_of
 from ansor.hardware.threads import available_cores
 
 NATIVE = "native"
-_EXAMPLES = 'say "native", "llvm -mcpu=NAME" or {"kind": "llvm", "mcpu": NAME}'
+CUDA = "cuda"
+_EXAMPLES = 'say "native", "llvm -mcpu=NAME", "cuda" or "cuda -arch=sm_NN"'
 
 
 def resolve_target(target: str | tvm.target.Target) -> tvm.target.Target:
     """Returns the TVM target that `target` names.
 
     Args:
-        target: "native" (this machine), "llvm -mcpu=...", TVM's JSON text, or a TVM target.
+        target: "native" (this machine), "llvm -mcpu=...", "cuda" (this machine's first GPU),
+            "cuda -arch=sm_NN", TVM's JSON text, or a TVM target.
 
     Raises:
-        ArgumentError: unknown kind, option or processor.
-        UnsupportedError: a target that exists, but for which there are no rules yet.
+        ArgumentError: unknown kind, option, processor or architecture; no GPU here.
+        UnsupportedError: a target that exists, but for which there are no rules.
     """
     made = target if isinstance(target, tvm.target.Target) else _parse(target)
     kind = str(made.kind.name)
+    if kind == CUDA:
+        gpu_of(str(made.attrs["arch"]))
+        return made
     if kind != "llvm":
-        raise UnsupportedError(f"target {kind!r}: only CPUs (llvm) can be tuned for now")
+        raise UnsupportedError(f"target {kind!r}: CPUs (llvm) and NVIDIA GPUs (cuda) can be tuned")
     _check_processor(made, target)
     return made
 
@@ -38,8 +44,10 @@ def target_text(target: tvm.target.Target, threads: int) -> str:
     """Canonical JSON text, the same in every process; `tvm.target.Target` reads it.
 
     It holds what decides how fast a program is: processor, features, and as "num-cores" the number
-    of threads. The triple is left out where it is this system's own.
+    of threads; of a GPU the architecture. The triple is left out where it is this system's own.
     """
+    if str(target.kind.name) == CUDA:
+        return json.dumps({"arch": str(target.attrs["arch"]), "kind": CUDA}, separators=(",", ":"))
     kept = {key: _plain(value) for key, value in target.attrs.items() if key in _KEPT and value}
     if kept.get("mtriple") == str(codegen.llvm_get_system_triple()):
         del kept["mtriple"]
@@ -76,10 +84,25 @@ def _options(text: str) -> str | dict[str, Any]:
     here."""
     if text == NATIVE:
         return native_options()
+    if text == CUDA:
+        return {"kind": CUDA, "arch": _arch_here()}
     if text.startswith("{") or " -" not in text:
         return text
     kind, *flags = shlex.split(text)
     return {"kind": kind, **dict(_flag(flag) for flag in flags)}
+
+
+def _arch_here() -> str:
+    """Architecture of this machine's first GPU.
+
+    Raises:
+        ArgumentError: there is none, or no driver.
+    """
+    device = tvm.runtime.cuda(0)
+    if not device.exist:
+        remedy = "no NVIDIA GPU with its driver is here; to compile for one, say cuda -arch=sm_NN"
+        raise ArgumentError("target", CUDA, remedy)
+    return f"sm_{str(device.compute_version).replace('.', '')}"
 
 
 def _flag(flag: str) -> tuple[str, Any]:

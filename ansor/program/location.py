@@ -6,7 +6,7 @@ from functools import cached_property
 
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Stage
-from ansor.program.loops import num_leading
+from ansor.program.loops import enclosing_loops, num_leading
 from ansor.program.roles import Roles
 from ansor.program.steps import MultiLevelTile
 
@@ -76,8 +76,7 @@ def _enclosing(stage: Stage, structure: str) -> int:
     spatial = num_leading(stage)
     if "R" not in structure:
         return (structure.count("S") - 1) * spatial
-    level = structure.index("R") + 1
-    return structure[:level].count("S") * spatial + len(stage.reduce)
+    return enclosing_loops(stage, structure)
 
 
 def _writes_in_place(dag: ComputeDAG, name: str) -> bool:

@@ -75,10 +75,22 @@ def num_leading(stage: Stage) -> int:
     return len(_axes(stage, "S", None))
 
 
-def unrolled_loops(stage: Stage, shape: Shape | None) -> list[int]:
-    """Numbers of the loops that are unrolled: the register tile and folded axes."""
+def enclosing_loops(stage: Stage, structure: str) -> int:
+    """How many loops of a tiled stage lie outside its second reduction level."""
+    level = structure.index("R") + 1
+    return structure[:level].count("S") * num_leading(stage) + len(_axes(stage, "R", None))
+
+
+def unrolled_loops(stage: Stage, shape: Shape | None, bound: bool = False) -> list[int]:
+    """Numbers of the loops that are unrolled: the register tile and folded axes.
+
+    Of tiles that threads of a GPU work on (`bound`), all within the innermost reduction levels.
+    """
     loops, structure = own_loops(stage, shape), structure_of(shape)
     found = [i for i, loop in enumerate(loops) if loop.axis in stage.folded]
+    if bound and isinstance(shape, MultiLevelTile):
+        inner = enclosing_loops(stage, structure) + len(_axes(stage, "R", None))
+        return list(range(inner, len(loops)))
     if structure.endswith("S"):
         count = num_leading(stage)
         found += range(len(loops) - count, len(loops) - 1)

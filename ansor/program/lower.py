@@ -21,9 +21,14 @@ from ansor.program.loops import Loop, lane_table, largest_divisor, num_leading, 
 from ansor.program.program import Program
 from ansor.program.roles import Roles
 from ansor.program.steps import (
+    BindLoops,
+    BindRows,
+    BindTiles,
     CacheRead,
     CacheWrite,
     ComputeAt,
+    ComputePerThread,
+    CooperativeFetch,
     FuseConsumer,
     Initialise,
     Inline,
@@ -31,15 +36,19 @@ from ansor.program.steps import (
     MoveAxis,
     MultiLevelTile,
     Parallel,
+    Placed,
+    ReduceInBlock,
     RegisterTile,
     RFactor,
     SplitAxis,
     Step,
+    Store,
     StripMine,
     Unroll,
     Vectorize,
 )
 from ansor.program.tail import Tail, shift_tails
+from ansor.program.threads import BLOCK, THREAD, VIRTUAL, deal_out
 
 
 def lower(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
@@ -100,6 +109,7 @@ class Replay:
         self.variables: dict[str, list[int]] = {}
         self.initial: dict[str, Any] = {}
         self.tails: dict[tuple[str, int], Tail] = {}
+        self.dealt: dict[str, int] = {}
         self.dag = read_dag(func)
         self.steps = program.steps
 
@@ -116,7 +126,8 @@ class Replay:
                 if block is not None:
                     found = tails.setdefault(str(self.sch.get(block).name_hint), {})
                     found[self._spatial_number(name, axis)] = tail
-        return shift_tails(self.sch.mod["main"], tails)
+        loops = {self.sch.get(self.loops[n][0]).loop_var: size for n, size in self.dealt.items()}
+        return deal_out(shift_tails(self.sch.mod["main"], tails), loops)
 
     def _spatial_number(self, name: str, axis: int) -> int:
         """Number of an axis among the spatial variables of its block."""
@@ -369,6 +380,86 @@ class Replay:
         order = own_loops(stage, self.roles.shape.get(step.stage))
         first = next(i for i, loop in enumerate(order) if loop.reduce)
         self.blocks[step.stage] = self._update_of(step.stage, self._loops(step.stage)[first])
+
+    @apply.register
+    def _(self, step: Store) -> None:
+        self.sch.set_scope(self.blocks[step.stage], 0, step.scope)
+
+    @apply.register
+    def _(self, step: BindTiles) -> None:
+        count = num_leading(self.dag.stages[step.stage])
+        loops = self.loops[step.stage]
+        for level, thread in enumerate((BLOCK, VIRTUAL, THREAD)):
+            own = slice(level * count, (level + 1) * count)
+            loops[own] = [self._bound(loops[own], thread)] * count
+
+    @apply.register
+    def _(self, step: BindLoops) -> None:
+        count, loops = num_leading(self.dag.stages[step.stage]), self.loops[step.stage]
+        loops[:count] = [self.sch.fuse(*loops[:count], preserve_unit_iters=True)] * count
+        self.dealt[step.stage] = self.values[step.hole][0]
+
+    @apply.register
+    def _(self, step: BindRows) -> None:
+        count, loops = num_leading(self.dag.stages[step.stage]), self.loops[step.stage]
+        loops[: step.rows] = [self._bound(loops[: step.rows], BLOCK)] * step.rows
+        if count > step.rows:
+            fused = self.sch.fuse(*loops[step.rows : count], preserve_unit_iters=True)
+            _, thread = self._dealt_out(fused, self.values[step.hole][0], (None, THREAD))
+            loops[step.rows : count] = [thread] * (count - step.rows)
+
+    def _bound(self, loops: list[Any], thread: str) -> Any:
+        """The loops as one, bound to a thread index."""
+        fused = self.sch.fuse(*loops, preserve_unit_iters=True)
+        self.sch.bind(fused, thread)
+        return fused
+
+    def _dealt_out(self, loop: Any, size: int, bindings: tuple[str | None, str]) -> list[Any]:
+        """A loop in two parts, the inner one of `size` iterations, bound where that is said."""
+        parts = self.sch.split(loop, [None, size], preserve_unit_iters=True)
+        for part, thread in zip(parts, bindings, strict=True):
+            if thread is not None:
+                self.sch.bind(part, thread)
+        return list(parts)
+
+    def _place(self, step: Placed) -> list[Any]:
+        """Attaches a stage inside its host; returns its own loops, of one iteration also."""
+        loop = self.loops[step.host][self.roles.position_of(self.values, step.stage) - 1]
+        if step.stage in self.roles.scope:  # first, as it decides on what is computed there
+            self.sch.set_scope(self.blocks[step.stage], 0, self.roles.scope[step.stage])
+        self.sch.compute_at(self.blocks[step.stage], loop, preserve_unit_loops=True)
+        axes = range(len(self.dag.stages[step.stage].axes))
+        loops = self.sch.get_loops(self.blocks[step.stage])[-len(axes) :]
+        order = self.variables.get(step.stage, list(axes))
+        return [loops[order.index(axis)] for axis in axes]
+
+    @apply.register
+    def _(self, step: CooperativeFetch) -> None:
+        own = self._place(step)
+        width = math.gcd(int(self.sch.get(own[-1]).extent), self.values[step.hole][0])
+        fused = self.sch.fuse(*own, preserve_unit_iters=True)
+        outer, vector = self.sch.split(fused, [None, width], preserve_unit_iters=True)
+        _, thread = self._dealt_out(outer, self._threads(step.host), (None, THREAD))
+        if width > 1:
+            self.sch.vectorize(vector)
+        self.loops[step.stage] = [thread] * len(own) + [vector]
+
+    @apply.register
+    def _(self, step: ReduceInBlock) -> None:
+        own = self._place(step)
+        stage = self.dag.stages[step.stage]
+        self.sch.reorder(*(own[a] for a in (*stage.spatial, *stage.reduce)))
+        fused = self.sch.fuse(*(own[a] for a in stage.reduce), preserve_unit_iters=True)
+        _, thread = self._dealt_out(fused, self._threads(step.host), (None, THREAD))
+        self.loops[step.stage] = [*(own[a] for a in stage.spatial), thread]
+
+    @apply.register
+    def _(self, step: ComputePerThread) -> None:
+        self._split_attached(step.stage, self._place(step))
+
+    def _threads(self, host: str) -> int:
+        """Threads of the blocks that compute a bound root stage."""
+        return self.roles.threads_per_block(self.values, host)
 
     def _loops(self, name: str) -> list[Any]:
         """Loops of a stage; one without spatial axes was never split."""

@@ -18,7 +18,7 @@ from ansor.dag.stage import HoleExtent, Stage
 from ansor.program.loops import Loop, divisor_table, lane_table, num_leading, own_loops
 from ansor.program.roles import Roles
 from ansor.program.sketch import Population
-from ansor.program.steps import RegisterTile, StripMine, Vectorize
+from ansor.program.steps import CooperativeFetch, RegisterTile, StripMine, Vectorize
 
 Column = npt.NDArray[np.int32]  # [P]
 
@@ -148,10 +148,15 @@ def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:
     stage, outer = nest.population.sketch.dag.stages[name], nest.stages[host]
     position, shape = roles.position(nest, name), roles.shape.get(name)
     enclosing = np.arange(len(outer.loops))[:, None] < position
+    if roles.scope.get(name) == "shared":  # all threads of a block see it
+        enclosing[roles.threads_of(host)] = False
     region, outer_steps = _region(nest, roles, name, position, enclosing)
     loops = own_loops(stage, shape)
+    placed = roles.placed.get(name)
     if isinstance(shape, RegisterTile):
         own = _split_for_registers(nest.population, loops, region, shape)
+    elif isinstance(placed, CooperativeFetch):
+        own = _split_by(loops, region, nest.population.values(placed.hole)[:, 0])
     else:
         own = _split_for_vectors(loops, region, roles.vector.get(name))
     num_host = len(outer.loops)
@@ -161,7 +166,8 @@ def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:
         steps[axis] = {**by_loop, **steps.get(axis, {})}
     parallel = np.zeros(extents.shape, dtype=np.bool_)
     parallel[:num_host] = outer.parallel & enclosing
-    parallel[num_host : num_host + num_leading(stage)] = position == 0
+    if name in roles.located:
+        parallel[num_host : num_host + num_leading(stage)] = position == 0
     vector = len(extents) - 1 if name in roles.vector and not loops[-1].reduce else None
     unrolled = np.zeros(extents.shape, dtype=np.bool_)
     unrolled[[num_host + number for number in roles.unrolled(name)]] = True
@@ -240,6 +246,16 @@ def _split_for_vectors(
             vector = lane_table(most, register, int(extent.max(initial=1)))[extent]
             extent = vector if loop.part == 1 else -(-extent // vector)
         rows.append(extent)
+    return np.stack(rows).astype(np.int32)
+
+
+def _split_by(loops: tuple[Loop, ...], region: list[Column], most: Column) -> npt.NDArray[np.int32]:
+    """`[own, P]`: extents of the loops of what is fetched, the last one as long as vectors are."""
+    rows = [region[loop.axis] for loop in loops]
+    if loops[-1].part == 1:
+        last = next(i for i, loop in enumerate(loops) if loop.axis == loops[-1].axis)
+        rows[-1] = np.gcd(rows[last], most)
+        rows[last] = rows[last] // rows[-1]
     return np.stack(rows).astype(np.int32)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,21 +13,30 @@ import numpy.typing as npt
 
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Access
-from ansor.program.loops import Shape, unrolled_loops
+from ansor.program.loops import Shape, enclosing_loops, num_leading, unrolled_loops
 from ansor.program.steps import (
+    Bind,
+    BindRows,
+    BindTiles,
     ComputeAt,
+    CooperativeFetch,
     FuseConsumer,
     LayoutRewrite,
     MultiLevelTile,
     Parallel,
+    Placed,
+    ReduceInBlock,
     RegisterTile,
     Step,
+    Store,
     Unroll,
     Vectorize,
 )
 
 if TYPE_CHECKING:
     from ansor.program.nest import LoopNest
+
+THREAD_LEVEL = 2  # of the spatial tile levels, after blocks and virtual threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +67,28 @@ class Roles:
         return {s.stage: s for s in self.steps if isinstance(s, ComputeAt)}
 
     @cached_property
+    def bound(self) -> dict[str, Bind]:
+        """Root stage to how its loops become blocks and threads of a GPU."""
+        return {s.stage: s for s in self.steps if isinstance(s, Bind)}
+
+    @cached_property
+    def placed(self) -> dict[str, Placed]:
+        """Stage that is attached at a place that no decision changes, to its step."""
+        return {s.stage: s for s in self.steps if isinstance(s, Placed)}
+
+    @cached_property
+    def scope(self) -> dict[str, str]:
+        """Stage to the memory of a GPU that it writes to, where that is not the global one."""
+        scopes = {s.stage: s.scope for s in self.steps if isinstance(s, Store)}
+        shared = (CooperativeFetch, ReduceInBlock)
+        return scopes | {n: "shared" for n, s in self.placed.items() if isinstance(s, shared)}
+
+    @cached_property
     def host(self) -> dict[str, str]:
         """Attached stage to the stage whose loops may enclose it."""
         fused = {name: step.stage for name, step in self.fused.items()}
-        return fused | {name: step.host for name, step in self.located.items()}
+        located = {name: step.host for name, step in self.located.items()}
+        return fused | located | {name: step.host for name, step in self.placed.items()}
 
     @cached_property
     def vector(self) -> dict[str, Vectorize]:
@@ -82,8 +110,8 @@ class Roles:
     def evaluation_order(self) -> tuple[str, ...]:
         """Roots, then fused consumers, then located stages, consumers before producers."""
         roots = [name for name in self.dag.order if name not in self.host]
-        located = [name for name in reversed(self.dag.order) if name in self.located]
-        return (*roots, *self.fused, *located)
+        attached = [name for name in reversed(self.dag.order) if name in self.host]
+        return (*roots, *self.fused, *(name for name in attached if name not in self.fused))
 
     def hole_of(self, stage: str, axis: int) -> str | None:
         """The decision that splits an axis of a tiled stage, or says how far."""
@@ -92,9 +120,28 @@ class Roles:
             return shape.holes[axis] or None
         return shape.hole if shape is not None and shape.axis == axis else None
 
+    def threads_of(self, name: str) -> list[int]:
+        """Numbers of a bound root stage's loops that threads or virtual threads share."""
+        stage, bound = self.dag.stages[name], self.bound.get(name)
+        count = num_leading(stage)
+        if isinstance(bound, BindTiles):
+            return list(range(count, 3 * count))
+        if isinstance(bound, BindRows):
+            return list(range(bound.rows, count))
+        return list(range(count)) if bound is not None else []
+
+    def threads_per_block(self, values: Mapping[str, tuple[int, ...]], name: str) -> int:
+        """Threads of a block of the kernel that computes a bound root stage."""
+        bound = self.bound[name]
+        if not isinstance(bound, BindTiles):
+            return values[bound.hole][0]
+        stage = self.dag.stages[name]
+        holes = (self.hole_of(name, axis) for axis in stage.spatial)
+        return math.prod(values[hole][THREAD_LEVEL] for hole in holes if hole)
+
     def unrolled(self, name: str) -> list[int]:
         """Numbers of a stage's own loops that are unrolled."""
-        return unrolled_loops(self.dag.stages[name], self.shape.get(name))
+        return unrolled_loops(self.dag.stages[name], self.shape.get(name), name in self.bound)
 
     def dims_of(self, name: str) -> dict[int, int]:
         """For each dimension of the buffer between an attached stage and its neighbours, the axis
@@ -121,10 +168,9 @@ class Roles:
 
     def position(self, nest: LoopNest, name: str) -> npt.NDArray[np.int32]:
         """`[P]`: number of host loops around an attached stage, after all constraints."""
-        if name in self.fused:
-            step = self.fused[name]
-            level = step.level * len(self.dag.stages[step.stage].spatial)
-            return np.full(nest.size, level, dtype=np.int32)
+        fixed = self._fixed_position(name)
+        if fixed is not None:
+            return np.full(nest.size, fixed, dtype=np.int32)
         step_at = self.located[name]
         chosen = nest.population.values(step_at.hole)[:, 0]
         hole = self.parallel.get(step_at.host)
@@ -134,14 +180,28 @@ class Roles:
 
     def position_of(self, values: Mapping[str, tuple[int, ...]], name: str) -> int:
         """`position` for one program."""
-        if name in self.fused:
-            return self.fused[name].level * len(self.dag.stages[self.fused[name].stage].spatial)
+        fixed = self._fixed_position(name)
+        if fixed is not None:
+            return fixed
         step = self.located[name]
         fused = values[self.parallel[step.host]][0] if step.host in self.parallel else 0
         others = [c for c in self.dag.consumers(name) if c != step.host]
         consumers = [np.asarray([self.position_of(values, c)], dtype=np.int32) for c in others]
         chosen = np.asarray(values[step.hole], dtype=np.int32)
         return int(effective_position(chosen, np.asarray([fused], dtype=np.int32), consumers)[0])
+
+    def _fixed_position(self, name: str) -> int | None:
+        """Number of host loops around a stage whose place is no decision; None for others."""
+        if name in self.fused:
+            step = self.fused[name]
+            return step.level * len(self.dag.stages[step.stage].spatial)
+        if name not in self.placed:
+            return None
+        host = self.placed[name].host
+        stage, shape, bound = self.dag.stages[host], self.shape.get(host), self.bound.get(host)
+        if isinstance(shape, MultiLevelTile):
+            return enclosing_loops(stage, shape.structure)
+        return bound.rows if isinstance(bound, BindRows) else num_leading(stage)
 
 
 def effective_position(

@@ -193,6 +193,82 @@ class Initialise:
     stage: str
 
 
+@dataclass(frozen=True)
+class BindTiles:
+    """Run the tiles of `stage` on a GPU: each of its three outermost levels of spatial loops is
+    fused; they become blocks, virtual threads and the threads of a block.
+    """
+
+    stage: str
+
+
+@dataclass(frozen=True)
+class BindLoops:
+    """Fuse the outermost spatial loops of an untiled `stage` and deal them out to the threads of a
+    GPU, `hole` of them to a block.
+    """
+
+    stage: str
+    hole: str
+
+
+@dataclass(frozen=True)
+class BindRows:
+    """Let each block of a GPU compute a row of `stage`: its `rows` outermost loops, fused, number
+    the blocks, the other spatial loops, fused, are dealt out to `hole` threads.
+    """
+
+    stage: str
+    rows: int
+    hole: str
+
+
+@dataclass(frozen=True)
+class Store:
+    """Keep what `stage` writes in a memory of the GPU: "local" (registers) or "shared"."""
+
+    stage: str
+    scope: str
+
+
+@dataclass(frozen=True)
+class CooperativeFetch:
+    """Compute `stage` into shared memory, at the outermost reduction level of the tiled `host`.
+
+    Its loops are fused and dealt out to the threads of the block, up to `hole` elements to each at
+    a time, as a vector: the greatest common divisor of that and the length of its rows.
+    """
+
+    stage: str
+    host: str
+    hole: str
+
+
+@dataclass(frozen=True)
+class ReduceInBlock:
+    """Compute the reduction `stage` once per row of `host`: all threads of the block share its
+    reduction loops, fused, and add up what each of them has (cross-thread reduction).
+    """
+
+    stage: str
+    host: str
+
+
+@dataclass(frozen=True)
+class ComputePerThread:
+    """Compute `stage` inside the spatial loops of the untiled `host`, for the elements that one
+    thread of it needs.
+    """
+
+    stage: str
+    host: str
+
+
+Structural = Inline | CacheWrite | CacheRead | LayoutRewrite | SplitAxis | MoveAxis | RFactor
+Bind = BindTiles | BindLoops | BindRows
+Placed = CooperativeFetch | ReduceInBlock | ComputePerThread  # attached where no decision says
+
+
 Step = (
     Inline
     | CacheWrite
@@ -210,4 +286,11 @@ Step = (
     | Vectorize
     | Unroll
     | Initialise
+    | BindTiles
+    | BindLoops
+    | BindRows
+    | Store
+    | CooperativeFetch
+    | ReduceInBlock
+    | ComputePerThread
 )

@@ -6,14 +6,15 @@ from collections.abc import Iterable
 
 from ansor.config import SketchConfig
 from ansor.dag.graph import ComputeDAG
-from ansor.hardware.cpu import Hardware
+from ansor.hardware.gpu import Gpu, Machine
+from ansor.sketch.gpu_rules import GPU_RULES
 from ansor.sketch.rules import CPU_RULES, Context, Rule
 from ansor.sketch.state import State, start
 
 
 def generate(
     dag: ComputeDAG,
-    hardware: Hardware,
+    hardware: Machine,
     config: SketchConfig | None = None,
     user_rules: Iterable[Rule] = (),
 ) -> list[State]:
@@ -27,7 +28,8 @@ def generate(
     """
     config = config or SketchConfig()
     context = Context(hardware, config)
-    rules = (*user_rules, *CPU_RULES)
+    built_in = GPU_RULES if isinstance(hardware, Gpu) else CPU_RULES
+    rules = (*user_rules, *built_in)
     queue, done = [start(dag)], []
     while queue:
         state = queue.pop(0)

@@ -15,6 +15,7 @@ from ansor.config import SketchConfig
 from ansor.dag import chains, edit, operands, predicates
 from ansor.dag.graph import ComputeDAG
 from ansor.hardware.cpu import Hardware
+from ansor.hardware.gpu import Gpu, Machine
 from ansor.program.decision import Decision, category, divisors
 from ansor.program.location import Locations
 from ansor.program.roles import Roles
@@ -37,8 +38,20 @@ from ansor.sketch.state import State
 class Context:
     """What rules may look at beside the state."""
 
-    hardware: Hardware
+    machine: Machine
     config: SketchConfig
+
+    @property
+    def hardware(self) -> Hardware:
+        """The CPU, for its rules."""
+        assert isinstance(self.machine, Hardware)
+        return self.machine
+
+    @property
+    def gpu(self) -> Gpu:
+        """The GPU, for its rules."""
+        assert isinstance(self.machine, Gpu)
+        return self.machine
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from rows import Values, population_of
 from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import SketchConfig
-from ansor.cost_model.draft import draft, parallel_speedup, seconds
+from ansor.cost_model.draft import draft, parallel_speedup
 from ansor.cost_model.register_tile import RegisterTile, register_tile
+from ansor.cost_model.scorer import seconds
 from ansor.dag.from_tir import read_dag
 from ansor.features.profile import StageProfile, profile
 from ansor.hardware.cpu import Hardware

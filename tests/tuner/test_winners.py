@@ -223,7 +223,7 @@ def related(factor: float) -> tuple[World, FakeDevice]:
 def test_variants_of_a_lone_function_are_not_compared_as_one_task(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    world, device = related(0.9)
+    world, device = related(0.5)
     compared: list[object] = []
     monkeypatch.setattr(device, "compare", lambda *_: compared.append(_))
     winner = choose(world, device, leaders=4, config=replace(MEASURE, leader_margin=10.0))

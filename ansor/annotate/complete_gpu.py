@@ -1,0 +1,106 @@
+"""Adds what is still to be decided of a structure for a GPU: threads, vectors, unrolling."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ansor.config import GpuSketchConfig
+from ansor.dag.stage import HoleExtent, Stage
+from ansor.program.decision import Decision, category, factorisations
+from ansor.program.loops import vector_axis
+from ansor.program.roles import Roles
+from ansor.program.sketch import Sketch
+from ansor.program.steps import (
+    Bind,
+    BindLoops,
+    ComputePerThread,
+    FuseConsumer,
+    Initialise,
+    MultiLevelTile,
+    Placed,
+    ReduceInBlock,
+    Step,
+    Store,
+    StripMine,
+    Structural,
+    Unroll,
+    Vectorize,
+)
+from ansor.sketch.state import State
+
+
+def complete_for_gpu(state: State, config: GpuSketchConfig) -> Sketch:
+    """Returns the sketch with every annotation a hole, steps in the order of their replay."""
+    return _GpuBuilder(state, config).build()
+
+
+class _GpuBuilder:
+    """Collects steps by phase; a later phase may rely on what an earlier one did."""
+
+    def __init__(self, state: State, config: GpuSketchConfig) -> None:
+        self.dag, self.steps, self.config = state.dag, state.steps, config
+        self.decisions = list(state.decisions)
+
+    def build(self) -> Sketch:
+        """Runs the phases."""
+        roles = Roles(self.dag, self.steps)
+        roots = [name for name in self.dag.order if name not in roles.host]
+        bound = {s.stage for s in self.steps if isinstance(s, Bind)}
+        loops = [s for name in roots if name not in bound for s in self._bind(name)]
+        shapes: list[Step] = self._of(MultiLevelTile | StripMine)
+        shapes += [s for s in loops if isinstance(s, StripMine)]
+        binds = self._of(Bind) + [s for s in loops if isinstance(s, BindLoops)]
+        places = {s.stage: s for s in self.steps if isinstance(s, Placed)}
+        located = [places[name] for name in reversed(self.dag.order) if name in places]
+        vectors = [s for name in self.dag.order for s in self._vectorize(name, roles)]
+        unroll = [self._unroll(name) for name in roots]
+        initial = [
+            Initialise(name)
+            for name, stage in self.dag.stages.items()
+            if stage.reduce and not isinstance(places.get(name), ReduceInBlock)
+        ]
+        steps = [*self._of(Structural), *self._of(Store), *shapes, *binds]
+        steps += [*self._of(FuseConsumer), *located, *vectors, *unroll, *initial]
+        return Sketch(self.dag, tuple(steps), tuple(self.decisions))
+
+    def _of(self, kind: object) -> list[Step]:
+        return [step for step in self.steps if isinstance(step, kind)]  # type: ignore[arg-type]
+
+    def _decide(self, decision: Decision) -> str:
+        self.decisions.append(decision)
+        return decision.name
+
+    def _bind(self, name: str) -> list[Step]:
+        """A root stage that is not tiled: its loops for threads, its vectors."""
+        stage = self.dag.stages[name]
+        axis = vector_axis(stage)
+        if axis is None:
+            return []
+        threads = self._decide(category(f"{name}.threads", name, self.config.threads))
+        return [self._strip(stage, axis), BindLoops(name, threads)]
+
+    def _strip(self, stage: Stage, axis: int) -> Step:
+        extent = stage.axes[axis].extent
+        if isinstance(extent, HoleExtent):
+            return StripMine(stage.name, axis, None)
+        table = factorisations(extent, 2)
+        # What a reduction without a place in registers adds up is an element at a time.
+        widths = (1,) if stage.reduce else self.config.vector_widths
+        table = table[np.isin(table[:, 1], widths)]
+        return StripMine(
+            stage.name, axis, self._decide(Decision(f"{stage.name}.vector", stage.name, table))
+        )
+
+    def _vectorize(self, name: str, roles: Roles) -> list[Step]:
+        """What is written to memory is, in vectors; what is fetched or shared has its own."""
+        stage, place = self.dag.stages[name], roles.placed.get(name)
+        if vector_axis(stage) is None or isinstance(roles.shape.get(name), MultiLevelTile):
+            return []
+        if place is not None and not isinstance(place, ComputePerThread):
+            return []
+        lanes = self.config.max_vector_bytes // self.dag.buffers[stage.output].item_bytes
+        return [Vectorize(name, max(1, lanes))]
+
+    def _unroll(self, name: str) -> Step:
+        hole = self._decide(category(f"{name}.unroll", name, self.config.unroll_steps))
+        return Unroll(name, hole)

@@ -1,0 +1,59 @@
+"""Which GPU programs may be compiled at all, by arithmetic on the nest."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ansor.config import GpuSketchConfig
+from ansor.features.kernels import Kernel, kernels
+from ansor.hardware.gpu import Gpu
+from ansor.program.loops import num_leading
+from ansor.program.nest import LoopNest
+from ansor.program.steps import BindTiles
+
+Bools = npt.NDArray[np.bool_]
+_MAX_GRID = 2**31 - 1  # blocks along x; CUDA C++ Programming Guide
+
+
+def legal_on_gpu(nest: LoopNest, gpu: Gpu, config: GpuSketchConfig) -> Bools:
+    """`[P]`: whether every kernel keeps within what the GPU has, and what compiles in seconds."""
+    ok = np.ones(nest.size, dtype=np.bool_)
+    for kernel in kernels(nest):
+        ok &= _fits(kernel, gpu)
+        if isinstance(nest.population.sketch.roles.bound[kernel.root], BindTiles):
+            ok &= _sensible_tiles(nest, kernel, config)
+    return ok
+
+
+def _fits(kernel: Kernel, gpu: Gpu) -> Bools:
+    """Hard limits of the hardware."""
+    ok: Bools = kernel.threads <= gpu.threads_per_block
+    ok &= kernel.shared_bytes <= gpu.shared_per_block
+    ok &= kernel.registers <= gpu.registers_per_thread
+    ok &= kernel.registers * kernel.threads <= gpu.registers_per_sm
+    ok &= kernel.blocks <= _MAX_GRID
+    return ok
+
+
+def _sensible_tiles(nest: LoopNest, kernel: Kernel, config: GpuSketchConfig) -> Bools:
+    """Enough threads to share a fetch, not too many statements to unroll."""
+    stage = nest.stages[kernel.root]
+    ok: Bools = kernel.threads >= np.minimum(config.least_threads, _points(nest, kernel))
+    ok &= kernel.vthreads <= config.max_vthreads
+    unrolled = np.where(stage.unrolled, stage.extents, 1).prod(axis=0, dtype=np.int64)
+    ok &= unrolled <= config.max_unrolled_statements
+    ok &= unrolled * kernel.vthreads <= config.max_block_statements
+    count = num_leading(stage.stage)
+    inner = [i for i in range(3 * count, len(stage.loops)) if not stage.loops[i].reduce]
+    tile = stage.extents[inner].prod(axis=0, dtype=np.int64)
+    ok &= tile * kernel.vthreads <= config.max_accumulators
+    return ok
+
+
+def _points(nest: LoopNest, kernel: Kernel) -> npt.NDArray[np.int64]:
+    """`[P]`: elements that the stage computes; tiny ones have no more threads than that."""
+    stage = nest.stages[kernel.root]
+    spatial = [i for i, loop in enumerate(stage.loops) if not loop.reduce]
+    points: npt.NDArray[np.int64] = stage.extents[spatial].prod(axis=0, dtype=np.int64)
+    return points

@@ -1,0 +1,145 @@
+"""The kernels of a GPU program, by arithmetic on the nest: grid, threads, memories, registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ansor.program.loops import num_leading
+from ansor.program.nest import LoopNest, StageNest
+from ansor.program.roles import THREAD_LEVEL
+from ansor.program.steps import BindRows, BindTiles, ReduceInBlock
+
+Counts = npt.NDArray[np.int64]  # [P]
+
+_WARP = 32
+_ALIGNMENT = 64  # bytes, of each array in shared memory; TVM's generated code
+_BASE_REGISTERS = 26  # addresses, indices and what else any kernel needs; fitted on ptxas' counts
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """One root stage with all that is computed inside its loops; every array is `[P]`.
+
+    Attributes:
+        root: its name.
+        members: all its stages.
+        blocks: of the grid.
+        threads: of a block.
+        vthreads: virtual threads, whose work each thread does in turns.
+        shared_bytes: of shared memory that a block declares.
+        registers: that a thread needs, estimated.
+    """
+
+    root: str
+    members: tuple[str, ...]
+    blocks: Counts
+    threads: Counts
+    vthreads: Counts
+    shared_bytes: Counts
+    registers: Counts
+
+
+def kernels(nest: LoopNest) -> list[Kernel]:
+    """Of every root stage that is bound, in the order of the graph."""
+    roles = nest.population.sketch.roles
+    return [_kernel(nest, name) for name in nest.population.sketch.dag.order if name in roles.bound]
+
+
+def _kernel(nest: LoopNest, root: str) -> Kernel:
+    dag, roles = nest.population.sketch.dag, nest.population.sketch.roles
+    members = (root, *(name for name in dag.order if roles.host.get(name) == root))
+    blocks, vthreads, threads = _grid(nest, root)
+    shared = np.zeros(nest.size, dtype=np.int64)
+    for name in members:
+        if roles.scope.get(name) == "shared":
+            shared += _shared_bytes(nest, name, threads)
+    registers = _BASE_REGISTERS + sum(_results(nest, name, vthreads) for name in members)
+    registers = registers + _operands(nest, root, vthreads)
+    return Kernel(root, members, blocks, threads, vthreads, shared, registers)
+
+
+def _grid(nest: LoopNest, root: str) -> tuple[Counts, Counts, Counts]:
+    """Blocks, virtual threads and threads."""
+    roles, stage = nest.population.sketch.roles, nest.stages[root]
+    bound, count = roles.bound[root], num_leading(stage.stage)
+    ones = np.ones(nest.size, dtype=np.int64)
+    if isinstance(bound, BindTiles):
+        levels = [_product(stage, level * count, (level + 1) * count) for level in range(3)]
+        return levels[0], levels[1], levels[THREAD_LEVEL]
+    threads = nest.population.values(bound.hole)[:, 0].astype(np.int64)
+    if isinstance(bound, BindRows):
+        return _product(stage, 0, bound.rows), ones, threads
+    return -(-_product(stage, 0, count) // threads), ones, threads
+
+
+def _product(stage: StageNest, first: int, last: int) -> Counts:
+    product: Counts = stage.extents[first:last].prod(axis=0, dtype=np.int64)
+    return product
+
+
+def own_iterations(stage: StageNest) -> Counts:
+    """`[P]`: iterations of a stage's own loops, each time that its host comes by."""
+    return _product(stage, stage.num_host, len(stage.loops))
+
+
+def _shared_bytes(nest: LoopNest, name: str, threads: Counts) -> Counts:
+    """What a stage keeps in shared memory, and what threads need to add up together: a partial
+    result of each warp, and the result, where there is more than one warp."""
+    dag, stage = nest.population.sketch.dag, nest.stages[name]
+    item_bytes = dag.buffers[stage.stage.output].item_bytes
+    placed = nest.population.sketch.roles.placed[name]
+    if not isinstance(placed, ReduceInBlock):
+        return _aligned(own_iterations(stage) * item_bytes)
+    own = range(stage.num_host, len(stage.loops))
+    spatial = [loop for loop in own if not stage.loops[loop].reduce]
+    kept: Counts = stage.extents[spatial].prod(axis=0, dtype=np.int64)
+    partial = _aligned(-(-threads // _WARP) * item_bytes) + _ALIGNMENT
+    return _aligned(kept * item_bytes) + np.where(threads > _WARP, partial, 0)
+
+
+def _aligned(size: Counts) -> Counts:
+    """Bytes that an array takes up."""
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+def _results(nest: LoopNest, name: str, vthreads: Counts) -> Counts:
+    """Registers that hold what a stage computes before it is written to memory."""
+    sketch, stage = nest.population.sketch, nest.stages[name]
+    if sketch.roles.scope.get(name) != "local":
+        return np.zeros(nest.size, dtype=np.int64)
+    items = max(1, sketch.dag.buffers[stage.stage.output].item_bytes // 4)
+    if name in sketch.roles.bound:
+        count = num_leading(stage.stage)
+        inner = [i for i in range(3 * count, len(stage.loops)) if not stage.loops[i].reduce]
+        tile: Counts = stage.extents[inner].prod(axis=0, dtype=np.int64)
+        return vthreads * tile * items
+    own = range(stage.num_host, len(stage.loops))
+    spatial = [loop for loop in own if not stage.loops[loop].reduce]
+    kept: Counts = stage.extents[spatial].prod(axis=0, dtype=np.int64)
+    return kept * items
+
+
+def _operands(nest: LoopNest, root: str, vthreads: Counts) -> Counts:
+    """Registers for operands: of one step of the reduction, each once.
+
+    The compiler loads them as they are needed, so the larger of the two sides waits in registers.
+    """
+    stage, roles = nest.stages[root], nest.population.sketch.roles
+    if not isinstance(roles.bound[root], BindTiles):
+        return np.zeros(nest.size, dtype=np.int64)
+    count = num_leading(stage.stage)
+    inner = list(range(count, 2 * count))
+    inner += [i for i in range(3 * count, len(stage.loops)) if not stage.loops[i].reduce]
+    total = np.zeros(nest.size, dtype=np.int64)
+    for read in stage.stage.reads:
+        needed = np.ones(nest.size, dtype=np.int64)
+        for index in read.indices:
+            moves = stage.coefficients(index)
+            for loop in inner:
+                if loop in moves:
+                    needed = needed * np.where(moves[loop] != 0, stage.extents[loop], 1)
+        total = total + needed
+    return total

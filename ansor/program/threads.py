@@ -1,0 +1,54 @@
+"""Loops dealt out to the threads of a GPU, after all else is scheduled.
+
+TensorIR's schedule binds only what it can prove to be a bijection; through the guard of a last
+block that is not full, it cannot follow the indices of stages computed inside. Nothing in a program
+depends on that proof: each iteration writes elements of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tvm import tirx
+from tvm.s_tir import SBlockRealize
+
+from ansor.program.tail import with_body
+
+BLOCK, VIRTUAL, THREAD = "blockIdx.x", "vthread.x", "threadIdx.x"
+
+
+def deal_out(func: tirx.PrimFunc, loops: Mapping[Any, int]) -> tirx.PrimFunc:
+    """`func` with the loops of the given variables split into blocks of so many threads."""
+    return func.with_body(_statement(func.body, loops)) if loops else func
+
+
+def _statement(stmt: Any, loops: Mapping[Any, int]) -> Any:
+    if isinstance(stmt, tirx.SeqStmt):
+        return tirx.SeqStmt([_statement(child, loops) for child in stmt.seq])
+    if isinstance(stmt, SBlockRealize):
+        block = with_body(stmt.block, _statement(stmt.block.body, loops))
+        return SBlockRealize(stmt.iter_values, stmt.predicate, block)
+    if isinstance(stmt, tirx.For):
+        for variable, size in loops.items():
+            if stmt.loop_var.same_as(variable):
+                return _dealt(stmt, size)
+    return stmt
+
+
+def _dealt(loop: Any, size: int) -> Any:
+    """One iteration of the loop for each thread of each block, but for those beyond its end."""
+    extent = int(loop.extent)
+    block, thread = tirx.Var("block", "int32"), tirx.Var("thread", "int32")
+    number = block * size + thread
+    body = tirx.For(loop.loop_var, number, 1, tirx.ForKind.SERIAL, loop.body)
+    if extent % size:
+        body = tirx.IfThenElse(number < extent, body, None)
+    body = _bound(thread, size, THREAD, body, {})
+    return _bound(block, -(-extent // size), BLOCK, body, loop.annotations)
+
+
+def _bound(variable: Any, extent: int, thread: str, body: Any, annotations: Any) -> Any:
+    index = tirx.IterVar(None, tirx.Var("", "int32"), tirx.IterVar.ThreadIndex, thread)
+    kind = tirx.ForKind.THREAD_BINDING
+    return tirx.For(variable, 0, extent, kind, body, index, annotations)

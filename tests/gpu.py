@@ -1,0 +1,78 @@
+"""What the tests of GPU programs share: sketches, legal samples, and a run of them on a CPU."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from definitions import workload
+from tvm import tirx
+from tvm.s_tir import SBlockRealize
+
+from ansor.annotate.complete import complete
+from ansor.annotate.sample import sample
+from ansor.config import SketchConfig
+from ansor.dag.from_tir import read_dag
+from ansor.features.gpu_legality import legal_on_gpu
+from ansor.hardware.gpu import gpu_of
+from ansor.program.lower import Replay, schedule
+from ansor.program.nest import build_nest
+from ansor.program.program import Program
+from ansor.program.sketch import Population, Sketch
+from ansor.program.tail import with_body
+from ansor.sketch.generate import generate
+
+GPU = gpu_of("sm_90")
+TARGET = '{"kind":"cuda","arch":"sm_90"}'
+CONFIG = SketchConfig()
+
+
+def sketches_of(func: tirx.PrimFunc) -> list[Sketch]:
+    """The complete sketches of a definition for the GPU."""
+    return [complete(state, GPU, CONFIG) for state in generate(read_dag(func), GPU, CONFIG)]
+
+
+@cache
+def gpu_sketches(name: str) -> list[Sketch]:
+    """Those of the small workload `name`."""
+    return sketches_of(workload(name).func)
+
+
+def legal_sample(sketch: Sketch, count: int, seed: int = 0, drawn: int = 4096) -> Population:
+    """Up to `count` random programs within the limits of the GPU."""
+    population = sample(sketch, drawn, np.random.default_rng(seed))
+    rows = np.flatnonzero(legal_on_gpu(build_nest(population), GPU, CONFIG.gpu))
+    return population.take(rows[:count])
+
+
+def on_cpu(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
+    """The scheduled function with its threads one after the other and one memory for all.
+
+    Each thread then does what the whole block does where they work together, which comes to the
+    same: nothing but the order of the additions differs.
+    """
+    replay = schedule(func, program)
+    for block in replay.blocks.values():
+        _globalise(replay, block)
+    return replay.result().with_body(_serial(replay.result().body))
+
+
+def _globalise(replay: Replay, block: Any) -> None:
+    for number, region in enumerate(replay.sch.get(block).writes):
+        if str(region.source.scope()) != "global":
+            replay.sch.set_scope(block, number, "global")
+
+
+def _serial(stmt: Any) -> Any:
+    if isinstance(stmt, tirx.SeqStmt):
+        return tirx.SeqStmt([_serial(child) for child in stmt.seq])
+    if isinstance(stmt, tirx.For):
+        kind = tirx.ForKind.SERIAL if stmt.thread_binding is not None else stmt.kind
+        return tirx.For(stmt.loop_var, stmt.min, stmt.extent, kind, _serial(stmt.body))
+    if isinstance(stmt, tirx.IfThenElse):
+        return tirx.IfThenElse(stmt.condition, _serial(stmt.then_case), None)
+    if isinstance(stmt, SBlockRealize) and str(stmt.block.name_hint) == "root":
+        block = with_body(stmt.block, _serial(stmt.block.body))
+        return SBlockRealize(stmt.iter_values, stmt.predicate, block)
+    return stmt
