@@ -13,10 +13,10 @@ WITH_PEERS := $(VENV)/.installed-$(PEERS)
 BENCH_DIR := build/bench
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types format bench golden clean
+.PHONY: help demo test check check-cuda lint types format bench golden clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /:/' | awk -F: '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /:/' | awk -F: '{printf "  make %-10s %s\n", $$1, $$2}'
 	@echo "  PEERS=none leaves PyTorch and ONNX Runtime out; MINUTES=$(MINUTES) is the demo's tuning time"
 
 demo: $(WITH_PEERS) ## tune ResNet-18 for this CPU and compare it with PyTorch and ONNX Runtime
@@ -26,6 +26,9 @@ test: $(DEV) $(WITH_PEERS) ## run the tests
 	$(BIN)/python -m pytest
 
 check: lint types test ## run everything that must pass before a commit
+
+check-cuda: $(DEV) ## compile 200 sampled GPU programs to machine code (5 minutes)
+	ANSOR_CUDA_PROGRAMS=20 $(BIN)/python -m pytest tests/measure/test_nvcc.py
 
 lint: $(DEV) ## check style and formatting
 	$(BIN)/python -m ruff check .

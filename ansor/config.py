@@ -132,10 +132,13 @@ class MeasureConfig:
     seed: int = 0  # of the input data
     max_int_input: int = 1  # integers of the input data: an index into anything must be in range
     cold_pool_bytes: int = 128 << 20  # memory that weights are taken from in turns; past most L3s
+    # Written between two runs on a GPU, of a function that is part of a network: past any L2.
+    gpu_flush_bytes: int = 256 << 20
     max_copies: int = 256  # argument sets of one task
     leaders: int = 8  # best programs of a task that are timed against each other at the end
     leader_margin: float = 0.15  # only those within this share of the best
     compare_rounds: int = 5  # turns of that comparison, for a single operator
+    network_rounds: int = 3  # turns of the comparison of leaders on a GPU
     rehearsal_s: float = 4.0  # runs of a network in which its leaders are compared
     verify_rtol: float = 1e-3  # winner against the reference, relative to the largest value
     # A program may add up in order; of the worst case of its rounding errors, the number of

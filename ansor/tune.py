@@ -25,7 +25,7 @@ from ansor.errors import ArgumentError
 from ansor.finish import compile_tuned
 from ansor.frontend.plan import call_plan
 from ansor.hardware.detect import detect_machine
-from ansor.hardware.target import resolve_target, target_text
+from ansor.hardware.target import check_runs_here, resolve_target, target_text
 from ansor.measure.local import LocalDevice
 from ansor.prepare import Network, merged, prepare
 from ansor.sketch.rules import Rule
@@ -140,6 +140,7 @@ def auto_schedule_many(
     check_objective(objective, len(models))
     kinds = check_variants(allow, forbid)
     resolved = resolve_target(target)
+    check_runs_here(resolved)
     text = target_text(resolved, cores)
     with opened(database) as records:
         networks = {}

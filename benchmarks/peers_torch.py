@@ -178,8 +178,14 @@ OTHERS: Mapping[str, Maker] = MappingProxyType(
 )
 
 
-def form(op: str, arrays: Sequence[Array], channels_last: bool, shape: Sequence[int]) -> Form:
-    """The operator `op` on `arrays`; `shape` is its row in the suite's table.
+def form(
+    op: str,
+    arrays: Sequence[Array],
+    channels_last: bool,
+    shape: Sequence[int],
+    device: str = "cpu",
+) -> Form:
+    """The operator `op` on `arrays`, on a device; `shape` is its row in the suite's table.
 
     Raises:
         ArgumentError: an operator outside the suite, for which there is no PyTorch form.
@@ -188,16 +194,21 @@ def form(op: str, arrays: Sequence[Array], channels_last: bool, shape: Sequence[
     maker = makers.get(op) or makers.get(op.partition(".")[0])
     if maker is None:
         raise ArgumentError("peers", "torch", f"{op} has no PyTorch form")
-    tensors = [torch.from_numpy(array) for array in arrays]
+    tensors = [torch.from_numpy(array).to(device) for array in arrays]
     return maker(Layout(channels_last), tensors, shape)
+
+
+def shape_of(op: str) -> Sequence[int]:
+    """A member's row in the suite's table; nothing for another operator."""
+    family, _, index = op.partition(".")
+    return SHAPES[family][int(index)] if family in SHAPES else ()
 
 
 def time_torch(case: Case, channels_last: bool) -> tuple[float, Array]:
     """Median seconds of one call, and the output in the definition's layout."""
     torch.set_num_threads(case.threads)
-    family, _, index = case.op.partition(".")
-    shape = SHAPES[family][int(index)] if family in SHAPES else ()
-    made = form(case.op, case.inputs(case.workload), channels_last, shape)
+    inputs = case.inputs(case.workload)
+    made = form(case.op, inputs, channels_last, shape_of(case.op))
     with torch.inference_mode():
         out = np.ascontiguousarray(made.finish(made.call()).numpy())
         timed(made.call, 0.0, _WARM_UP_S)

@@ -24,7 +24,7 @@ from ansor.program.tail import with_body
 from ansor.sketch.generate import generate
 
 GPU = gpu_of("sm_90")
-TARGET = '{"kind":"cuda","arch":"sm_90"}'
+TARGET = '{"arch":"sm_90","kind":"cuda"}'
 CONFIG = SketchConfig()
 
 

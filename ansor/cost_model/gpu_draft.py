@@ -31,7 +31,9 @@ _BARRIER_CYCLES = 40.0  # two barriers around a fetch, all warps at hand
 _CACHE_LATENCY = 0.55  # of memory's latency, where the second cache has the data
 _SHARED_LATENCY = 30.0  # cycles
 _DEPENDENT_CYCLES = 4.0  # until a result can be used
-_FULL_WARPS = 8.0  # warps of a scheduler that keep memory busy
+_MOST_ASKED = 64.0  # bytes that a thread asks for before it waits
+_LEAST_REACH = 0.02  # share of the bandwidth
+_MISSES = 0.2  # share of repeated reads that miss the second cache where not everything fits
 _SPECIAL = 4.0  # issue slots of a division or an exponential
 
 
@@ -114,14 +116,13 @@ def _breakdown(
     # While one block waits the others of the wave work.
     hidden = np.maximum(issue, shared) * (1 - 1 / np.maximum(busy, 1))
     waiting = np.maximum(waiting - hidden, waves * latency)
-    full = np.minimum(warps / np.float32(gpu.schedulers * _FULL_WARPS), 1)
-    spread = np.minimum(blocks / gpu.multiprocessors, 1)
-    reach = np.maximum(full * spread, np.float32(0.02))
+    threads = np.maximum(blocks * kernel.threads.astype(np.float32) * rounds, 1)
+    reach = _reach(busy * kernel.threads.astype(np.float32), bytes_moved / threads, gpu)
+    reach = reach * np.minimum(blocks / gpu.multiprocessors, 1)
     l2 = bytes_moved / np.float32(gpu.l2_bandwidth) / reach
-    missing = np.where(
-        cached, unique, np.minimum(bytes_moved, unique + 0.5 * (bytes_moved - unique))
-    )
-    dram = np.maximum(missing, 0) / np.float32(gpu.memory_bandwidth) / reach
+    again = np.where(cached, np.float32(0), np.float32(_MISSES)) * (bytes_moved - unique)
+    missing = unique + again
+    dram = missing / np.float32(gpu.memory_bandwidth) / reach
     parts = np.stack([issue, shared, l2, dram]).astype(np.float32)
     slowest = parts.max(axis=0)
     time = slowest + np.float32(_NO_OVERLAP) * (parts.sum(axis=0) - slowest) + waiting
@@ -154,6 +155,16 @@ def resident_blocks(kernel: Kernel, gpu: Gpu) -> Floats:
     least = np.minimum(np.minimum(by_registers, by_shared), by_threads)
     fits: Floats = np.clip(least, 1, gpu.blocks_per_sm).astype(np.float32)
     return fits
+
+
+def _reach(threads: Floats, asked: Floats, gpu: Gpu) -> Floats:
+    """`[P]`: share of the second cache's bandwidth that so many threads of a multiprocessor, each
+    asking for so many bytes at a time, can keep busy (Little's law)."""
+    latency = gpu.memory_latency_s * _CACHE_LATENCY
+    needed = gpu.l2_bandwidth / gpu.multiprocessors * latency
+    under_way = threads * np.minimum(asked, np.float32(_MOST_ASKED))
+    share: Floats = np.clip(under_way / np.float32(needed), _LEAST_REACH, 1)
+    return share
 
 
 def _issue_rate(warps: Floats, in_flight: Floats, gpu: Gpu) -> Floats:

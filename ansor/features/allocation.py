@@ -9,7 +9,9 @@ import numpy.typing as npt
 
 from ansor.dag.stage import Access
 from ansor.features.span import Floats, Place, View, size_of, span_of, views_of
+from ansor.program.loops import padded_row
 from ansor.program.nest import LoopNest
+from ansor.program.steps import CooperativeFetch
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +29,24 @@ def allocations(nest: LoopNest, views: dict[str, View]) -> dict[str, Allocation]
         for access in (*view.stage.stage.writes, *view.stage.stage.reads):
             if access.buffer in places:
                 sizes = _touched(view, access, places[access.buffer])
+                sizes = _apart(nest, access.buffer, sizes)
                 if (known := found.get(access.buffer)) is not None:
                     sizes = tuple(map(np.maximum, sizes, known.sizes))
                 found[access.buffer] = Allocation(places[access.buffer], sizes)
     return found
+
+
+def _apart(nest: LoopNest, buffer: str, sizes: tuple[Floats, ...]) -> tuple[Floats, ...]:
+    """Sizes of a buffer with its rows as far apart as a fetch puts them."""
+    population = nest.population
+    for name, step in population.sketch.roles.placed.items():
+        fills = population.sketch.dag.stages[name].output == buffer
+        if fills and isinstance(step, CooperativeFetch) and len(sizes) > 1:
+            row = sizes[-1].astype(np.int32)
+            padded = population.values(step.pad)[:, 0] > 0
+            row = np.where(padded, padded_row(row), row)
+            return (*sizes[:-1], row.astype(np.float32))
+    return sizes
 
 
 def _touched(view: View, access: Access, place: Place) -> tuple[Floats, ...]:

@@ -7,10 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ansor.program.loops import num_leading
+from ansor.program.loops import num_leading, padded_row
 from ansor.program.nest import LoopNest, StageNest
 from ansor.program.roles import THREAD_LEVEL
-from ansor.program.steps import BindRows, BindTiles, ReduceInBlock
+from ansor.program.steps import (
+    BindRows,
+    BindTiles,
+    CooperativeFetch,
+    Placed,
+    ReduceInBlock,
+)
 
 Counts = npt.NDArray[np.int64]  # [P]
 
@@ -92,12 +98,25 @@ def _shared_bytes(nest: LoopNest, name: str, threads: Counts) -> Counts:
     item_bytes = dag.buffers[stage.stage.output].item_bytes
     placed = nest.population.sketch.roles.placed[name]
     if not isinstance(placed, ReduceInBlock):
-        return _aligned(own_iterations(stage) * item_bytes)
+        return _aligned(_fetched(nest, stage, placed) * item_bytes)
     own = range(stage.num_host, len(stage.loops))
     spatial = [loop for loop in own if not stage.loops[loop].reduce]
     kept: Counts = stage.extents[spatial].prod(axis=0, dtype=np.int64)
     partial = _aligned(-(-threads // _WARP) * item_bytes) + _ALIGNMENT
     return _aligned(kept * item_bytes) + np.where(threads > _WARP, partial, 0)
+
+
+def _fetched(nest: LoopNest, stage: StageNest, placed: Placed) -> Counts:
+    """Elements of shared memory that a fetch fills, or leaves between its rows."""
+    elements = own_iterations(stage)
+    if not isinstance(placed, CooperativeFetch) or len(stage.stage.axes) < 2:
+        return elements
+    last = stage.loops[-1].axis
+    along = [i for i in range(stage.num_host, len(stage.loops)) if stage.loops[i].axis == last]
+    row: Counts = stage.extents[along].prod(axis=0, dtype=np.int64)
+    padded = nest.population.values(placed.pad)[:, 0] > 0
+    apart: Counts = np.where(padded, padded_row(row), row)
+    return elements // row * apart
 
 
 def _aligned(size: Counts) -> Counts:

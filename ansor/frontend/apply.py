@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 import tvm
 from tvm import relax, tirx
 from tvm.relax import transform
+from tvm.s_tir.dlight import ApplyDefaultSchedule
+from tvm.s_tir.dlight.gpu import Fallback
 from tvm.target import Target
 
 from ansor.errors import ArgumentError
 from ansor.frontend.rewrite import Lookup, op_name, rewrite, variable_for
+from ansor.hardware.target import is_cpu
+from ansor.measure.nvcc import compiler_variables
 from ansor.program.layout import pack
 
+_SCHEDULED = "tirx.is_scheduled"  # leaves a function alone where a default schedule is applied
 Signature = tuple[tuple[tuple[int, ...], str], ...]
 
 
@@ -68,7 +74,8 @@ def _replacement(name: str, expected: Signature, program: tirx.PrimFunc) -> tirx
     if signature(program) != expected:
         remedy = f"its parameters must be {expected}"
         raise ArgumentError(f"programs[{name!r}]", signature(program), remedy)
-    return program.without_attr("global_symbol")  # private again, as the call sites expect
+    private = program.without_attr("global_symbol")  # again, as the call sites expect
+    return private.with_attr(_SCHEDULED, True)
 
 
 def _packed_signature(plain: Signature, widths: Widths) -> Signature:
@@ -113,4 +120,14 @@ def compile_module(mod: tvm.IRModule, target: Target) -> relax.VMExecutable:
         transform.VMShapeLower(),
         transform.AttachGlobalSymbol(),
     ]
+    if not is_cpu(target):
+        os.environ.update(compiler_variables())
+        mod = with_threads(mod, target)
     return relax.build(mod, target, relax_pipeline=tvm.transform.Sequential(passes))
+
+
+def with_threads(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
+    """A module for a GPU in which each function that nothing has scheduled has TVM's default
+    schedule: a thread per element."""
+    with target:
+        return ApplyDefaultSchedule(Fallback())(mod)

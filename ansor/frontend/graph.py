@@ -1,7 +1,7 @@
 """From operators to few, fused, distinct functions.
 
-Batch norms are folded into convolutions, activations become channels-last on CPUs, weights are
-transposed once at compile time, element-wise operators join the function that feeds them.
+Batch norms are folded into convolutions, activations become channels-last, weights are transposed
+once at compile time, element-wise operators join the function that feeds them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from ansor.frontend.batch_norm import fold_batch_norms
 from ansor.frontend.fold import fold_constants
 from ansor.frontend.rewrite import op_name
 from ansor.frontend.simplify import simplify
-from ansor.hardware.target import is_cpu
 
 CHANNELS_LAST = {"relax.nn.conv2d": ["NHWC", "HWIO"]}
 LOW_LEVEL = frozenset(("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad"))
@@ -30,12 +29,7 @@ def optimize(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
         UnsupportedError: an operator that TVM cannot turn into a PrimFunc, with its place.
     """
     with target:
-        return fuse(in_best_layout(inference_form(mod), target))
-
-
-def in_best_layout(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
-    """Channels last on CPUs."""
-    return channels_last(mod) if is_cpu(target) else mod
+        return fuse(channels_last(inference_form(mod)))
 
 
 def _run(mod: tvm.IRModule, *passes: Any) -> tvm.IRModule:

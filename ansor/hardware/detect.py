@@ -97,13 +97,17 @@ def peak_gflops(
 ) -> float | None:
     """Measured fp32 multiply-add peak of `threads` cores in GFLOP/s; None if it cannot be measured.
 
+    Of a GPU, the peak that its clock and units make, without tensor cores.
+
     Args:
-        target: a CPU target.
+        target: a CPU or GPU target.
         threads: all available cores by default.
         fresh: measure now, whatever was measured before.
         run: does the measuring; by default a process of its own.
     """
     resolved, threads = resolve_target(target), threads or available_cores()
+    if not is_cpu(resolved):
+        return read_gpu(resolved).peak_flops / 1e9
     found = measured(_spec(resolved, read_system(resolved, threads)), run=run, fresh=fresh)
     return None if found is None else found.peak_flops / 1e9
 

@@ -132,6 +132,27 @@ def _check_processor(target: tvm.target.Target, given: object) -> None:
         raise ArgumentError("target", str(given), remedy)
 
 
+def check_runs_here(target: tvm.target.Target) -> None:
+    """Whether programs for a target can be run on this machine.
+
+    Raises:
+        UnsupportedError: a GPU is asked for; what is missing is named.
+    """
+    if is_cpu(target):
+        return
+    arch, device = str(target.attrs["arch"]), tvm.runtime.cuda(0)
+    if not device.exist:
+        raise UnsupportedError(f"target cuda, {arch}: no NVIDIA GPU with its driver is here")
+    here = _arch_here()
+    if here != arch.removesuffix("a"):
+        raise UnsupportedError(f"target cuda, {arch}: the GPU of this machine is {here}")
+
+
+def host_of(text: str) -> str:
+    """Text of the target that functions are run for on the host, given that of a task."""
+    return text if is_cpu(tvm.target.Target(text)) else "llvm"
+
+
 def is_cpu(target: tvm.target.Target) -> bool:
     """Whether the target's code runs on the host."""
     return str(target.kind.name) in ("llvm", "c")

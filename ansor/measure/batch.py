@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
+from tvm.target import Target
+
+from ansor.hardware.target import is_cpu
 from ansor.measure.pool import Outcome, Pool
 from ansor.measure.process import WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Define, Time
@@ -92,6 +95,9 @@ class _Batch:
         ((_, outcome),) = self._pool.wait([built.worker])
         if isinstance(outcome, WorkerFailure) or outcome.error is not None:
             self._fail(i, outcome, built.seconds)
+            if built.worker in self._pool.workers and not is_cpu(Target(self._task.target)):
+                # A GPU's error may stay: nothing else runs in that process.
+                self._pool.replace(built.worker)
             return
         latencies = cast("tuple[float, ...]", outcome.value)
         self.results[i] = measured(latencies, built.seconds, outcome.seconds)

@@ -13,6 +13,7 @@ from ansor.config import MeasureConfig
 from ansor.errors import MeasureError
 from ansor.hardware.memory import PLAIN_PAGES
 from ansor.hardware.threads import pool_variables
+from ansor.measure.nvcc import compiler_variables
 from ansor.measure.process import WorkerFailure, WorkerProcess, wait_for_any
 from ansor.measure.protocol import Build, Define, Reply, Setup
 from ansor.program.program import Program
@@ -134,6 +135,7 @@ def worker_environment(threads: int) -> Mapping[str, str]:
     return os.environ | {
         **pool_variables(threads),
         **PLAIN_PAGES,
+        **compiler_variables(),
         "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",

@@ -14,7 +14,7 @@ from tvm import tirx
 from ansor.config import MeasureConfig
 from ansor.dag.from_tir import buffer_names
 from ansor.errors import AnsorError
-from ansor.hardware.target import is_cpu
+from ansor.hardware.target import host_of, is_cpu
 from ansor.hardware.threads import free_cores, on_cores
 from ansor.measure.build import ENTRY, build
 from ansor.measure.cold import ColdMemory
@@ -105,12 +105,12 @@ class WorkerTask:
         return self._computed(reference_of(self._defined, self.config.verify_iterations).func)
 
     def _computed(self, func: tirx.PrimFunc) -> tuple[list[Any], list[Any]]:
-        module = build(func, self.target, exact=True)
+        module = build(func, host_of(self.target), exact=True)
         dtypes = [dtype_of(param) for param in func.params]
         for low in (-1.0, 0.0):  # a root or a logarithm of a negative number compares nothing
             arrays = random_arrays(self._defined, self.config, low)
             wide = [a.astype(dtype, copy=False) for a, dtype in zip(arrays, dtypes, strict=True)]
-            results = self.run(module, wide)
+            results = run(module, wide, tvm.cpu())
             if not any(has_nan(r) for r in results):
                 break
         return self._converted(arrays), self._converted(results)
@@ -154,11 +154,12 @@ class WorkerTask:
             [actual[i][where] for i, where in made], [expected[i][where] for i, where in made]
         )
 
-    def run(self, module: Any, arrays: list[Any]) -> list[Any]:
-        """Every argument after one run, as NumPy arrays."""
-        tensors = on_device(arrays, self.device)
-        module[ENTRY](*tensors)
-        return [on_host(tensor) for tensor in tensors]
+
+def run(module: Any, arrays: list[Any], device: Any) -> list[Any]:
+    """Every argument after one run, as NumPy arrays."""
+    tensors = on_device(arrays, device)
+    module[ENTRY](*tensors)
+    return [on_host(tensor) for tensor in tensors]
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +240,7 @@ class Runner:
             arrays, _ = task.reference
             names = list(buffer_names(task.func).values())
             packed = packed_arrays(program, dict(zip(names, arrays, strict=False)))
-            actual = task.run(built.module, list(packed.values()))
+            actual = run(built.module, list(packed.values()), task.device)
             same_layout = [i for i, a in enumerate(packed.values()) if a.shape == arrays[i].shape]
             return task.difference(actual, same_layout)
 
@@ -248,12 +249,13 @@ class Runner:
 
     def _timed(self, built: Built) -> Timed:
         task = built.task
-        others = None
-        if task.in_network and is_cpu(tvm.target.Target(task.target)):
+        if not is_cpu(tvm.target.Target(task.target)):
+            flush = self.config.gpu_flush_bytes if task.in_network else 0
+            return Timed(built.module, task.device, [task.arguments], flush_bytes=flush)
+        others, arguments = None, None
+        if task.in_network:
             arguments, others = task.among(self._neighbours(task.target))
-        else:
-            arguments = task.arguments
-        sets = self._argument_sets(built, arguments)
+        sets = self._argument_sets(built, arguments or task.arguments)
         return Timed(built.module, task.device, sets, others, self.sentinels.get(task.target))
 
     def _neighbours(self, target: str) -> Neighbours:

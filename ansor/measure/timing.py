@@ -28,6 +28,7 @@ class Timed:
         sets: arguments; with several sets each run takes the next.
         others: stands for what runs before and after, see `ansor.measure.neighbours`; on CPUs only.
         sentinel: tells which repeats were disturbed.
+        flush_bytes: written before each run, to empty the caches of a GPU.
     """
 
     module: Any
@@ -35,6 +36,7 @@ class Timed:
     sets: Sequence[Sequence[Any]]
     others: Callable[[], None] | None = None
     sentinel: Sentinel | None = None
+    flush_bytes: int = 0
 
     @cached_property
     def turns(self) -> Iterator[Sequence[Any]]:
@@ -80,6 +82,8 @@ def runs_per_repeat(first_s: float, config: MeasureConfig) -> int:
 
 def _repeats(timed: Timed, number: int, repeats: int, config: MeasureConfig) -> tuple[float, ...]:
     """Mean seconds of `number` runs, `repeats` times."""
+    if timed.flush_bytes:
+        return tuple(_flushed(timed, number) for _ in range(repeats))
     evaluator = timed.module.time_evaluator(ENTRY, timed.device, number=number, repeat=1)
 
     def once() -> float:
@@ -89,6 +93,14 @@ def _repeats(timed: Timed, number: int, repeats: int, config: MeasureConfig) -> 
 
     with on_cores(free_cores()):
         return in_quiet(once, repeats, timed.sentinel, config)
+
+
+def _flushed(timed: Timed, number: int) -> float:
+    """Mean seconds of runs that find empty caches."""
+    evaluator = timed.module.time_evaluator(
+        ENTRY, timed.device, number=1, repeat=number, cache_flush_bytes=timed.flush_bytes
+    )
+    return statistics.fmean(evaluator(*timed.sets[0]).results)
 
 
 def _seconds(timed: Timed, number: int) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from ansor.dag.stage import Stage
 from ansor.program.steps import MultiLevelTile, RegisterTile, StripMine
 
+Ints = TypeVar("Ints", int, npt.NDArray[np.int32], npt.NDArray[np.int64])
 Shape = MultiLevelTile | RegisterTile | StripMine
 
 SIMPLE = "SRFV"  # a stage that is not tiled
@@ -95,6 +97,15 @@ def unrolled_loops(stage: Stage, shape: Shape | None, bound: bool = False) -> li
         count = num_leading(stage)
         found += range(len(loops) - count, len(loops) - 1)
     return found
+
+
+ROW_FACTOR, ROW_OFFSET = 8, 4  # elements
+
+
+def padded_row(length: Ints) -> Ints:
+    """Distance of rows in shared memory that threads read at the same time from different banks:
+    four more than a multiple of eight, which keeps vectors of four aligned."""
+    return length + (ROW_OFFSET - length) % ROW_FACTOR
 
 
 @lru_cache(maxsize=64)

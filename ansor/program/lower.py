@@ -17,7 +17,15 @@ from ansor.dag import edit
 from ansor.dag.from_tir import block_names, buffer_names, read_dag
 from ansor.dag.stage import Stage
 from ansor.errors import LoweringError
-from ansor.program.loops import Loop, lane_table, largest_divisor, num_leading, own_loops
+from ansor.program.loops import (
+    ROW_FACTOR,
+    ROW_OFFSET,
+    Loop,
+    lane_table,
+    largest_divisor,
+    num_leading,
+    own_loops,
+)
 from ansor.program.program import Program
 from ansor.program.roles import Roles
 from ansor.program.steps import (
@@ -436,6 +444,8 @@ class Replay:
     @apply.register
     def _(self, step: CooperativeFetch) -> None:
         own = self._place(step)
+        if self.values[step.pad][0] and len(own) > 1:
+            self.sch.storage_align(self.blocks[step.stage], 0, -2, ROW_FACTOR, ROW_OFFSET)
         width = math.gcd(int(self.sch.get(own[-1]).extent), self.values[step.hole][0])
         fused = self.sch.fuse(*own, preserve_unit_iters=True)
         outer, vector = self.sch.split(fused, [None, width], preserve_unit_iters=True)

@@ -236,12 +236,14 @@ class CooperativeFetch:
     """Compute `stage` into shared memory, at the outermost reduction level of the tiled `host`.
 
     Its loops are fused and dealt out to the threads of the block, up to `hole` elements to each at
-    a time, as a vector: the greatest common divisor of that and the length of its rows.
+    a time, as a vector: the greatest common divisor of that and the length of its rows. With a
+    `pad` of 1 the rows are as far apart as `padded_row` says.
     """
 
     stage: str
     host: str
     hole: str
+    pad: str
 
 
 @dataclass(frozen=True)

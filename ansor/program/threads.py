@@ -38,10 +38,11 @@ def _statement(stmt: Any, loops: Mapping[Any, int]) -> Any:
 
 def _dealt(loop: Any, size: int) -> Any:
     """One iteration of the loop for each thread of each block, but for those beyond its end."""
-    extent = int(loop.extent)
-    block, thread = tirx.Var("block", "int32"), tirx.Var("thread", "int32")
-    number = block * size + thread
-    body = tirx.For(loop.loop_var, number, 1, tirx.ForKind.SERIAL, loop.body)
+    extent, dtype = int(loop.extent), str(loop.loop_var.ty.dtype)
+    block, thread = tirx.Var("block", dtype), tirx.Var("thread", dtype)
+    number = block * tirx.const(size, dtype) + thread
+    one = tirx.const(1, dtype)
+    body = tirx.For(loop.loop_var, number, one, tirx.ForKind.SERIAL, loop.body)
     if extent % size:
         body = tirx.IfThenElse(number < extent, body, None)
     body = _bound(thread, size, THREAD, body, {})
@@ -49,6 +50,8 @@ def _dealt(loop: Any, size: int) -> Any:
 
 
 def _bound(variable: Any, extent: int, thread: str, body: Any, annotations: Any) -> Any:
-    index = tirx.IterVar(None, tirx.Var("", "int32"), tirx.IterVar.ThreadIndex, thread)
+    dtype = str(variable.ty.dtype)
+    index = tirx.IterVar(None, tirx.Var("", dtype), tirx.IterVar.ThreadIndex, thread)
+    first, count = tirx.const(0, dtype), tirx.const(extent, dtype)
     kind = tirx.ForKind.THREAD_BINDING
-    return tirx.For(variable, 0, extent, kind, body, index, annotations)
+    return tirx.For(variable, first, count, kind, body, index, annotations)

@@ -250,8 +250,9 @@ def _fetched(state: State, context: Context) -> State:
             dag = edit.cache_read(state.dag, name, buffer, producer)
             state = replace(state, dag=dag).add(CacheRead(name, buffer, producer))
         width = category(f"{producer}.fetch", producer, context.config.gpu.vector_widths)
-        step = CooperativeFetch(producer, name, width.name)
-        state = state.add(step, decisions=(width,))
+        pad = category(f"{producer}.pad", producer, (0, 1))
+        step = CooperativeFetch(producer, name, width.name, pad.name)
+        state = state.add(step, decisions=(width, pad))
     return state
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from definitions import NAMES, sketches
+from gpu import gpu_sketches
 from sketch_text import sketch_text
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -24,8 +25,19 @@ def test_sketches_are_those_of_the_golden_file(name: str, update_golden: bool) -
     assert set(texts) == set(expected)
 
 
-def test_every_golden_file_is_of_a_definition() -> None:
-    assert {file.stem for file in GOLDEN.glob("*.txt")} == set(NAMES)
+@pytest.mark.parametrize("name", NAMES)
+def test_gpu_sketches_are_those_of_the_golden_file(name: str, update_golden: bool) -> None:
+    texts = [sketch_text(sketch) for sketch in gpu_sketches(name)]
+    file = GOLDEN / "gpu" / f"{name}.txt"
+    if update_golden:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("\n\n".join(texts) + "\n")
+    assert set(texts) == set(file.read_text().rstrip("\n").split("\n\n"))
+
+
+@pytest.mark.parametrize("folder", [GOLDEN, GOLDEN / "gpu"])
+def test_every_golden_file_is_of_a_definition(folder: Path) -> None:
+    assert {file.stem for file in folder.glob("*.txt")} == set(NAMES)
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - {"separable_conv2d"}))
