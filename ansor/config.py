@@ -21,6 +21,7 @@ class GpuSketchConfig:
     max_vthreads: int = 16  # virtual threads; TVM's `max_vthread_extent` is 8
     max_innermost_factor: int = 64  # elements; TVM's `max_innermost_split_factor`
     max_accumulators: int = 192  # registers of a thread that hold results
+    spare_registers: int = 24  # of a thread: what the estimate may be short of
     max_unrolled_statements: int = 1024  # of a thread's tile, what the compiler takes seconds for
     max_block_statements: int = 4096  # the same with the virtual threads
     unroll_steps: tuple[int, ...] = (

@@ -20,17 +20,17 @@ def legal_on_gpu(nest: LoopNest, gpu: Gpu, config: GpuSketchConfig) -> Bools:
     """`[P]`: whether every kernel keeps within what the GPU has, and what compiles in seconds."""
     ok = np.ones(nest.size, dtype=np.bool_)
     for kernel in kernels(nest):
-        ok &= _fits(kernel, gpu)
+        ok &= _fits(kernel, gpu, config.spare_registers)
         if isinstance(nest.population.sketch.roles.bound[kernel.root], BindTiles):
             ok &= _sensible_tiles(nest, kernel, config)
     return ok
 
 
-def _fits(kernel: Kernel, gpu: Gpu) -> Bools:
+def _fits(kernel: Kernel, gpu: Gpu, spare: int) -> Bools:
     """Hard limits of the hardware."""
     ok: Bools = kernel.threads <= gpu.threads_per_block
     ok &= kernel.shared_bytes <= gpu.shared_per_block
-    ok &= kernel.registers <= gpu.registers_per_thread
+    ok &= kernel.registers <= gpu.registers_per_thread - spare
     ok &= kernel.registers * kernel.threads <= gpu.registers_per_sm
     ok &= kernel.blocks <= _MAX_GRID
     return ok
