@@ -13,6 +13,11 @@ class GpuSketchConfig:
     """The search space of GPUs."""
 
     tile_structure: str = "SSSRRSRFS"  # Ansor §4.1, the GPU's "SSSRRSRS"; folded axes unrolled
+    tensor_structure: str = "SSRRST"  # blocks, warps, two levels of the reduction, a warp's tiles
+    tensor_tile: int = 16  # rows, columns and steps of one instruction (wmma)
+    tensor_widths: tuple[int, ...] = (2, 4, 8)  # elements of a fetch, float16
+    max_warps: int = 16  # of a block
+    max_warp_tiles: int = 8  # of results along an axis, in the registers of a warp
     fuse_level: int = 3  # spatial tile levels outside what a thread computes
     threads: tuple[int, ...] = (32, 64, 128, 192, 256, 512, 1024)  # of a block, untiled stages
     least_threads: int = 16  # of a block of tiles; half a warp

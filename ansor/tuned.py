@@ -136,7 +136,7 @@ def load(path: str | os.PathLike[str], threads: int | None = None) -> TunedModel
         StorageError: the file cannot be read, is not ours, or is damaged.
     """
     stored = load_model(path)
-    with pass_context():
+    with pass_context(stored.target):
         compiled = compile_model(stored.mod, stored.target, threads)
     return TunedModel(compiled, _tasks(stored.notes), None, int(stored.notes.get("seed", 0)))
 

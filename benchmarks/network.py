@@ -16,6 +16,7 @@ import click
 from ansor.compare.case import Case
 from ansor.compare.rounds import Comparison, compare, peer_systems, save_networks
 from ansor.compare.table import render
+from ansor.hardware.target import check_runs_here, resolve_target
 from ansor.hardware.threads import available_cores
 from ansor.models import model_config, model_names
 from ansor.report.progress import Progress
@@ -32,6 +33,7 @@ class Budget:
     trials: int | None
     database: str | None
     seed: int
+    target: str = "native"
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ def measure(
     tuning_s = time.perf_counter() - began
     print(tuned.report(), end="\n\n")
     with tempfile.TemporaryDirectory() as folder:
-        case = Case(model, folder, threads, warm_up_s=seconds / 2, seconds=seconds)
+        device = "cuda" if budget.target.startswith("cuda") else "cpu"
+        case = Case(model, folder, threads, seconds / 2, seconds, device)
         save_networks(tuned, case)
         comparison = compare(case, systems, rounds, print)
     print(f"\n{model}\n{render(comparison)}\n")
@@ -75,6 +78,7 @@ def tune(model: str, threads: int, budget: Budget) -> TunedModel:
     with Progress() as progress:
         return auto_schedule(
             model,
+            budget.target,
             minutes=budget.minutes,
             trials=budget.trials,
             seed=budget.seed,
@@ -105,6 +109,7 @@ def _samples_ms(comparison: Comparison) -> dict[str, list[float]]:
 
 @click.command()
 @click.option("--models", default="resnet18", show_default=True, help=", ".join(model_names()))
+@click.option("--target", default="native", show_default=True, help='"cuda" for a GPU.')
 @click.option("--peers", default="", help="Of torch, inductor, onnxruntime, openvino.")
 @click.option("--minutes", type=float, help="Tuning time of each network; 5 without --trials.")
 @click.option("--trials", type=int, help="Programs to measure; 0 uses the database as it is.")
@@ -116,6 +121,7 @@ def _samples_ms(comparison: Comparison) -> dict[str, list[float]]:
 @click.option("--json", "file", metavar="FILE", help="Where results are written.")
 def main(
     models: str,
+    target: str,
     peers: str,
     minutes: float | None,
     trials: int | None,
@@ -130,13 +136,14 @@ def main(
     names = models.split(",")
     for name in names:
         model_config(name)  # a wrong name ends everything before it begins
+    check_runs_here(resolve_target(target))
     systems = peer_systems(filter(None, peers.split(",")))
     cores = threads or available_cores()
     if minutes is None and trials is None:
         minutes = 5.0
     rows: list[dict[str, Any]] = []
     samples, missing = {}, {}
-    budget = Budget(minutes, trials, database, seed)
+    budget = Budget(minutes, trials, database, seed, target)
     about = environment(cores, budget=asdict(budget), rounds=rounds)
     for name in names:
         found, comparison = measure(name, systems, cores, budget, rounds, seconds)

@@ -13,6 +13,7 @@ from ansor.program.sketch import Sketch
 from ansor.program.steps import (
     Bind,
     BindLoops,
+    BindWarps,
     ComputePerThread,
     FuseConsumer,
     Initialise,
@@ -23,6 +24,8 @@ from ansor.program.steps import (
     Store,
     StripMine,
     Structural,
+    Tensorize,
+    TensorTile,
     Unroll,
     Vectorize,
 )
@@ -57,10 +60,13 @@ class _GpuBuilder:
         initial = [
             Initialise(name)
             for name, stage in self.dag.stages.items()
-            if stage.reduce and not isinstance(places.get(name), ReduceInBlock)
+            if stage.reduce
+            and not isinstance(places.get(name), ReduceInBlock)
+            and not isinstance(roles.shape.get(name), TensorTile)
         ]
         steps = [*self._of(Structural), *self._of(Store), *shapes, *binds]
         steps += [*self._of(FuseConsumer), *located, *vectors, *unroll, *initial]
+        steps += self._of(Tensorize)
         return Sketch(self.dag, tuple(steps), tuple(self.decisions))
 
     def _of(self, kind: object) -> list[Step]:
@@ -74,8 +80,8 @@ class _GpuBuilder:
         """A root stage that is not tiled: its loops for threads, its vectors."""
         stage = self.dag.stages[name]
         axis = vector_axis(stage)
-        if axis is None:
-            return []
+        if axis is None:  # a single element
+            return [BindLoops(name, self._decide(category(f"{name}.threads", name, (1,))))]
         threads = self._decide(category(f"{name}.threads", name, self.config.threads))
         return [self._strip(stage, axis), BindLoops(name, threads)]
 
@@ -97,6 +103,8 @@ class _GpuBuilder:
         if vector_axis(stage) is None or isinstance(roles.shape.get(name), MultiLevelTile):
             return []
         if place is not None and not isinstance(place, ComputePerThread):
+            return []
+        if isinstance(roles.bound.get(roles.host.get(name, "")), BindWarps):
             return []
         lanes = self.config.max_vector_bytes // self.dag.buffers[stage.output].item_bytes
         return [Vectorize(name, max(1, lanes))]

@@ -22,6 +22,7 @@ class Case:
         threads: that every system may use.
         warm_up_s: seconds of runs before the clock counts.
         seconds: of timed runs.
+        device: "cpu" or "cuda", where every system runs and finds its inputs.
     """
 
     model: str
@@ -29,6 +30,7 @@ class Case:
     threads: int
     warm_up_s: float = 0.5
     seconds: float = 1.0
+    device: str = "cpu"
 
     def file(self, name: str) -> Path:
         """A file of the case."""

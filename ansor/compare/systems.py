@@ -24,12 +24,14 @@ class System:
         packages: that it needs.
         exported: whether it reads the ONNX file.
         ranks: numbers of dimensions that the input may have; any, if empty.
+        devices: that it runs on here.
     """
 
     loader: str
     packages: tuple[str, ...] = ()
     exported: bool = False
     ranks: tuple[int, ...] = ()
+    devices: tuple[str, ...] = ("cpu", "cuda")
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -41,6 +43,8 @@ class System:
         """Why it cannot run the case; nothing, if it can."""
         if self.missing:
             return f"not installed: {', '.join(self.missing)}"
+        if case.device not in self.devices:
+            return f"not on {case.device}"
         rank = input_rank(case)
         if self.ranks and rank not in self.ranks:
             return f"not for inputs of {rank} dimensions"
@@ -62,8 +66,12 @@ SYSTEMS: Mapping[str, System] = MappingProxyType(
             "ansor.compare.torch_systems:channels_last", ("torch",), ranks=(4, 5)
         ),
         "inductor": System("ansor.compare.torch_systems:inductor", ("torch",)),
-        "onnxruntime": System("ansor.compare.onnx_systems:runtime", ("onnxruntime",), True),
-        "openvino": System("ansor.compare.openvino_system:runtime", ("openvino",), True),
+        "onnxruntime": System(
+            "ansor.compare.onnx_systems:runtime", ("onnxruntime",), True, devices=("cpu",)
+        ),
+        "openvino": System(
+            "ansor.compare.openvino_system:runtime", ("openvino",), True, devices=("cpu",)
+        ),
     }
 )
 OWN = ("ansor", "untuned")

@@ -24,7 +24,7 @@ def channels_last(case: Case) -> Any:
     layout = torch.channels_last if input_rank(case) == 4 else torch.channels_last_3d
     model = _twin(case).to(memory_format=layout)
     run = _call(model)
-    return lambda x: run(torch.from_numpy(x).contiguous(memory_format=layout))
+    return lambda x: run(_tensor(x).contiguous(memory_format=layout))
 
 
 def inductor(case: Case) -> Any:
@@ -33,7 +33,8 @@ def inductor(case: Case) -> Any:
     settings = torch._inductor.config
     settings.freezing = True
     settings.compile_threads = 1  # its pool of compiling processes disturbs the clock
-    return _call(torch.compile(_twin(case)))
+    mode = "default" if case.device == "cpu" else "max-autotune"
+    return _call(torch.compile(_twin(case), mode=mode))
 
 
 def export_onnx(case: Case) -> None:
@@ -47,13 +48,20 @@ def export_onnx(case: Case) -> None:
 
 def _twin(case: Case) -> torch.nn.Module:
     built = network(case)
-    return torch_twin(built.name, built.params)
+    torch.backends.cuda.matmul.allow_tf32 = False  # fp32 is what all systems compute
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    return torch_twin(built.name, built.params).to(case.device)
+
+
+def _tensor(x: Any) -> Any:
+    return x if isinstance(x, torch.Tensor) else torch.from_numpy(x)
 
 
 def _call(model: Any) -> Any:
     def run(x: Any) -> Any:
-        tensor = x if isinstance(x, torch.Tensor) else torch.from_numpy(x)
         with torch.inference_mode():
-            return model(tensor).numpy()
+            result = model(_tensor(x))
+        return result if result.is_cuda else result.numpy()
 
     return run

@@ -19,7 +19,15 @@ from ansor.features.span import Floats
 from ansor.hardware.gpu import Gpu
 from ansor.program.loops import enclosing_loops, num_leading, structure_of
 from ansor.program.nest import LoopNest, StageNest
-from ansor.program.steps import BindRows, BindTiles, CooperativeFetch, ReduceInBlock
+from ansor.program.steps import (
+    BindRows,
+    BindTiles,
+    BindWarps,
+    CooperativeFetch,
+    LoadFragment,
+    ReduceInBlock,
+    StoreFragment,
+)
 
 _SECTOR = 32  # bytes that memory hands out at a time
 _BANKS = 32  # of shared memory, four bytes wide
@@ -183,6 +191,10 @@ def _work(nest: LoopNest, profile: StageProfile, kernel: Kernel, gpu: Gpu) -> _W
         return _tiled_work(nest, profile, kernel, gpu)
     if isinstance(placed, CooperativeFetch):
         return _fetch_work(nest, profile, kernel, gpu)
+    if isinstance(roles.bound.get(name), BindWarps):
+        return _tensor_work(profile, kernel, gpu)
+    if isinstance(placed, LoadFragment) or isinstance(roles.fused.get(name), StoreFragment):
+        return _fragment_work(profile, kernel, gpu)
     return _plain_work(profile, kernel, gpu, isinstance(placed, ReduceInBlock))
 
 
@@ -213,6 +225,30 @@ def _tiled_work(nest: LoopNest, profile: StageProfile, kernel: Kernel, gpu: Gpu)
     work = steps * warps * (operations + loads)
     accumulators = points / np.maximum(_product(stage, _reductions(stage, outer)), 1)
     return _Work(work, steps * warps * cycles, rounds, np.maximum(accumulators, 1))
+
+
+def _tensor_work(profile: StageProfile, kernel: Kernel, gpu: Gpu) -> _Work:
+    """The instructions of the tensor cores of a block."""
+    stage = profile.nest
+    count, reductions = num_leading(stage.stage), len(stage.stage.reduce)
+    inner = 2 * count + 2 * reductions
+    rounds = _product(stage, range(2 * count, 2 * count + reductions))
+    steps = _product(stage, range(2 * count, inner))
+    tiles = _product(stage, range(inner, inner + count))
+    warps = kernel.threads.astype(np.float32) / np.float32(gpu.warp)
+    multiply_adds = _product(stage, range(inner + count, len(stage.loops)))
+    cycles = multiply_adds / np.float32(gpu.tensor_fma_per_cycle)
+    instructions = steps * tiles * warps * cycles * np.float32(gpu.schedulers)
+    return _Work(instructions, 0 * steps, rounds, 2 * tiles)
+
+
+def _fragment_work(profile: StageProfile, kernel: Kernel, gpu: Gpu) -> _Work:
+    """What the warps of a block move between shared memory and their registers."""
+    stage = profile.nest
+    item_bytes = profile.accesses[-1].buffer.item_bytes
+    elements = _product(stage, range(len(stage.loops))) / kernel.blocks.astype(np.float32)
+    cycles = elements * np.float32(item_bytes / gpu.shared_bytes_per_cycle)
+    return _Work(cycles, cycles, np.ones_like(cycles), 4 * np.ones_like(cycles))
 
 
 def _reductions(stage: StageNest, first: int) -> list[int]:
@@ -337,7 +373,7 @@ def _shared_from(nest: LoopNest, profile: StageProfile, kernel: Kernel) -> int:
     if isinstance(roles.placed.get(profile.nest.stage.name), CooperativeFetch):
         return profile.nest.num_host
     bound = roles.bound[kernel.root]
-    if isinstance(bound, BindTiles):
+    if isinstance(bound, BindTiles | BindWarps):
         return num_leading(nest.stages[kernel.root].stage)
     return bound.rows if isinstance(bound, BindRows) else 0
 

@@ -44,7 +44,8 @@ def _apart(nest: LoopNest, buffer: str, sizes: tuple[Floats, ...]) -> tuple[Floa
         if fills and isinstance(step, CooperativeFetch) and len(sizes) > 1:
             row = sizes[-1].astype(np.int32)
             padded = population.values(step.pad)[:, 0] > 0
-            row = np.where(padded, padded_row(row), row)
+            item_bytes = population.sketch.dag.buffers[buffer].item_bytes
+            row = np.where(padded, padded_row(row, item_bytes), row)
             return (*sizes[:-1], row.astype(np.float32))
     return sizes
 
@@ -71,7 +72,7 @@ def _places(nest: LoopNest) -> dict[str, Place]:
         home = roles.host.get(name, name)
         users = [name, *dag.consumers(name)]
         depth = np.minimum.reduce([_depth_in(nest, home, user) for user in users])
-        common = roles.threads_of(home) if roles.scope.get(name) == "shared" else ()
+        common = roles.threads_of(home) if roles.is_common(name) else ()
         places[dag.stages[name].output] = Place(depth, frozenset(common))
     return places
 

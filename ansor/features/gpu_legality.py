@@ -10,7 +10,7 @@ from ansor.features.kernels import Kernel, kernels
 from ansor.hardware.gpu import Gpu
 from ansor.program.loops import num_leading
 from ansor.program.nest import LoopNest
-from ansor.program.steps import BindTiles
+from ansor.program.steps import BindTiles, BindWarps
 
 Bools = npt.NDArray[np.bool_]
 _MAX_GRID = 2**31 - 1  # blocks along x; CUDA C++ Programming Guide
@@ -20,16 +20,22 @@ def legal_on_gpu(nest: LoopNest, gpu: Gpu, config: GpuSketchConfig) -> Bools:
     """`[P]`: whether every kernel keeps within what the GPU has, and what compiles in seconds."""
     ok = np.ones(nest.size, dtype=np.bool_)
     for kernel in kernels(nest):
+        bound = nest.population.sketch.roles.bound[kernel.root]
+        dynamic = isinstance(bound, BindWarps)
+        ok &= kernel.shared_bytes <= (
+            gpu.most_shared_per_block if dynamic else gpu.shared_per_block
+        )
         ok &= _fits(kernel, gpu, config.spare_registers)
-        if isinstance(nest.population.sketch.roles.bound[kernel.root], BindTiles):
+        if isinstance(bound, BindTiles):
             ok &= _sensible_tiles(nest, kernel, config)
+        if dynamic:
+            ok &= kernel.threads <= config.max_warps * gpu.warp
     return ok
 
 
 def _fits(kernel: Kernel, gpu: Gpu, spare: int) -> Bools:
-    """Hard limits of the hardware."""
+    """Hard limits of the hardware on threads, registers and blocks."""
     ok: Bools = kernel.threads <= gpu.threads_per_block
-    ok &= kernel.shared_bytes <= gpu.shared_per_block
     ok &= kernel.registers <= gpu.registers_per_thread - spare
     ok &= kernel.registers * kernel.threads <= gpu.registers_per_sm
     ok &= kernel.blocks <= _MAX_GRID

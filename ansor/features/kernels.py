@@ -9,10 +9,11 @@ import numpy.typing as npt
 
 from ansor.program.loops import num_leading, padded_row
 from ansor.program.nest import LoopNest, StageNest
-from ansor.program.roles import THREAD_LEVEL
+from ansor.program.roles import THREAD_LEVEL, WARP
 from ansor.program.steps import (
     BindRows,
     BindTiles,
+    BindWarps,
     CooperativeFetch,
     Placed,
     ReduceInBlock,
@@ -20,7 +21,6 @@ from ansor.program.steps import (
 
 Counts = npt.NDArray[np.int64]  # [P]
 
-_WARP = 32
 _ALIGNMENT = 64  # bytes, of each array in shared memory; TVM's generated code
 _BASE_REGISTERS = 26  # addresses, indices and what else any kernel needs; fitted on ptxas' counts
 
@@ -60,7 +60,7 @@ def _kernel(nest: LoopNest, root: str) -> Kernel:
     blocks, vthreads, threads = _grid(nest, root)
     shared = np.zeros(nest.size, dtype=np.int64)
     for name in members:
-        if roles.scope.get(name) == "shared":
+        if roles.scope.get(name, "").startswith("shared"):
             shared += _shared_bytes(nest, name, threads)
     registers = _BASE_REGISTERS + sum(_results(nest, name, vthreads) for name in members)
     registers = registers + _operands(nest, root, vthreads)
@@ -75,6 +75,8 @@ def _grid(nest: LoopNest, root: str) -> tuple[Counts, Counts, Counts]:
     if isinstance(bound, BindTiles):
         levels = [_product(stage, level * count, (level + 1) * count) for level in range(3)]
         return levels[0], levels[1], levels[THREAD_LEVEL]
+    if isinstance(bound, BindWarps):
+        return _product(stage, 0, count), ones, WARP * _product(stage, count, 2 * count)
     threads = nest.population.values(bound.hole)[:, 0].astype(np.int64)
     if isinstance(bound, BindRows):
         return _product(stage, 0, bound.rows), ones, threads
@@ -96,17 +98,20 @@ def _shared_bytes(nest: LoopNest, name: str, threads: Counts) -> Counts:
     result of each warp, and the result, where there is more than one warp."""
     dag, stage = nest.population.sketch.dag, nest.stages[name]
     item_bytes = dag.buffers[stage.stage.output].item_bytes
-    placed = nest.population.sketch.roles.placed[name]
+    roles = nest.population.sketch.roles
+    placed = roles.placed.get(name)
+    if placed is None:  # the tile that each warp leaves
+        return _aligned(own_iterations(stage) * (threads // WARP) * item_bytes)
     if not isinstance(placed, ReduceInBlock):
-        return _aligned(_fetched(nest, stage, placed) * item_bytes)
+        return _aligned(_fetched(nest, stage, placed, item_bytes) * item_bytes)
     own = range(stage.num_host, len(stage.loops))
     spatial = [loop for loop in own if not stage.loops[loop].reduce]
     kept: Counts = stage.extents[spatial].prod(axis=0, dtype=np.int64)
-    partial = _aligned(-(-threads // _WARP) * item_bytes) + _ALIGNMENT
-    return _aligned(kept * item_bytes) + np.where(threads > _WARP, partial, 0)
+    partial = _aligned(-(-threads // WARP) * item_bytes) + _ALIGNMENT
+    return _aligned(kept * item_bytes) + np.where(threads > WARP, partial, 0)
 
 
-def _fetched(nest: LoopNest, stage: StageNest, placed: Placed) -> Counts:
+def _fetched(nest: LoopNest, stage: StageNest, placed: Placed, item_bytes: int) -> Counts:
     """Elements of shared memory that a fetch fills, or leaves between its rows."""
     elements = own_iterations(stage)
     if not isinstance(placed, CooperativeFetch) or len(stage.stage.axes) < 2:
@@ -115,7 +120,7 @@ def _fetched(nest: LoopNest, stage: StageNest, placed: Placed) -> Counts:
     along = [i for i in range(stage.num_host, len(stage.loops)) if stage.loops[i].axis == last]
     row: Counts = stage.extents[along].prod(axis=0, dtype=np.int64)
     padded = nest.population.values(placed.pad)[:, 0] > 0
-    apart: Counts = np.where(padded, padded_row(row), row)
+    apart: Counts = np.where(padded, padded_row(row, item_bytes), row)
     return elements // row * apart
 
 
@@ -127,6 +132,8 @@ def _aligned(size: Counts) -> Counts:
 def _results(nest: LoopNest, name: str, vthreads: Counts) -> Counts:
     """Registers that hold what a stage computes before it is written to memory."""
     sketch, stage = nest.population.sketch, nest.stages[name]
+    if sketch.roles.scope.get(name, "").startswith("wmma"):
+        return _fragments(nest, name)
     if sketch.roles.scope.get(name) != "local":
         return np.zeros(nest.size, dtype=np.int64)
     items = max(1, sketch.dag.buffers[stage.stage.output].item_bytes // 4)
@@ -139,6 +146,20 @@ def _results(nest: LoopNest, name: str, vthreads: Counts) -> Counts:
     spatial = [loop for loop in own if not stage.loops[loop].reduce]
     kept: Counts = stage.extents[spatial].prod(axis=0, dtype=np.int64)
     return kept * items
+
+
+def _fragments(nest: LoopNest, name: str) -> Counts:
+    """Registers of a warp's tiles, spread over its threads."""
+    stage, sketch = nest.stages[name], nest.population.sketch
+    if name in sketch.roles.bound:  # accumulators
+        count = num_leading(stage.stage)
+        inner = range(2 * count, len(stage.loops))
+        elements = stage.extents[[i for i in inner if not stage.loops[i].reduce]].prod(axis=0)
+    else:
+        elements = 2 * own_iterations(stage)  # operands are held twice
+    item_bytes = sketch.dag.buffers[stage.stage.output].item_bytes
+    found: Counts = -(-elements.astype(np.int64) * item_bytes // (4 * WARP))
+    return found
 
 
 def _operands(nest: LoopNest, root: str, vthreads: Counts) -> Counts:

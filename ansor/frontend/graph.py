@@ -17,8 +17,13 @@ from ansor.frontend.batch_norm import fold_batch_norms
 from ansor.frontend.fold import fold_constants
 from ansor.frontend.rewrite import op_name
 from ansor.frontend.simplify import simplify
+from ansor.frontend.spread import LAYOUTS, OPERATOR, can_spread, with_spread
 
-CHANNELS_LAST = {"relax.nn.conv2d": ["NHWC", "HWIO"]}
+CHANNELS_LAST = {
+    "relax.nn.conv1d": ["NWC", "WIO"],
+    "relax.nn.conv2d": ["NHWC", "HWIO"],
+    "relax.nn.conv3d": ["NDHWC", "DHWIO"],
+}
 LOW_LEVEL = frozenset(("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad"))
 
 
@@ -49,8 +54,16 @@ def inference_form(mod: tvm.IRModule) -> tvm.IRModule:
 
 def channels_last(mod: tvm.IRModule) -> tvm.IRModule:
     """Convolutions, and all that lies between them, in NHWC; kernels in HWIO."""
-    converted = _run(mod, relax.transform.ConvertLayout(CHANNELS_LAST))
-    return fold_constants(simplify(converted))
+    converted = _run(mod, relax.transform.ConvertLayout({}, _layouts))
+    return with_spread(fold_constants(simplify(converted)))
+
+
+def _layouts(call: Any) -> dict[str, list[str]]:
+    """The layouts of data and weights that an operator is asked to have; none to leave it alone."""
+    name = op_name(call)
+    if name == OPERATOR and can_spread(call):
+        return {name: LAYOUTS}
+    return {name: CHANNELS_LAST[name]} if name in CHANNELS_LAST else {}
 
 
 def fuse(mod: tvm.IRModule) -> tvm.IRModule:

@@ -20,6 +20,8 @@ class Gpu:
         warp: threads that run in step.
         schedulers: warps of an SM that issue an instruction each cycle.
         fma_per_cycle: fp32 multiply-adds of an SM each cycle.
+        tensor_fma_per_cycle: fp16 multiply-adds of an SM's tensor cores each cycle, by the
+            instructions of a single warp.
         special_per_cycle: exponentials and the like of an SM each cycle.
         threads_per_block: most threads of a block.
         threads_per_sm: most threads at home in an SM.
@@ -47,6 +49,7 @@ class Gpu:
     l2_bandwidth: float
     memory_bandwidth: float
     fma_per_cycle: int
+    tensor_fma_per_cycle: int
     special_per_cycle: int = 16
     warp: int = 32
     schedulers: int = 4
@@ -57,6 +60,13 @@ class Gpu:
     shared_bytes_per_cycle: int = 128
     memory_latency_s: float = 450e-9
     launch_s: float = 2.5e-6
+
+    @property
+    def most_shared_per_block(self) -> int:
+        """Bytes of shared memory that a block may ask for when it is started; the system keeps one
+        KiB of it from compute capability 8.0 on."""
+        reserved = 0 if self.arch in ("sm_70", "sm_75") else 1 << 10
+        return self.shared_per_sm - reserved
 
     @property
     def peak_flops(self) -> float:
@@ -70,12 +80,12 @@ Machine = Hardware | Gpu  # what programs are made for
 # Clocks, sizes and bandwidths: NVIDIA's white papers of one product each; the bandwidth of the
 # second cache as published micro-benchmarks find it.
 _KNOWN = (
-    Gpu("V100", "sm_70", 80, 1.53e9, 2048, 32, 96 << 10, 6 << 20, 2.2e12, 0.90e12, 64),
-    Gpu("T4", "sm_75", 40, 1.59e9, 1024, 16, 64 << 10, 4 << 20, 1.3e12, 0.32e12, 64),
-    Gpu("A100", "sm_80", 108, 1.41e9, 2048, 32, 164 << 10, 40 << 20, 4.0e12, 1.56e12, 64),
-    Gpu("RTX 3090", "sm_86", 82, 1.70e9, 1536, 16, 100 << 10, 6 << 20, 2.5e12, 0.94e12, 128),
-    Gpu("RTX 4090", "sm_89", 128, 2.52e9, 1536, 24, 100 << 10, 72 << 20, 5.0e12, 1.01e12, 128),
-    Gpu("H100", "sm_90", 132, 1.83e9, 2048, 32, 228 << 10, 50 << 20, 5.5e12, 3.35e12, 128),
+    Gpu("V100", "sm_70", 80, 1.53e9, 2048, 32, 96 << 10, 6 << 20, 2.2e12, 0.90e12, 64, 512),
+    Gpu("T4", "sm_75", 40, 1.59e9, 1024, 16, 64 << 10, 4 << 20, 1.3e12, 0.32e12, 64, 512),
+    Gpu("A100", "sm_80", 108, 1.41e9, 2048, 32, 164 << 10, 40 << 20, 4.0e12, 1.56e12, 64, 1024),
+    Gpu("RTX 3090", "sm_86", 82, 1.70e9, 1536, 16, 100 << 10, 6 << 20, 2.5e12, 0.94e12, 128, 512),
+    Gpu("RTX 4090", "sm_89", 128, 2.52e9, 1536, 24, 100 << 10, 72 << 20, 5.0e12, 1.01e12, 128, 512),
+    Gpu("H100", "sm_90", 132, 1.83e9, 2048, 32, 228 << 10, 50 << 20, 5.5e12, 3.35e12, 128, 1024),
 )
 ARCHITECTURES = tuple(gpu.arch for gpu in _KNOWN)
 

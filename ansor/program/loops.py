@@ -1,8 +1,9 @@
 """The loops of a stage before any number is chosen, shared by both interpreters of a sketch.
 
 A structure is a string, outermost level first: "S" and "R" are a level of all spatial or reduction
-axes, "F" the folded axes (all of them unrolled), "V" the vectorised part of the vector axis. An "S"
-that ends a structure is the register tile: unrolled, its last loop vectorised.
+axes, "F" the folded axes (all of them unrolled), "V" the vectorised part of the vector axis, "T"
+the rows, columns and reduction of a tensor unit's instruction. An "S" that ends a structure is the
+register tile: unrolled, its last loop vectorised.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.dag.stage import Stage
-from ansor.program.steps import MultiLevelTile, RegisterTile, StripMine
+from ansor.program.steps import MultiLevelTile, RegisterTile, StripMine, TensorTile
 
 Ints = TypeVar("Ints", int, npt.NDArray[np.int32], npt.NDArray[np.int64])
 Shape = MultiLevelTile | RegisterTile | StripMine
@@ -36,7 +37,8 @@ class Loop:
 def own_loops(stage: Stage, shape: Shape | None) -> tuple[Loop, ...]:
     """A stage's loops, outermost first; without a shape as those of an attached stage."""
     vector = shape.axis if isinstance(shape, StripMine) else vector_axis(stage)
-    return _loops(stage, structure_of(shape), vector)
+    matrix = shape.matrix if isinstance(shape, TensorTile) else ()
+    return _loops(stage, structure_of(shape), vector, matrix)
 
 
 def structure_of(shape: Shape | None) -> str:
@@ -46,11 +48,13 @@ def structure_of(shape: Shape | None) -> str:
     return REGISTER_TILE if isinstance(shape, RegisterTile) else SIMPLE
 
 
-def _loops(stage: Stage, structure: str, vector: int | None) -> tuple[Loop, ...]:
+def _loops(
+    stage: Stage, structure: str, vector: int | None, matrix: tuple[int, ...]
+) -> tuple[Loop, ...]:
     parts = dict.fromkeys(range(len(stage.axes)), 0)
     loops: list[Loop] = []
     for level in structure:
-        for axis in _axes(stage, level, vector):
+        for axis in matrix if level == "T" else _axes(stage, level, vector):
             loops.append(Loop(axis, parts[axis], stage.axes[axis].reduce))
             parts[axis] += 1
     return tuple(loops)
@@ -92,20 +96,26 @@ def unrolled_loops(stage: Stage, shape: Shape | None, bound: bool = False) -> li
     found = [i for i, loop in enumerate(loops) if loop.axis in stage.folded]
     if bound and isinstance(shape, MultiLevelTile):
         inner = enclosing_loops(stage, structure) + len(_axes(stage, "R", None))
-        return list(range(inner, len(loops)))
+        instruction = len(shape.matrix) if isinstance(shape, TensorTile) else 0
+        return list(range(inner, len(loops) - instruction))
     if structure.endswith("S"):
         count = num_leading(stage)
         found += range(len(loops) - count, len(loops) - 1)
     return found
 
 
-ROW_FACTOR, ROW_OFFSET = 8, 4  # elements
+def row_alignment(item_bytes: int) -> tuple[int, int]:
+    """A factor and an offset, in elements: rows in shared memory that are the offset more than a
+    multiple of the factor apart are read from different banks at the same time, and vectors of 16
+    bytes stay aligned."""
+    vector = max(1, 16 // item_bytes)
+    return 2 * vector, vector
 
 
-def padded_row(length: Ints) -> Ints:
-    """Distance of rows in shared memory that threads read at the same time from different banks:
-    four more than a multiple of eight, which keeps vectors of four aligned."""
-    return length + (ROW_OFFSET - length) % ROW_FACTOR
+def padded_row(length: Ints, item_bytes: int) -> Ints:
+    """Distance of rows that long, at least, in shared memory."""
+    factor, offset = row_alignment(item_bytes)
+    return length + (offset - length) % factor
 
 
 @lru_cache(maxsize=64)

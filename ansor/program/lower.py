@@ -18,45 +18,49 @@ from ansor.dag.from_tir import block_names, buffer_names, read_dag
 from ansor.dag.stage import Stage
 from ansor.errors import LoweringError
 from ansor.program.loops import (
-    ROW_FACTOR,
-    ROW_OFFSET,
     Loop,
     lane_table,
     largest_divisor,
     num_leading,
     own_loops,
 )
+from ansor.program.lower_gpu import replay_for_gpu
 from ansor.program.program import Program
 from ansor.program.roles import Roles
 from ansor.program.steps import (
     BindLoops,
     BindRows,
     BindTiles,
+    BindWarps,
     CacheRead,
     CacheWrite,
     ComputeAt,
     ComputePerThread,
     CooperativeFetch,
+    CooperativeStore,
     FuseConsumer,
     Initialise,
     Inline,
     LayoutRewrite,
+    LoadFragment,
     MoveAxis,
     MultiLevelTile,
     Parallel,
-    Placed,
     ReduceInBlock,
     RegisterTile,
     RFactor,
     SplitAxis,
     Step,
     Store,
+    StoreFragment,
     StripMine,
+    Tensorize,
+    TensorTile,
     Unroll,
     Vectorize,
 )
 from ansor.program.tail import Tail, shift_tails
-from ansor.program.threads import BLOCK, THREAD, VIRTUAL, deal_out
+from ansor.program.threads import deal_out
 
 
 def lower(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
@@ -102,7 +106,9 @@ class Replay:
     `loops[stage]` lists a stage's own loop handles as `own_loops` orders them; fused loops share
     one handle, so attaching below any of them means below the fused loop. `variables[stage]` lists
     the axes of a block's variables where the block has another order than the stage. `initial` are
-    the blocks that initialise reductions; `tails[stage, axis]` is a split that does not divide.
+    the blocks that initialise reductions; `tails[stage, axis]` is a split that does not divide;
+    `dealt[stage]` is the loop that is dealt out to threads of a GPU, and how many a block has;
+    `instructions[stage]` is the block inside a stage's own that a tensor unit computes.
     """
 
     def __init__(self, func: tirx.PrimFunc, program: Program) -> None:
@@ -117,7 +123,8 @@ class Replay:
         self.variables: dict[str, list[int]] = {}
         self.initial: dict[str, Any] = {}
         self.tails: dict[tuple[str, int], Tail] = {}
-        self.dealt: dict[str, int] = {}
+        self.dealt: dict[str, tuple[Any, int]] = {}
+        self.instructions: dict[str, Any] = {}
         self.dag = read_dag(func)
         self.steps = program.steps
 
@@ -134,7 +141,7 @@ class Replay:
                 if block is not None:
                     found = tails.setdefault(str(self.sch.get(block).name_hint), {})
                     found[self._spatial_number(name, axis)] = tail
-        loops = {self.sch.get(self.loops[n][0]).loop_var: size for n, size in self.dealt.items()}
+        loops = {self.sch.get(loop).loop_var: size for loop, size in self.dealt.values()}
         return deal_out(shift_tails(self.sch.mod["main"], tails), loops)
 
     def _spatial_number(self, name: str, axis: int) -> int:
@@ -169,6 +176,7 @@ class Replay:
             self.sch.transform_layout(copy, ("write", 0), order)
             self.sch.transform_block_layout(copy, order)
         self.blocks[step.copy] = copy
+        self.buffers[step.copy] = self.sch.get(copy).writes[0].source
         self.dag = edit.cache_read(self.dag, step.stage, step.buffer, step.copy, step.order)
 
     @apply.register
@@ -246,7 +254,7 @@ class Replay:
 
     @apply.register
     def _(self, step: MultiLevelTile) -> None:
-        self._split(step.stage, step)
+        self.split_root(step.stage, step)
 
     @apply.register
     def _(self, step: RegisterTile) -> None:
@@ -254,9 +262,9 @@ class Replay:
 
     @apply.register
     def _(self, step: StripMine) -> None:
-        self._split(step.stage, step)
+        self.split_root(step.stage, step)
 
-    def _split(self, name: str, shape: MultiLevelTile | StripMine) -> None:
+    def split_root(self, name: str, shape: MultiLevelTile | StripMine) -> None:
         """Splits the loops of a root stage as its holes say and puts the parts in order."""
         loops = self.sch.get_loops(self.blocks[name])
         if isinstance(shape, StripMine) and shape.hole is None:
@@ -315,7 +323,7 @@ class Replay:
             self.sch.compute_at(self.blocks[step.stage], loop, preserve_unit_loops=True)
             self._adopt(step.stage)
             return
-        self._split_attached(step.stage, self.sch.get_loops(self.blocks[step.stage]))
+        self.split_attached(step.stage, self.sch.get_loops(self.blocks[step.stage]))
         self._parallel_root(step.stage)
 
     def _adopt(self, name: str) -> None:
@@ -323,9 +331,9 @@ class Replay:
         axes = range(len(self.dag.stages[name].axes))
         loops = self.sch.get_loops(self.blocks[name])[-len(axes) :]
         order = self.variables.get(name, list(axes))
-        self._split_attached(name, [loops[order.index(axis)] for axis in axes])
+        self.split_attached(name, [loops[order.index(axis)] for axis in axes])
 
-    def _split_attached(self, name: str, own: list[Any]) -> None:
+    def split_attached(self, name: str, own: list[Any]) -> None:
         """Splits the loops of an attached stage, for registers or just for vectors."""
         shape = self.roles.shape.get(name)
         if not isinstance(shape, RegisterTile):
@@ -373,12 +381,12 @@ class Replay:
     @apply.register
     def _(self, step: Unroll) -> None:
         for number in self.roles.unrolled(step.stage):
-            loop = self._loops(step.stage)[number]
+            loop = self.loops_of(step.stage)[number]
             if int(self.sch.get(loop).extent) > 1:
                 self.sch.unroll(loop)
         most = self.values[step.hole][0] if step.hole is not None else 0
         if most > 0:
-            outer = self._loops(step.stage)[0]
+            outer = self.loops_of(step.stage)[0]
             self.sch.annotate(outer, "pragma_auto_unroll_max_step", most)
             self.sch.annotate(outer, "pragma_unroll_explicit", 1)
 
@@ -387,91 +395,25 @@ class Replay:
         stage = self.dag.stages[step.stage]
         order = own_loops(stage, self.roles.shape.get(step.stage))
         first = next(i for i, loop in enumerate(order) if loop.reduce)
-        self.blocks[step.stage] = self._update_of(step.stage, self._loops(step.stage)[first])
+        self.blocks[step.stage] = self._update_of(step.stage, self.loops_of(step.stage)[first])
 
-    @apply.register
-    def _(self, step: Store) -> None:
-        self.sch.set_scope(self.blocks[step.stage], 0, step.scope)
+    @apply.register(Store)
+    @apply.register(BindTiles)
+    @apply.register(BindLoops)
+    @apply.register(BindRows)
+    @apply.register(CooperativeFetch)
+    @apply.register(ReduceInBlock)
+    @apply.register(ComputePerThread)
+    @apply.register(TensorTile)
+    @apply.register(BindWarps)
+    @apply.register(CooperativeStore)
+    @apply.register(StoreFragment)
+    @apply.register(LoadFragment)
+    @apply.register(Tensorize)
+    def _(self, step: Step) -> None:
+        replay_for_gpu(step, self)
 
-    @apply.register
-    def _(self, step: BindTiles) -> None:
-        count = num_leading(self.dag.stages[step.stage])
-        loops = self.loops[step.stage]
-        for level, thread in enumerate((BLOCK, VIRTUAL, THREAD)):
-            own = slice(level * count, (level + 1) * count)
-            loops[own] = [self._bound(loops[own], thread)] * count
-
-    @apply.register
-    def _(self, step: BindLoops) -> None:
-        count, loops = num_leading(self.dag.stages[step.stage]), self.loops[step.stage]
-        loops[:count] = [self.sch.fuse(*loops[:count], preserve_unit_iters=True)] * count
-        self.dealt[step.stage] = self.values[step.hole][0]
-
-    @apply.register
-    def _(self, step: BindRows) -> None:
-        count, loops = num_leading(self.dag.stages[step.stage]), self.loops[step.stage]
-        loops[: step.rows] = [self._bound(loops[: step.rows], BLOCK)] * step.rows
-        if count > step.rows:
-            fused = self.sch.fuse(*loops[step.rows : count], preserve_unit_iters=True)
-            _, thread = self._dealt_out(fused, self.values[step.hole][0], (None, THREAD))
-            loops[step.rows : count] = [thread] * (count - step.rows)
-
-    def _bound(self, loops: list[Any], thread: str) -> Any:
-        """The loops as one, bound to a thread index."""
-        fused = self.sch.fuse(*loops, preserve_unit_iters=True)
-        self.sch.bind(fused, thread)
-        return fused
-
-    def _dealt_out(self, loop: Any, size: int, bindings: tuple[str | None, str]) -> list[Any]:
-        """A loop in two parts, the inner one of `size` iterations, bound where that is said."""
-        parts = self.sch.split(loop, [None, size], preserve_unit_iters=True)
-        for part, thread in zip(parts, bindings, strict=True):
-            if thread is not None:
-                self.sch.bind(part, thread)
-        return list(parts)
-
-    def _place(self, step: Placed) -> list[Any]:
-        """Attaches a stage inside its host; returns its own loops, of one iteration also."""
-        loop = self.loops[step.host][self.roles.position_of(self.values, step.stage) - 1]
-        if step.stage in self.roles.scope:  # first, as it decides on what is computed there
-            self.sch.set_scope(self.blocks[step.stage], 0, self.roles.scope[step.stage])
-        self.sch.compute_at(self.blocks[step.stage], loop, preserve_unit_loops=True)
-        axes = range(len(self.dag.stages[step.stage].axes))
-        loops = self.sch.get_loops(self.blocks[step.stage])[-len(axes) :]
-        order = self.variables.get(step.stage, list(axes))
-        return [loops[order.index(axis)] for axis in axes]
-
-    @apply.register
-    def _(self, step: CooperativeFetch) -> None:
-        own = self._place(step)
-        if self.values[step.pad][0] and len(own) > 1:
-            self.sch.storage_align(self.blocks[step.stage], 0, -2, ROW_FACTOR, ROW_OFFSET)
-        width = math.gcd(int(self.sch.get(own[-1]).extent), self.values[step.hole][0])
-        fused = self.sch.fuse(*own, preserve_unit_iters=True)
-        outer, vector = self.sch.split(fused, [None, width], preserve_unit_iters=True)
-        _, thread = self._dealt_out(outer, self._threads(step.host), (None, THREAD))
-        if width > 1:
-            self.sch.vectorize(vector)
-        self.loops[step.stage] = [thread] * len(own) + [vector]
-
-    @apply.register
-    def _(self, step: ReduceInBlock) -> None:
-        own = self._place(step)
-        stage = self.dag.stages[step.stage]
-        self.sch.reorder(*(own[a] for a in (*stage.spatial, *stage.reduce)))
-        fused = self.sch.fuse(*(own[a] for a in stage.reduce), preserve_unit_iters=True)
-        _, thread = self._dealt_out(fused, self._threads(step.host), (None, THREAD))
-        self.loops[step.stage] = [*(own[a] for a in stage.spatial), thread]
-
-    @apply.register
-    def _(self, step: ComputePerThread) -> None:
-        self._split_attached(step.stage, self._place(step))
-
-    def _threads(self, host: str) -> int:
-        """Threads of the blocks that compute a bound root stage."""
-        return self.roles.threads_per_block(self.values, host)
-
-    def _loops(self, name: str) -> list[Any]:
+    def loops_of(self, name: str) -> list[Any]:
         """Loops of a stage; one without spatial axes was never split."""
         return self.loops.setdefault(name, list(self.sch.get_loops(self.blocks[name])))
 

@@ -18,7 +18,13 @@ from ansor.dag.stage import HoleExtent, Stage
 from ansor.program.loops import Loop, divisor_table, lane_table, num_leading, own_loops
 from ansor.program.roles import Roles
 from ansor.program.sketch import Population
-from ansor.program.steps import CooperativeFetch, RegisterTile, StripMine, Vectorize
+from ansor.program.steps import (
+    CooperativeFetch,
+    CooperativeStore,
+    RegisterTile,
+    StripMine,
+    Vectorize,
+)
 
 Column = npt.NDArray[np.int32]  # [P]
 
@@ -148,14 +154,14 @@ def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:
     stage, outer = nest.population.sketch.dag.stages[name], nest.stages[host]
     position, shape = roles.position(nest, name), roles.shape.get(name)
     enclosing = np.arange(len(outer.loops))[:, None] < position
-    if roles.scope.get(name) == "shared":  # all threads of a block see it
+    if roles.is_common(name):
         enclosing[roles.threads_of(host)] = False
     region, outer_steps = _region(nest, roles, name, position, enclosing)
     loops = own_loops(stage, shape)
-    placed = roles.placed.get(name)
+    placed = roles.placed.get(name) or roles.fused.get(name)
     if isinstance(shape, RegisterTile):
         own = _split_for_registers(nest.population, loops, region, shape)
-    elif isinstance(placed, CooperativeFetch):
+    elif isinstance(placed, CooperativeFetch | CooperativeStore):
         own = _split_by(loops, region, nest.population.values(placed.hole)[:, 0])
     else:
         own = _split_for_vectors(loops, region, roles.vector.get(name))

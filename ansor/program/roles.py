@@ -16,12 +16,16 @@ from ansor.dag.stage import Access
 from ansor.program.loops import Shape, enclosing_loops, num_leading, unrolled_loops
 from ansor.program.steps import (
     Bind,
+    BindLoops,
     BindRows,
     BindTiles,
+    BindWarps,
     ComputeAt,
+    ComputePerThread,
     CooperativeFetch,
     FuseConsumer,
     LayoutRewrite,
+    LoadFragment,
     MultiLevelTile,
     Parallel,
     Placed,
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
     from ansor.program.nest import LoopNest
 
 THREAD_LEVEL = 2  # of the spatial tile levels, after blocks and virtual threads
+WARP_LEVEL = 1  # of those of tensor cores, after blocks
+WARP = 32  # threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +86,21 @@ class Roles:
     def scope(self) -> dict[str, str]:
         """Stage to the memory of a GPU that it writes to, where that is not the global one."""
         scopes = {s.stage: s.scope for s in self.steps if isinstance(s, Store)}
-        shared = (CooperativeFetch, ReduceInBlock)
-        return scopes | {n: "shared" for n, s in self.placed.items() if isinstance(s, shared)}
+        for name, step in self.placed.items():
+            if isinstance(step, LoadFragment):
+                scopes[name] = f"wmma.matrix_{step.operand}"
+            elif not isinstance(step, ComputePerThread):
+                scopes[name] = self.shared_scope(step.host)
+        return scopes
+
+    def shared_scope(self, host: str) -> str:
+        """Shared memory of a kernel: where warps use tensor cores they need more than a block may
+        declare statically."""
+        return "shared.dyn" if isinstance(self.bound.get(host), BindWarps) else "shared"
+
+    def is_common(self, name: str) -> bool:
+        """Whether the threads of a block work on an attached stage together."""
+        return isinstance(self.placed.get(name), CooperativeFetch | ReduceInBlock)
 
     @cached_property
     def host(self) -> dict[str, str]:
@@ -126,6 +145,8 @@ class Roles:
         count = num_leading(stage)
         if isinstance(bound, BindTiles):
             return list(range(count, 3 * count))
+        if isinstance(bound, BindWarps):
+            return list(range(count, 2 * count))
         if isinstance(bound, BindRows):
             return list(range(bound.rows, count))
         return list(range(count)) if bound is not None else []
@@ -133,10 +154,11 @@ class Roles:
     def threads_per_block(self, values: Mapping[str, tuple[int, ...]], name: str) -> int:
         """Threads of a block of the kernel that computes a bound root stage."""
         bound = self.bound[name]
-        if not isinstance(bound, BindTiles):
+        if isinstance(bound, BindLoops | BindRows):
             return values[bound.hole][0]
-        stage = self.dag.stages[name]
-        holes = (self.hole_of(name, axis) for axis in stage.spatial)
+        holes = [self.hole_of(name, axis) for axis in self.dag.stages[name].spatial]
+        if isinstance(bound, BindWarps):
+            return WARP * math.prod(values[hole][WARP_LEVEL] for hole in holes if hole)
         return math.prod(values[hole][THREAD_LEVEL] for hole in holes if hole)
 
     def unrolled(self, name: str) -> list[int]:
@@ -200,7 +222,8 @@ class Roles:
         host = self.placed[name].host
         stage, shape, bound = self.dag.stages[host], self.shape.get(host), self.bound.get(host)
         if isinstance(shape, MultiLevelTile):
-            return enclosing_loops(stage, shape.structure)
+            inner = len(stage.reduce) if isinstance(self.placed[name], LoadFragment) else 0
+            return enclosing_loops(stage, shape.structure) + inner
         return bound.rows if isinstance(bound, BindRows) else num_leading(stage)
 
 

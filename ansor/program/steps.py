@@ -266,9 +266,67 @@ class ComputePerThread:
     host: str
 
 
+@dataclass(frozen=True)
+class TensorTile(MultiLevelTile):
+    """Tile a product of matrices for tensor cores.
+
+    The `structure` ends in "T", the tile of one instruction: 16 by 16 by 16 along `matrix`, the
+    numbers of the axes of rows, columns and reduction.
+    """
+
+    matrix: tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class BindWarps:
+    """Run the tiles of `stage` on tensor cores: its two outermost levels of spatial loops, fused,
+    become blocks and the warps of a block.
+    """
+
+    stage: str
+
+
+@dataclass(frozen=True)
+class CooperativeStore(FuseConsumer):
+    """Compute `consumer` once per block, with all threads: its loops are fused and dealt out, up to
+    `hole` elements to each at a time, as a vector.
+    """
+
+    hole: str
+
+
+@dataclass(frozen=True)
+class StoreFragment(FuseConsumer):
+    """Compute `consumer`, a copy of the result of tensor cores, for the tiles of each warp."""
+
+
+@dataclass(frozen=True)
+class LoadFragment:
+    """Compute `stage`, a copy of an operand, into the registers of a warp, at the inner reduction
+    level of `host`; `operand` is "a" or "b".
+    """
+
+    stage: str
+    host: str
+    operand: str
+
+
+@dataclass(frozen=True)
+class Tensorize:
+    """Let the innermost tiles of `stage`, of the `loads` of its operands and of the `store` of its
+    result be the tensor unit's instructions; the right operand may lie `transposed`.
+    """
+
+    stage: str
+    loads: tuple[str, str]
+    store: str
+    transposed: bool
+
+
 Structural = Inline | CacheWrite | CacheRead | LayoutRewrite | SplitAxis | MoveAxis | RFactor
-Bind = BindTiles | BindLoops | BindRows
-Placed = CooperativeFetch | ReduceInBlock | ComputePerThread  # attached where no decision says
+Bind = BindTiles | BindLoops | BindRows | BindWarps
+# Attached where no decision says.
+Placed = CooperativeFetch | ReduceInBlock | ComputePerThread | LoadFragment
 
 
 Step = (
@@ -295,4 +353,10 @@ Step = (
     | CooperativeFetch
     | ReduceInBlock
     | ComputePerThread
+    | TensorTile
+    | BindWarps
+    | CooperativeStore
+    | StoreFragment
+    | LoadFragment
+    | Tensorize
 )

@@ -15,7 +15,7 @@ from tvm.s_tir import SBlockRealize
 
 from ansor.program.tail import with_body
 
-BLOCK, VIRTUAL, THREAD = "blockIdx.x", "vthread.x", "threadIdx.x"
+BLOCK, VIRTUAL, WARPS, THREAD = "blockIdx.x", "vthread.x", "threadIdx.y", "threadIdx.x"
 
 
 def deal_out(func: tirx.PrimFunc, loops: Mapping[Any, int]) -> tirx.PrimFunc:

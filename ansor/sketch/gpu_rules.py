@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ansor.dag import edit, predicates
+from ansor.dag import edit, operands, predicates
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import HoleExtent, Stage
 from ansor.program.decision import Decision, category, divisors, factorisations
@@ -20,17 +20,23 @@ from ansor.program.loops import vector_axis
 from ansor.program.steps import (
     BindRows,
     BindTiles,
+    BindWarps,
     CacheRead,
     CacheWrite,
     ComputePerThread,
     CooperativeFetch,
+    CooperativeStore,
     FuseConsumer,
+    LoadFragment,
     MultiLevelTile,
     Placed,
     ReduceInBlock,
     RFactor,
     Store,
+    StoreFragment,
     StripMine,
+    Tensorize,
+    TensorTile,
 )
 from ansor.sketch.rules import Context, Derived, Rule, always_inline, skip
 from ansor.sketch.state import State
@@ -101,6 +107,44 @@ def reduce_in_block(state: State, context: Context) -> Derived:
     return Derived((done,), exclusive=not predicates.has_data_reuse(dag, name))
 
 
+def tile_for_tensor_cores(state: State, context: Context) -> Derived:
+    """Products of matrices in float16: a warp's tiles are multiplied by tensor cores.
+
+    Beyond the paper. Operands go through shared memory to the registers of a warp, results through
+    shared memory to the consumer, which all threads of the block compute.
+    """
+    name, config = state.current, context.config.gpu
+    product = operands.matrix_product(state.dag, name, config.tensor_tile)
+    if product is None:
+        return Derived()
+    state = state if _free_consumer(state, name) else _cached(state)
+    consumer = _free_consumer(state, name)
+    assert consumer is not None
+    store, width = f"{name}.store", category(f"{consumer}.store", consumer, config.vector_widths)
+    decisions = _tensor_tiles(state.dag, name, product, context)
+    state = replace(state, dag=edit.cache_write(state.dag, name, store))
+    matrix = (product.rows, product.columns, product.depth)
+    axes = range(len(state.dag.stages[name].axes))
+    state = state.add(
+        CacheWrite(name, store),
+        Store(name, "wmma.accumulator"),
+        Store(store, "shared.dyn"),
+        TensorTile(name, config.tensor_structure, tuple(decisions[a].name for a in axes), matrix),
+        BindWarps(name),
+        StoreFragment(name, store, 2),
+        CooperativeStore(name, consumer, 1, width.name),
+        decisions=(*(decisions[a] for a in axes), width),
+    )
+    loads = []
+    for buffer, operand in ((product.left, "a"), (product.right, "b")):
+        shared, load = f"{name}.{buffer}.shared", f"{name}.{buffer}.fragment"
+        state = _fetch(_copy(state, buffer, shared), shared, config.tensor_widths)
+        state = _copy(state, shared, load).add(LoadFragment(load, name, operand))
+        loads.append(load)
+    done = state.add(Tensorize(name, (loads[0], loads[1]), store, product.transposed)).advance()
+    return Derived((done,))
+
+
 def tile_for_threads(state: State, context: Context) -> Derived:
     """Rules 3 to 5 on a GPU: tiles for blocks, virtual threads and threads; the result stays in
     registers until its consumer, or a copy, has taken over the tile; operands are fetched to
@@ -149,6 +193,7 @@ GPU_RULES: tuple[Rule, ...] = (
     inline_anything,  # after the consumers: what they fetch has been placed
     rfactor_for_blocks,  # forks; the parts are visited again
     reduce_in_block,  # forks where there is reuse
+    tile_for_tensor_cores,  # forks: small products are better off without
     tile_for_threads,
     reduce_per_thread,
     skip,
@@ -237,6 +282,29 @@ def _tiles(dag: ComputeDAG, name: str, context: Context) -> dict[int, Decision]:
     return found
 
 
+def _tensor_tiles(
+    dag: ComputeDAG, name: str, product: operands.MatrixProduct, context: Context
+) -> dict[int, Decision]:
+    """Factors of every axis, the last one that of the tensor unit's instruction."""
+    config, stage, found = context.config.gpu, dag.stages[name], {}
+    for number, axis in enumerate(stage.axes):
+        tile = config.tensor_tile
+        if number == product.depth:
+            table = factorisations(axis.size // tile, 2)
+        elif number in (product.rows, product.columns):
+            table = factorisations(axis.size // tile, 3)
+            table = table[
+                (table[:, 1] <= config.max_warps) & (table[:, 2] <= config.max_warp_tiles)
+            ]
+        else:  # one matrix of a stack for each block
+            table, tile = np.array([[axis.size, 1, 1]], dtype=np.int32), 0
+        if tile:
+            last = np.full((len(table), 1), tile, dtype=np.int32)
+            table = np.concatenate([table, last], axis=1)
+        found[number] = Decision(f"{name}.{axis.name}", name, table)
+    return found
+
+
 def _fetched(state: State, context: Context) -> State:
     """`state` with the operands of its current, tiled stage fetched to shared memory; those of
     which a tile does not read a box are read where they are."""
@@ -247,13 +315,24 @@ def _fetched(state: State, context: Context) -> State:
         producer = _producer(state, buffer)
         if producer is None:
             producer = f"{name}.{buffer}.shared"
-            dag = edit.cache_read(state.dag, name, buffer, producer)
-            state = replace(state, dag=dag).add(CacheRead(name, buffer, producer))
-        width = category(f"{producer}.fetch", producer, context.config.gpu.vector_widths)
-        pad = category(f"{producer}.pad", producer, (0, 1))
-        step = CooperativeFetch(producer, name, width.name, pad.name)
-        state = state.add(step, decisions=(width, pad))
+            state = _copy(state, buffer, producer)
+        state = _fetch(state, producer, context.config.gpu.vector_widths)
     return state
+
+
+def _copy(state: State, buffer: str, copy: str) -> State:
+    """`state` with its current stage reading a copy of `buffer`."""
+    name = state.current
+    dag = edit.cache_read(state.dag, name, buffer, copy)
+    return replace(state, dag=dag).add(CacheRead(name, buffer, copy))
+
+
+def _fetch(state: State, producer: str, widths: tuple[int, ...]) -> State:
+    """`state` with a stage computed into shared memory, for its current stage."""
+    width = category(f"{producer}.fetch", producer, widths)
+    pad = category(f"{producer}.pad", producer, (0, 1))
+    step = CooperativeFetch(producer, state.current, width.name, pad.name)
+    return state.add(step, decisions=(width, pad))
 
 
 def _producer(state: State, buffer: str) -> str | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from tvm import te
 
@@ -31,36 +34,56 @@ def transposed_convolution(
     """
     if kernel % stride or padding >= kernel:
         raise ArgumentError("kernel", kernel, f"a multiple of {stride} and more than {padding}")
-    taps, shift = kernel // stride, padding % stride
-    before = taps - 1 - padding // stride
     out = [(size - 1) * stride - 2 * padding + kernel for size in (height, width)]
-    spans = [(size - 1 + shift) // stride + taps for size in out]
-    after = [span - before - size for span, size in zip(spans, (height, width), strict=True)]
-
     data = te.placeholder((batch, height, width, channels), name="data")
     weight = te.placeholder((kernel, kernel, channels, filters), name="weight")
-    padded = pad(data, [0, before, before, 0], [0, *after, 0])
-    ry, rx = te.reduce_axis((0, taps), "ry"), te.reduce_axis((0, taps), "rx")
-    rc = te.reduce_axis((0, channels), "rc")
-    conv = te.compute(
-        (batch, *out, filters),
-        lambda n, y, x, f: te.sum(
-            padded[n, (y + shift) // stride + ry, (x + shift) // stride + rx, rc]
-            * weight[
-                (y + shift) % stride + (taps - 1 - ry) * stride,
-                (x + shift) % stride + (taps - 1 - rx) * stride,
-                rc,
-                f,
-            ],
-            axis=[ry, rx, rc],
-        ),
-        name="conv",
-    )
+    conv = spread(data, weight, (stride, stride), (padding, padding), out, "conv")
 
     def reference(data: Array, weight: Array) -> Array:
         return _scattered(data, weight, stride, padding)
 
     return Workload(name, (data, weight, conv), reference)
+
+
+def spread(
+    data: Any,
+    weight: Any,
+    strides: Sequence[int],
+    padding: Sequence[int],
+    out: Sequence[int],
+    name: str,
+) -> Any:
+    """The TE tensor `[batch, *out, filters]`.
+
+    Args:
+        data: `[batch, height, width, channels]`.
+        weight: `[height, width, channels, filters]`, heights and widths multiples of the strides.
+        strides: of height and width.
+        padding: points cut off before the first, less than the kernel's.
+        out: height and width of the result.
+    """
+    (sy, sx), kernel = strides, [int(n) for n in weight.shape[:2]]
+    ty, tx = (k // s for k, s in zip(kernel, strides, strict=True))
+    oy, ox = (p % s for p, s in zip(padding, strides, strict=True))
+    before = [k // s - 1 - p // s for k, s, p in zip(kernel, strides, padding, strict=True)]
+    spans = [
+        (n - 1 + shift) // s + taps
+        for n, shift, s, taps in zip(out, (oy, ox), strides, (ty, tx), strict=True)
+    ]
+    sizes = [int(n) for n in data.shape[1:3]]
+    after = [max(0, n - b - s) for n, b, s in zip(spans, before, sizes, strict=True)]
+    padded = pad(data, [0, *before, 0], [0, *after, 0])
+    ry, rx = te.reduce_axis((0, ty), "ry"), te.reduce_axis((0, tx), "rx")
+    rc = te.reduce_axis((0, int(data.shape[3])), "rc")
+    return te.compute(
+        (data.shape[0], *out, weight.shape[3]),
+        lambda n, y, x, f: te.sum(
+            padded[n, (y + oy) // sy + ry, (x + ox) // sx + rx, rc]
+            * weight[(y + oy) % sy + (ty - 1 - ry) * sy, (x + ox) % sx + (tx - 1 - rx) * sx, rc, f],
+            axis=[ry, rx, rc],
+        ),
+        name=name,
+    )
 
 
 def _scattered(data: Array, weight: Array, stride: int, padding: int) -> Array:

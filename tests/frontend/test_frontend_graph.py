@@ -194,9 +194,50 @@ def check_result(mod: tvm.IRModule, shape: tuple[int, ...], target: Target) -> N
     np.testing.assert_allclose(result, plain_result(mod, x), rtol=1e-4, atol=1e-5)
 
 
-def test_gpu_targets_keep_the_layout(imported: ImportedModel) -> None:
+def test_gpu_targets_are_channels_last_too(imported: ImportedModel, target: Target) -> None:
     gpu = Target({"kind": "cuda", "arch": "sm_90"})
-    assert "transpose" not in names(imported.mod, gpu)
+    assert names(imported.mod, gpu) == names(imported.mod, target)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "ours"),
+    [
+        ({"strides": 2, "padding": 1}, True),
+        ({"strides": 1, "padding": 0}, True),
+        ({"strides": (2, 4), "padding": (1, 3)}, True),
+        ({"strides": 2, "padding": 1, "output_padding": 1}, True),
+        ({"strides": 2, "padding": (0, 1, 2, 3)}, True),
+        ({"strides": 3, "padding": 1}, False),
+        ({"strides": 2, "dilation": 2}, False),
+        ({"strides": 2, "groups": 2}, False),
+    ],
+)
+def test_transposed_convolutions(attributes: dict[str, Any], ours: bool, target: Target) -> None:
+    filters = 6 // attributes.get("groups", 1)
+
+    def body(x: relax.Expr) -> relax.Expr:
+        spread = relax.op.nn.conv2d_transpose(x, kernel(8, filters, 4, 4), **attributes)
+        return relax.op.nn.relu(relax.op.nn.conv2d(spread, kernel(4, 6, 1, 1)))
+
+    mod = relax_module((1, 8, 5, 7), body)
+    check_result(mod, (1, 8, 5, 7), target)
+    zeros = [f for f in extract_functions(optimize(mod, target)) if "dilat" in f.func.script()]
+    assert bool(zeros) != ours
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_lines_and_volumes_are_channels_last(rank: int, target: Target) -> None:
+    run = {1: relax.op.nn.conv1d, 3: relax.op.nn.conv3d}[rank]
+    shape = (1, 3, *(6,) * rank)
+
+    def body(x: relax.Expr) -> relax.Expr:
+        y = relax.op.nn.relu(run(x, kernel(8, 3, *(3,) * rank), padding=1))
+        return relax.op.nn.relu(run(y, kernel(4, 8, *(3,) * rank), strides=2))
+
+    mod = relax_module(shape, body)
+    found = names(mod, target)
+    assert [name for name in found if "transpose" in name] == ["transpose", "transpose1"]
+    check_result(mod, shape, target)
 
 
 def test_operator_that_cannot_be_lowered_is_named(target: Target) -> None:
