@@ -42,6 +42,8 @@ _DEPENDENT_CYCLES = 4.0  # until a result can be used
 _MOST_ASKED = 64.0  # bytes that a thread asks for before it waits
 _LEAST_REACH = 0.02  # share of the bandwidth
 _MISSES = 0.2  # share of repeated reads that miss the second cache where not everything fits
+# Registers that a thread's unrolled tile fills before the compiler, which loads early, may spill.
+_EASILY_HELD = 128.0
 _SPECIAL = 4.0  # issue slots of a division or an exponential
 
 
@@ -213,16 +215,19 @@ def _tiled_work(nest: LoopNest, profile: StageProfile, kernel: Kernel, gpu: Gpu)
     operations = points * np.float32(_cost(profile, slow))
     depth = sum(loop < outer for loop in profile.active)
     loads, cycles = np.float32(0), np.float32(0)
+    held = points / np.maximum(_product(stage, _reductions(stage, outer)), 1)  # registers
     for access in profile.accesses:
         if access.is_write:
             continue
         turns = _moved(stage, profile, access, range(count, 2 * count))
         elements = access.footprint[depth] * turns
+        held = held + elements
         wide, conflicts, distinct = _lanes(stage, profile, access, kernel, gpu, outer)
         loads = loads + elements / wide
         words = np.maximum(distinct * wide / _BANKS, 1) * conflicts
         cycles = cycles + elements / wide * words
-    work = steps * warps * (operations + loads)
+    pressure = np.sqrt(np.maximum(held / np.float32(_EASILY_HELD), 1))
+    work = steps * warps * (operations + loads) * pressure
     accumulators = points / np.maximum(_product(stage, _reductions(stage, outer)), 1)
     return _Work(work, steps * warps * cycles, rounds, np.maximum(accumulators, 1))
 
