@@ -31,12 +31,24 @@ from ansor.report.text import align
 from ansor.tune import auto_schedule
 from ansor.workloads import Workload
 from benchmarks.environment import environment, write
+from benchmarks.half import half_inputs, half_product
 from benchmarks.operator_case import workload_of
 from benchmarks.operator_peers import Peers, systems_for
 from benchmarks.operators import chosen_ops
 
-_HEADER = ("op", "batch", "ansor µs", "peer µs", "speed-up", "peer", "TFLOP/s", "error", "trials")
-_DTYPES = ("float32",)
+_HEADER = (
+    "op",
+    "batch",
+    "dtype",
+    "ansor µs",
+    "peer µs",
+    "speed-up",
+    "peer",
+    "TFLOP/s",
+    "error",
+    "trials",
+)
+_DTYPES = ("float32", "float16")
 
 
 @dataclass(frozen=True)
@@ -76,10 +88,15 @@ class Row:
         return self.best_peer[1] / self.ansor_us
 
 
-def measure(op: str, batch: int, target: Any, budget: dict[str, Any], rounds: int) -> Row:
+def measure(
+    op: str, batch: int, dtype: str, target: Any, budget: dict[str, Any], rounds: int
+) -> Row:
     """Tunes one operator, and times it and its peers in turns."""
-    workload = workload_of(op, batch)
-    row = Row(op, batch, "float32", workload.flops)
+    workload, rng = workload_of(op, batch), np.random.default_rng(0)
+    row = Row(op, batch, dtype, workload.flops)
+    if dtype == "float16":
+        workload = half_product(op, workload)
+    inputs = workload.inputs(rng) if dtype == "float32" else half_inputs(workload, rng)
     began = time.perf_counter()
     try:
         with Progress() as progress:
@@ -87,7 +104,7 @@ def measure(op: str, batch: int, target: Any, budget: dict[str, Any], rounds: in
         functions = tuned.compiled.mod.functions.values()
         (func,) = [f for f in functions if isinstance(f, tirx.PrimFunc)]
         tuning_s = time.perf_counter() - began
-        runs, error = _runs(op, batch, workload, func, target)
+        runs, error = _runs(op, inputs, workload, func, target)
     except (AnsorError, RuntimeError) as failed:  # the other operators are wanted
         return Row(**{**asdict(row), "error": f"{type(failed).__name__}: {failed}"})
     samples: dict[str, list[float]] = {name: [] for name in runs}
@@ -104,10 +121,9 @@ Run = Callable[[], float]
 
 
 def _runs(
-    op: str, batch: int, workload: Workload, func: Any, target: Any
+    op: str, inputs: Sequence[Any], workload: Workload, func: Any, target: Any
 ) -> tuple[dict[str, Run], float]:
     """What is timed, by name, and the error of our result."""
-    inputs = workload.inputs(np.random.default_rng(0))
     module, device = build(func, target_text(target, 1)), tvm.cuda(0)
     expected = workload.reference(*inputs)
     out = tvm.runtime.tensor(np.full(expected.shape, np.nan, dtype=expected.dtype), device)
@@ -165,7 +181,7 @@ def table(rows: Sequence[Row]) -> str:
     """For people, and what they come to."""
     cells = [_cells(row) for row in rows]
     ratios = [row.speedup for row in rows if row.speedup is not None]
-    text = align(_HEADER, cells, (0, 5))
+    text = align(_HEADER, cells, (0, 2, 6))
     if not ratios:
         return text
     mean = math.exp(statistics.fmean(map(math.log, ratios)))
@@ -174,11 +190,12 @@ def table(rows: Sequence[Row]) -> str:
 
 def _cells(row: Row) -> tuple[str, ...]:
     if row.ansor_us is None:
-        return (row.op, str(row.batch), *["-"] * 5, row.error, "-")
+        return (row.op, str(row.batch), row.dtype, *["-"] * 5, row.error, "-")
     peer, speedup = row.best_peer, row.speedup
     return (
         row.op,
         str(row.batch),
+        row.dtype,
         f"{row.ansor_us:.1f}",
         f"{peer[1]:.1f}" if peer else "-",
         f"{speedup:.2f} x" if speedup else "-",
@@ -200,7 +217,9 @@ def known_rows(file: str | None) -> list[Row]:
 @click.command()
 @click.option("--ops", default="all", show_default=True, help="Such as C2D.2,GMM.3.")
 @click.option("--batches", default="1,16", show_default=True, help="Of the suite's members.")
-@click.option("--dtypes", default="float32", show_default=True)
+@click.option(
+    "--dtypes", default="float32", show_default=True, help="float16: products of matrices only."
+)
 @click.option("--target", default="cuda", show_default=True)
 @click.option("--trials", type=click.IntRange(0), default=200, show_default=True)
 @click.option("--minutes", type=float, help="Of each operator, at most.")
@@ -225,18 +244,26 @@ def main(
     resolved = resolve_target(target)
     check_runs_here(resolved)
     rows = known_rows(file)
-    done = {(row.op, row.batch) for row in rows}
+    done = {(row.op, row.batch, row.dtype) for row in rows}
+    wanted = [(op, batch, dtype) for dtype in dtypes.split(",") for op, batch in _ops(ops, batches)]
+    for op, batch, dtype in wanted:  # a wrong one ends everything before it begins
+        if dtype == "float16":
+            half_product(op, workload_of(op, batch))
     gpu = asdict(read_gpu(resolved))
     budget = {"trials": trials, "minutes": minutes, "database": database}
-    for batch in map(int, batches.split(",")):
-        for op in chosen_ops(ops, batch):
-            if (op, batch) in done:
-                continue
-            rows.append(measure(op, batch, resolved, budget, rounds))
-            results = [asdict(row) for row in rows]
-            write(file, {"environment": environment(gpu=gpu), "results": results})
-            click.echo(table(rows[-1:]))
+    for op, batch, dtype in wanted:
+        if (op, batch, dtype) in done:
+            continue
+        rows.append(measure(op, batch, dtype, resolved, budget, rounds))
+        results = [asdict(row) for row in rows]
+        write(file, {"environment": environment(gpu=gpu), "results": results})
+        click.echo(table(rows[-1:]))
     click.echo(table(rows))
+
+
+def _ops(ops: str, batches: str) -> list[tuple[str, int]]:
+    """Operators and batches, in the order in which they are measured."""
+    return [(op, n) for n in map(int, batches.split(",")) for op in chosen_ops(ops, n)]
 
 
 if __name__ == "__main__":

@@ -12,39 +12,27 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
+from ansor.cost_model.gpu_traffic import traffic
+from ansor.cost_model.gpu_work import work_of
 from ansor.features.kernels import Kernel, kernels
-from ansor.features.profile import AccessProfile, StageProfile
+from ansor.features.profile import StageProfile
 from ansor.features.span import Floats
 from ansor.hardware.gpu import Gpu
-from ansor.program.loops import enclosing_loops, num_leading, structure_of
-from ansor.program.nest import LoopNest, StageNest
-from ansor.program.steps import (
-    BindRows,
-    BindTiles,
-    BindWarps,
-    CooperativeFetch,
-    LoadFragment,
-    ReduceInBlock,
-    StoreFragment,
-)
+from ansor.program.nest import LoopNest
 
-_SECTOR = 32  # bytes that memory hands out at a time
-_BANKS = 32  # of shared memory, four bytes wide
+Bools = npt.NDArray[np.bool_]
+
 _REGISTER_STEP = 8  # registers are handed out to threads in such steps
 _NO_OVERLAP = 0.15  # share of the other resources' time that adds to the slowest; as for CPUs
 _OVERHEAD = 0.15  # instructions beyond those counted: loops, predicates, addresses
-_FETCH_INSTRUCTIONS = 6.0  # a load, a store, and their addresses
 _BARRIER_CYCLES = 40.0  # two barriers around a fetch, all warps at hand
 _CACHE_LATENCY = 0.55  # of memory's latency, where the second cache has the data
-_SHARED_LATENCY = 30.0  # cycles
 _DEPENDENT_CYCLES = 4.0  # until a result can be used
 _MOST_ASKED = 64.0  # bytes that a thread asks for before it waits
 _LEAST_REACH = 0.02  # share of the bandwidth
 _MISSES = 0.2  # share of repeated reads that miss the second cache where not everything fits
-# Registers that a thread's unrolled tile fills before the compiler, which loads early, may spill.
-_EASILY_HELD = 128.0
-_SPECIAL = 4.0  # issue slots of a division or an exponential
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,16 +64,6 @@ class GpuBreakdown:
         ]
 
 
-@dataclass(frozen=True, eq=False)
-class _Work:
-    """What one block needs; `[P]` each."""
-
-    instructions: Floats  # of warps
-    shared_cycles: Floats
-    rounds: Floats  # of fetching and waiting for it
-    in_flight: Floats  # instructions of a thread that do not wait for each other
-
-
 def draft_for_gpu(
     nest: LoopNest, profiles: dict[str, StageProfile], gpu: Gpu
 ) -> dict[str, GpuBreakdown]:
@@ -102,54 +80,67 @@ def draft_for_gpu(
     return {name: found[name] for name in profiles}
 
 
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    """How the blocks of a kernel come to the multiprocessors; `[P]` each."""
+
+    blocks: Floats
+    threads: Floats  # of a block
+    resident: Floats  # blocks that a multiprocessor has room for
+    most: Floats  # blocks of the busiest multiprocessor
+    waves: Floats
+    warps: Floats  # at home in the busiest multiprocessor
+
+    @property
+    def busy(self) -> Floats:
+        """Blocks at home in the busiest multiprocessor."""
+        at_home: Floats = np.minimum(self.resident, self.most)
+        return at_home
+
+
+def _grid(kernel: Kernel, gpu: Gpu) -> _Grid:
+    resident = resident_blocks(kernel, gpu)
+    blocks, threads = (x.astype(np.float32) for x in (kernel.blocks, kernel.threads))
+    most = np.ceil(blocks / np.float32(gpu.multiprocessors))
+    warps = np.minimum(resident, most) * np.ceil(threads / np.float32(gpu.warp))
+    return _Grid(blocks, threads, resident, most, np.ceil(most / resident), warps)
+
+
 def _breakdown(
     nest: LoopNest, profiles: dict[str, StageProfile], kernel: Kernel, gpu: Gpu
 ) -> GpuBreakdown:
-    works = [_work(nest, profiles[name], kernel, gpu) for name in kernel.members]
-    resident = resident_blocks(kernel, gpu)
-    block_warps = np.ceil(kernel.threads / np.float32(gpu.warp)).astype(np.float32)
-    blocks = kernel.blocks.astype(np.float32)
-    most = np.ceil(blocks / gpu.multiprocessors)  # of the busiest multiprocessor
-    busy = np.minimum(resident, most)
-    warps = busy * block_warps
-    hz = np.float32(gpu.frequency_hz)
+    grid, hz = _grid(kernel, gpu), np.float32(gpu.frequency_hz)
+    works = [work_of(nest, profiles[name], kernel, gpu) for name in kernel.members]
     instructions = sum(w.instructions for w in works) * np.float32(1 + _OVERHEAD)
-    parallel = _issue_rate(warps, works[0].in_flight, gpu)
-    issue = most * instructions / parallel / hz
-    shared = most * sum(w.shared_cycles for w in works) / hz
+    issue = grid.most * instructions / _issue_rate(grid.warps, works[0].in_flight, gpu) / hz
+    shared = grid.most * sum(w.shared_cycles for w in works) / hz
     rounds = np.maximum.reduce([w.rounds for w in works])
-    bytes_moved, unique = _traffic(nest, profiles, kernel)
+    moved, unique = traffic(nest, profiles, kernel)
     cached = unique <= gpu.l2_bytes
-    latency = np.float32(gpu.memory_latency_s) * np.where(cached, np.float32(_CACHE_LATENCY), 1)
-    waves = np.ceil(most / resident)
-    waiting = waves * rounds * (latency + np.float32(_BARRIER_CYCLES) / hz)
-    # While one block waits the others of the wave work.
-    hidden = np.maximum(issue, shared) * (1 - 1 / np.maximum(busy, 1))
-    waiting = np.maximum(waiting - hidden, waves * latency)
-    threads = np.maximum(blocks * kernel.threads.astype(np.float32) * rounds, 1)
-    reach = _reach(busy * kernel.threads.astype(np.float32), bytes_moved / threads, gpu)
-    reach = reach * np.minimum(blocks / gpu.multiprocessors, 1)
-    l2 = bytes_moved / np.float32(gpu.l2_bandwidth) / reach
-    again = np.where(cached, np.float32(0), np.float32(_MISSES)) * (bytes_moved - unique)
-    missing = unique + again
-    dram = missing / np.float32(gpu.memory_bandwidth) / reach
+    waiting = _waiting(grid, rounds, np.maximum(issue, shared), cached, gpu)
+    reach = _reach(grid, moved / np.maximum(grid.blocks * grid.threads * rounds, 1), gpu)
+    l2 = moved / np.float32(gpu.l2_bandwidth) / reach
+    again = np.where(cached, np.float32(0), np.float32(_MISSES)) * (moved - unique)
+    dram = (unique + again) / np.float32(gpu.memory_bandwidth) / reach
     parts = np.stack([issue, shared, l2, dram]).astype(np.float32)
     slowest = parts.max(axis=0)
-    time = slowest + np.float32(_NO_OVERLAP) * (parts.sum(axis=0) - slowest) + waiting
-    time = time + np.float32(gpu.launch_s)
-    full_waves = np.maximum(blocks / gpu.multiprocessors / resident, np.float32(1e-3))
-    tail = (waves / np.maximum(full_waves, 1)).astype(np.float32)
-    return GpuBreakdown(
-        issue.astype(np.float32),
-        shared.astype(np.float32),
-        l2.astype(np.float32),
-        dram.astype(np.float32),
-        waiting.astype(np.float32),
-        resident.astype(np.float32),
-        np.maximum(warps, 1).astype(np.float32),
-        tail,
-        time.astype(np.float32),
-    )
+    rest = np.float32(_NO_OVERLAP) * (parts.sum(axis=0) - slowest)
+    time = slowest + rest + waiting + np.float32(gpu.launch_s)
+    full_waves = np.maximum(grid.blocks / gpu.multiprocessors / grid.resident, 1)
+    tail, warps = grid.waves / full_waves, np.maximum(grid.warps, 1)
+    fields = (*parts, waiting, grid.resident, warps, tail, time)
+    return GpuBreakdown(*(field.astype(np.float32) for field in fields))
+
+
+def _waiting(grid: _Grid, rounds: Floats, working: Floats, cached: Bools, gpu: Gpu) -> Floats:
+    """`[P]`: seconds in which a multiprocessor has nothing to do but wait for memory: while one
+    block waits the others of the wave work."""
+    latency = np.float32(gpu.memory_latency_s) * np.where(cached, np.float32(_CACHE_LATENCY), 1)
+    barriers = np.float32(_BARRIER_CYCLES / gpu.frequency_hz)
+    waiting = grid.waves * rounds * (latency + barriers)
+    hidden = working * (1 - 1 / np.maximum(grid.busy, 1))
+    left: Floats = np.maximum(waiting - hidden, grid.waves * latency)
+    return left
 
 
 def resident_blocks(kernel: Kernel, gpu: Gpu) -> Floats:
@@ -167,14 +158,15 @@ def resident_blocks(kernel: Kernel, gpu: Gpu) -> Floats:
     return fits
 
 
-def _reach(threads: Floats, asked: Floats, gpu: Gpu) -> Floats:
-    """`[P]`: share of the second cache's bandwidth that so many threads of a multiprocessor, each
-    asking for so many bytes at a time, can keep busy (Little's law)."""
+def _reach(grid: _Grid, asked: Floats, gpu: Gpu) -> Floats:
+    """`[P]`: share of the second cache's bandwidth that a kernel can keep busy (Little's law), with
+    each of its threads asking for so many bytes at a time."""
     latency = gpu.memory_latency_s * _CACHE_LATENCY
     needed = gpu.l2_bandwidth / gpu.multiprocessors * latency
-    under_way = threads * np.minimum(asked, np.float32(_MOST_ASKED))
-    share: Floats = np.clip(under_way / np.float32(needed), _LEAST_REACH, 1)
-    return share
+    under_way = grid.busy * grid.threads * np.minimum(asked, np.float32(_MOST_ASKED))
+    share = np.clip(under_way / np.float32(needed), _LEAST_REACH, 1)
+    reached: Floats = share * np.minimum(grid.blocks / gpu.multiprocessors, 1)
+    return reached
 
 
 def _issue_rate(warps: Floats, in_flight: Floats, gpu: Gpu) -> Floats:
@@ -183,229 +175,3 @@ def _issue_rate(warps: Floats, in_flight: Floats, gpu: Gpu) -> Floats:
     ready = per_scheduler * np.minimum(in_flight, 8) / np.float32(_DEPENDENT_CYCLES)
     rate: Floats = gpu.schedulers * np.clip(ready, 1e-2, 1)
     return rate
-
-
-def _work(nest: LoopNest, profile: StageProfile, kernel: Kernel, gpu: Gpu) -> _Work:
-    """What a block spends on one of its stages."""
-    roles, name = nest.population.sketch.roles, profile.nest.stage.name
-    placed = roles.placed.get(name)
-    if isinstance(roles.bound.get(name), BindTiles):
-        return _tiled_work(nest, profile, kernel, gpu)
-    if isinstance(placed, CooperativeFetch):
-        return _fetch_work(nest, profile, kernel, gpu)
-    if isinstance(roles.bound.get(name), BindWarps):
-        return _tensor_work(profile, kernel, gpu)
-    if isinstance(placed, LoadFragment) or isinstance(roles.fused.get(name), StoreFragment):
-        return _fragment_work(profile, kernel, gpu)
-    return _plain_work(profile, kernel, gpu, isinstance(placed, ReduceInBlock))
-
-
-def _tiled_work(nest: LoopNest, profile: StageProfile, kernel: Kernel, gpu: Gpu) -> _Work:
-    """The multiply-adds of a block's tile, and its loads from shared memory."""
-    stage, sketch = profile.nest, nest.population.sketch
-    structure = structure_of(sketch.roles.shape[stage.stage.name])
-    count = num_leading(stage.stage)
-    fetches = enclosing_loops(stage.stage, structure)
-    outer = fetches + (fetches - 3 * count)  # loops around the tile that a thread unrolls
-    steps = _product(stage, range(3 * count, outer))
-    rounds = _product(stage, range(3 * count, fetches))
-    points = _product(stage, range(outer, len(stage.loops))) * kernel.vthreads
-    warps = np.ceil(kernel.threads / np.float32(gpu.warp))
-    slow = gpu.warp * gpu.schedulers / gpu.fma_per_cycle  # cycles a scheduler needs for one
-    operations = points * np.float32(_cost(profile, slow))
-    depth = sum(loop < outer for loop in profile.active)
-    loads, cycles = np.float32(0), np.float32(0)
-    held = points / np.maximum(_product(stage, _reductions(stage, outer)), 1)  # registers
-    for access in profile.accesses:
-        if access.is_write:
-            continue
-        turns = _moved(stage, profile, access, range(count, 2 * count))
-        elements = access.footprint[depth] * turns
-        held = held + elements
-        wide, conflicts, distinct = _lanes(stage, profile, access, kernel, gpu, outer)
-        loads = loads + elements / wide
-        words = np.maximum(distinct * wide / _BANKS, 1) * conflicts
-        cycles = cycles + elements / wide * words
-    pressure = np.sqrt(np.maximum(held / np.float32(_EASILY_HELD), 1))
-    work = steps * warps * (operations + loads) * pressure
-    accumulators = points / np.maximum(_product(stage, _reductions(stage, outer)), 1)
-    return _Work(work, steps * warps * cycles, rounds, np.maximum(accumulators, 1))
-
-
-def _tensor_work(profile: StageProfile, kernel: Kernel, gpu: Gpu) -> _Work:
-    """The instructions of the tensor cores of a block."""
-    stage = profile.nest
-    count, reductions = num_leading(stage.stage), len(stage.stage.reduce)
-    inner = 2 * count + 2 * reductions
-    rounds = _product(stage, range(2 * count, 2 * count + reductions))
-    steps = _product(stage, range(2 * count, inner))
-    tiles = _product(stage, range(inner, inner + count))
-    warps = kernel.threads.astype(np.float32) / np.float32(gpu.warp)
-    multiply_adds = _product(stage, range(inner + count, len(stage.loops)))
-    cycles = multiply_adds / np.float32(gpu.tensor_fma_per_cycle)
-    instructions = steps * tiles * warps * cycles * np.float32(gpu.schedulers)
-    return _Work(instructions, 0 * steps, rounds, 2 * tiles)
-
-
-def _fragment_work(profile: StageProfile, kernel: Kernel, gpu: Gpu) -> _Work:
-    """What the warps of a block move between shared memory and their registers."""
-    stage = profile.nest
-    item_bytes = profile.accesses[-1].buffer.item_bytes
-    elements = _product(stage, range(len(stage.loops))) / kernel.blocks.astype(np.float32)
-    cycles = elements * np.float32(item_bytes / gpu.shared_bytes_per_cycle)
-    return _Work(cycles, cycles, np.ones_like(cycles), 4 * np.ones_like(cycles))
-
-
-def _reductions(stage: StageNest, first: int) -> list[int]:
-    return [i for i in range(first, len(stage.loops)) if stage.loops[i].reduce]
-
-
-def _lanes(
-    stage: StageNest,
-    profile: StageProfile,
-    access: AccessProfile,
-    kernel: Kernel,
-    gpu: Gpu,
-    outer: int,
-) -> tuple[Floats, Floats, Floats]:
-    """How a warp reads shared memory, `[P]` each: elements of a load, turns that it takes because
-    of banks, and different loads of its threads."""
-    wide = np.ones(len(kernel.threads), dtype=np.float32)
-    for loop in sorted(access.strides, reverse=True):
-        number = profile.active[loop]
-        if number < outer:
-            break
-        extent = profile.extents[loop]
-        wide = np.where(access.strides[loop] == wide, wide * extent, wide)
-    wide = np.gcd(wide.astype(np.int64), 4).astype(np.float32)
-    count = num_leading(stage.stage)
-    within = np.ones_like(wide)  # threads of a warp seen so far
-    distinct, stride = np.ones_like(wide), np.zeros_like(wide)
-    for number in reversed(range(2 * count, 3 * count)):
-        if number not in profile.active:
-            continue
-        loop = profile.active.index(number)
-        extent = np.minimum(profile.extents[loop], np.maximum(gpu.warp / within, 1))
-        within = within * profile.extents[loop]
-        if loop in access.strides:
-            moved = np.abs(access.strides[loop])
-            stride = np.where((distinct == 1) & (extent > 1) & (moved > 0), moved, stride)
-            distinct = np.where(moved > 0, distinct * extent, distinct)
-    apart = np.gcd(np.maximum(stride, 1).astype(np.int64), _BANKS).astype(np.float32)
-    conflicts = np.clip(np.minimum(apart / wide, distinct * wide / 4), 1, _BANKS)
-    return wide, conflicts, distinct
-
-
-def _fetch_work(nest: LoopNest, profile: StageProfile, kernel: Kernel, gpu: Gpu) -> _Work:
-    """What the threads of a block do to fill shared memory."""
-    stage = profile.nest
-    own = range(stage.num_host, len(stage.loops))
-    width = stage.extents[-1] if stage.loops[-1].part else np.ones(nest.size)
-    elements = _product(stage, own) / width
-    rounds = _product(stage, range(stage.num_host)) / np.maximum(kernel.blocks, 1)
-    turns = np.ceil(elements / kernel.threads) * np.ceil(kernel.threads / np.float32(gpu.warp))
-    each = _FETCH_INSTRUCTIONS + profile.nest.stage.ops.flops + 4 * stage.stage.has_branch
-    instructions = (rounds * turns * np.float32(each)).astype(np.float32)
-    stores = (rounds * turns * width).astype(np.float32)
-    ones = np.ones(nest.size, dtype=np.float32)
-    return _Work(instructions, stores, ones, 4 * ones)
-
-
-def _plain_work(profile: StageProfile, kernel: Kernel, gpu: Gpu, together: bool) -> _Work:
-    """An element per thread, or a reduction that the threads of a block share."""
-    ones = np.ones(len(kernel.threads), dtype=np.float32)
-    warps = kernel.blocks * np.ceil(kernel.threads / np.float32(gpu.warp))
-    width = np.where(profile.nest.extents[-1] > 4, 1, profile.nest.extents[-1])
-    lanes = np.maximum(kernel.threads * kernel.blocks, 1)
-    turns = np.ceil(profile.iterations / width / lanes) * warps / np.maximum(kernel.blocks, 1)
-    slow = gpu.warp * gpu.schedulers / gpu.fma_per_cycle
-    each = width * np.float32(_cost(profile, slow)) + len(profile.accesses) + 3
-    instructions = (turns * each).astype(np.float32)
-    rounds = ones
-    if together:
-        steps = np.log2(np.maximum(kernel.threads, 2))
-        instructions = instructions + (4 * steps * warps / np.maximum(kernel.blocks, 1))
-        rounds = 1 + np.float32(0.2) * steps.astype(np.float32)
-    return _Work(instructions.astype(np.float32), 0 * ones, rounds, 2 * ones)
-
-
-def _cost(profile: StageProfile, slow: float) -> float:
-    """Issue slots of one statement."""
-    ops = profile.nest.stage.ops
-    fused = min(ops.float_add, ops.float_mul)
-    plain = ops.float_add + ops.float_mul - fused + ops.float_cmp
-    special = ops.float_div + ops.float_special
-    rest = ops.select + ops.int_add + ops.int_mul + ops.int_cmp + 4 * ops.int_div
-    return max(plain * slow + special * _SPECIAL + rest, 1.0)
-
-
-def _traffic(
-    nest: LoopNest, profiles: dict[str, StageProfile], kernel: Kernel
-) -> tuple[Floats, Floats]:
-    """`[P]` each: bytes that a kernel asks the second cache for, and different bytes of them."""
-    sketch = nest.population.sketch
-    moved = np.zeros(nest.size, dtype=np.float32)
-    unique = np.zeros(nest.size, dtype=np.float32)
-    on_chip = {sketch.dag.stages[name].output for name in sketch.roles.scope}
-    for name in kernel.members:
-        profile = profiles[name]
-        for access in profile.accesses:
-            if access.buffer.name in on_chip:
-                continue
-            moved = moved + _asked_for(nest, profile, access, kernel)
-            unique = unique + access.bytes[0]
-    return moved, np.minimum(unique, moved)
-
-
-def _asked_for(
-    nest: LoopNest, profile: StageProfile, access: AccessProfile, kernel: Kernel
-) -> Floats:
-    """`[P]` bytes: each block, or each round of a fetch, asks for what it touches, in sectors."""
-    depth = sum(loop < _shared_from(nest, profile, kernel) for loop in profile.active)
-    item = np.float32(access.buffer.item_bytes)
-    run = np.maximum(access.run[depth] * item, item)
-    sectors = np.where(run < _SECTOR, _SECTOR / run, 1 + _SECTOR / 4 / run)
-    if depth == 0:
-        sectors = np.maximum(sectors, _scattered(profile, access))
-    spans = profile.outer[depth] * access.bytes[depth]
-    asked: Floats = (spans * np.minimum(sectors, _SECTOR / item)).astype(np.float32)
-    return asked
-
-
-def _shared_from(nest: LoopNest, profile: StageProfile, kernel: Kernel) -> int:
-    """How many loops are outside of what the threads of a block touch together."""
-    roles = nest.population.sketch.roles
-    if isinstance(roles.placed.get(profile.nest.stage.name), CooperativeFetch):
-        return profile.nest.num_host
-    bound = roles.bound[kernel.root]
-    if isinstance(bound, BindTiles | BindWarps):
-        return num_leading(nest.stages[kernel.root].stage)
-    return bound.rows if isinstance(bound, BindRows) else 0
-
-
-def _scattered(profile: StageProfile, access: AccessProfile) -> Floats:
-    """`[P]`: sectors asked for over those needed, where threads next to each other are apart in
-    memory: the innermost spatial loop but for the vector's numbers the threads."""
-    stage, factor = profile.nest, np.ones(profile.extents.shape[1], dtype=np.float32)
-    width = stage.extents[-1] if stage.loops[-1].part else np.ones_like(factor)
-    for loop, number in enumerate(profile.active):
-        if stage.loops[number].reduce or stage.loops[number].part or loop not in access.strides:
-            continue
-        apart = np.abs(access.strides[loop]) / width
-        factor = np.where(apart > 1, apart, np.where(apart > 0, 1, factor))
-    return factor.astype(np.float32)
-
-
-def _moved(stage: StageNest, profile: StageProfile, access: AccessProfile, loops: range) -> Floats:
-    """`[P]`: iterations of the given loops, of those that move an access."""
-    total = np.ones(stage.extents.shape[1], dtype=np.float32)
-    for number in loops:
-        if number in profile.active and profile.active.index(number) in access.strides:
-            moves = access.strides[profile.active.index(number)] != 0
-            total = total * np.where(moves, stage.extents[number], 1)
-    return total.astype(np.float32)
-
-
-def _product(stage: StageNest, loops: range | list[int]) -> Floats:
-    product: Floats = stage.extents[list(loops)].prod(axis=0, dtype=np.float32)
-    return product

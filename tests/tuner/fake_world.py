@@ -11,7 +11,8 @@ from definitions import HARDWARE, dag, sketches, workload
 
 from ansor.callbacks import Callback, Finish, Round, Start
 from ansor.config import CostModelConfig, EvolutionConfig, TuneConfig
-from ansor.cost_model.draft import draft, seconds
+from ansor.cost_model.draft import draft
+from ansor.cost_model.scorer import seconds
 from ansor.database.database import Database
 from ansor.features.profile import profile
 from ansor.measure.fake import FakeDevice, never
