@@ -6,8 +6,6 @@ import math
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
-from tvm.s_tir.tensor_intrin.cuda import get_wmma_intrin_group
-
 from ansor.errors import LoweringError
 from ansor.program.loops import enclosing_loops, num_leading, row_alignment, structure_of
 from ansor.program.roles import WARP
@@ -29,9 +27,8 @@ from ansor.program.steps import (
     Tensorize,
     TensorTile,
 )
+from ansor.program.tensor_intrinsics import FRAGMENT, wmma_names
 from ansor.program.threads import BLOCK, THREAD, VIRTUAL, WARPS
-
-FRAGMENT = 16  # rows, columns and steps of a tensor unit's instruction
 
 if TYPE_CHECKING:
     from ansor.program.lower import Replay
@@ -94,7 +91,7 @@ def _(step: LoadFragment, replay: Replay) -> None:
 def _(step: Tensorize, replay: Replay) -> None:
     sch, dag = replay.sch, replay.dag
     operand = dag.buffers[dag.stages[step.loads[0]].output].dtype
-    names = get_wmma_intrin_group("shared.dyn", "shared.dyn", operand, "float32", step.transposed)
+    names = wmma_names(operand, step.transposed)
     for name, role in zip((*step.loads, step.store), ("load_a", "load_b", "store"), strict=True):
         sch.tensorize(_tile_of(replay, replay.loops[name]), names[role])
     first = enclosing_loops(dag.stages[step.stage], structure_of(replay.roles.shape[step.stage]))

@@ -1,0 +1,147 @@
+"""Instructions of tensor cores (wmma, 16 by 16 by 16), as TensorIR knows them: what each computes,
+and the call that it becomes.
+
+TVM has the same and many more in one module, which takes half a minute to load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+import tvm
+from tvm.s_tir import TensorIntrin
+
+FRAGMENT = 16  # rows, columns and steps of an instruction
+_SHARED = "shared.dyn"
+_TOTAL = "float32"
+_ALL = f"0:{FRAGMENT}, 0:{FRAGMENT}"
+_SIZES = f"{FRAGMENT}, {FRAGMENT}, {FRAGMENT}"
+
+
+@cache
+def wmma_names(dtype: str, transposed: bool) -> Mapping[str, str]:
+    """The registered names of what loads operands ("load_a", "load_b"), clears ("init"), multiplies
+    ("compute") and stores ("store") tiles.
+
+    Args:
+        dtype: of the operands, which lie in dynamic shared memory; sums are in float32.
+        transposed: whether the right operand's tiles have the result's columns as rows.
+    """
+    layout = "col_major" if transposed else "row_major"
+    pairs = {
+        "load_a": _load("wmma.matrix_a", dtype, "row_major"),
+        "load_b": _load("wmma.matrix_b", dtype, layout),
+        "init": _clear(),
+        "compute": _multiply(dtype, transposed),
+        "store": _store(),
+    }
+    names = {}
+    for role, (description, call) in pairs.items():
+        names[role] = f"ansor.wmma.{role}.{dtype}.{layout}"
+        TensorIntrin.register(names[role], _parsed(description), _parsed(call), override=True)
+    return MappingProxyType(names)
+
+
+Pair = tuple[list[str], list[str]]  # a description and a call, as lines of a function
+
+
+def _parsed(lines: list[str]) -> tvm.tirx.PrimFunc:
+    head = ["# from tvm.script import tirx as T", "@T.prim_func(s_tir=True)"]
+    return tvm.script.from_source("\n".join([*head, *lines]))
+
+
+def _buffer(name: str, dtype: str, scope: str, strided: bool = False) -> list[str]:
+    """A tile of a buffer; with its strides as variables where a call needs them."""
+    found, strides = [], ""
+    if strided:
+        found = [f"    {name}{i} = T.int32()" for i in (1, 0)]
+        strides = f", strides=[{name}1, {name}0]"
+    shape = f"({FRAGMENT}, {FRAGMENT})"
+    about = f'"{dtype}", align=64, offset_factor={FRAGMENT}, scope="{scope}"{strides}'
+    return [*found, f"    {name} = T.match_buffer({name.lower()}_handle, {shape}, {about})"]
+
+
+def _function(names: str, buffers: list[list[str]], reads: str, body: list[str]) -> list[str]:
+    """A function of tiles, the last of which is written."""
+    parameters = ", ".join(f"{name.lower()}_handle: T.handle" for name in names)
+    return [
+        f"def tile({parameters}) -> None:",
+        *(line for buffer in buffers for line in buffer),
+        '    with T.sblock("root"):',
+        f"        T.reads({', '.join(f'{name}[{_ALL}]' for name in reads)})",
+        f"        T.writes({names[-1]}[{_ALL}])",
+        *(f"        {line}" for line in body),
+    ]
+
+
+def _loops(variables: str, kinds: str, statement: str) -> list[str]:
+    extents = ", ".join([str(FRAGMENT)] * len(variables))
+    return [
+        f"for {', '.join(variables)} in T.grid({extents}):",
+        '    with T.sblock("element"):',
+        f"        {', '.join(v * 2 for v in variables)} = "
+        f'T.axis.remap("{kinds}", [{", ".join(variables)}])',
+        f"        {statement}",
+    ]
+
+
+def _number(name: str) -> str:
+    """Which of the fragments that a warp holds a tile is."""
+    across = f"({name}1 // {FRAGMENT})"
+    row = f"{name}.elem_offset // {name}1 // {FRAGMENT}"
+    return f"{row} * {across} + {name}.elem_offset % {name}1 // {FRAGMENT}"
+
+
+def _load(scope: str, dtype: str, layout: str) -> Pair:
+    call = (
+        f"T.evaluate(T.tvm_load_matrix_sync(C.data, {_SIZES}, {_number('C')}, "
+        f'A.access_ptr("r", ptr_type="{dtype}"), A1, "{layout}", dtype="void"))'
+    )
+    return _copy((dtype, _SHARED), (dtype, scope), call)
+
+
+def _store() -> Pair:
+    call = (
+        f"T.evaluate(T.tvm_store_matrix_sync(A.data, {_SIZES}, {_number('A')}, "
+        f'C.access_ptr("w", ptr_type="{_TOTAL}"), C1, "row_major", dtype="void"))'
+    )
+    return _copy((_TOTAL, "wmma.accumulator"), (_TOTAL, _SHARED), call)
+
+
+def _copy(source: tuple[str, str], target: tuple[str, str], call: str) -> Pair:
+    """From a tile of a dtype and a scope to another."""
+    plain, strided = (
+        [_buffer("A", *source, with_strides), _buffer("C", *target, with_strides)]
+        for with_strides in (False, True)
+    )
+    element = _loops("ij", "SS", "C[ii, jj] = A[ii, jj]")
+    return _function("AC", plain, "A", element), _function("AC", strided, "A", [call])
+
+
+def _clear() -> Pair:
+    zero = f"T.{_TOTAL}(0)"
+    call = (
+        f'T.evaluate(T.tvm_fill_fragment(C.data, {_SIZES}, {_number("C")}, {zero}, dtype="void"))'
+    )
+    plain, strided = ([_buffer("C", _TOTAL, "wmma.accumulator", s)] for s in (False, True))
+    element = _loops("ij", "SS", f"C[ii, jj] = {zero}")
+    return _function("C", plain, "", element), _function("C", strided, "", [call])
+
+
+def _multiply(dtype: str, transposed: bool) -> Pair:
+    right = "B[jj, kk]" if transposed else "B[kk, jj]"
+    product = f'T.Cast("{_TOTAL}", A[ii, kk]) * T.Cast("{_TOTAL}", {right})'
+    element = _loops("ijk", "SSR", f"C[ii, jj] = C[ii, jj] + {product}")
+    tiles = ", ".join(f"{name}.data, {_number(name)}" for name in "CABC")
+    call = f'T.evaluate(T.tvm_mma_sync({tiles}, dtype="void"))'
+    plain, strided = (
+        [
+            _buffer("A", dtype, "wmma.matrix_a", s),
+            _buffer("B", dtype, "wmma.matrix_b", s),
+            _buffer("C", _TOTAL, "wmma.accumulator", s),
+        ]
+        for s in (False, True)
+    )
+    return _function("ABC", plain, "CAB", element), _function("ABC", strided, "CAB", [call])
