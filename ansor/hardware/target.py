@@ -74,6 +74,8 @@ def _parse(text: str) -> tvm.target.Target:
         raise ArgumentError("target", text, _EXAMPLES)
     try:
         return tvm.target.Target(_options(text.strip()))
+    except ArgumentError:
+        raise
     except ValueError as error:
         reason = str(error).strip().splitlines()[0]
         raise ArgumentError("target", text, f"{reason}; {_EXAMPLES}") from error

@@ -13,7 +13,13 @@ import numpy.typing as npt
 
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Access
-from ansor.program.loops import Shape, enclosing_loops, num_leading, unrolled_loops
+from ansor.program.loops import (
+    Shape,
+    enclosing_loops,
+    num_leading,
+    own_loops,
+    unrolled_loops,
+)
 from ansor.program.steps import (
     Bind,
     BindLoops,
@@ -23,6 +29,7 @@ from ansor.program.steps import (
     ComputeAt,
     ComputePerThread,
     CooperativeFetch,
+    CooperativeStore,
     FuseConsumer,
     LayoutRewrite,
     LoadFragment,
@@ -151,6 +158,25 @@ class Roles:
             return list(range(bound.rows, count))
         return list(range(count)) if bound is not None else []
 
+    def bindings(self, name: str) -> dict[int, str]:
+        """What a GPU makes of a stage's own loops, by number: those of a bound root, and those that
+        the threads of a block share."""
+        if self.is_common(name) or isinstance(self.fused.get(name), CooperativeStore):
+            together = isinstance(self.placed.get(name), ReduceInBlock)
+            loops = own_loops(self.dag.stages[name], None)
+            return {i: "thread" for i, x in enumerate(loops) if not x.part and x.reduce == together}
+        bound, count = self.bound.get(name), num_leading(self.dag.stages[name])
+        levels: tuple[tuple[str, int], ...] = ()
+        if isinstance(bound, BindTiles):
+            levels = (("block", count), ("vthread", count), ("thread", count))
+        elif isinstance(bound, BindWarps):
+            levels = (("block", count), ("warp", count))
+        elif isinstance(bound, BindRows):
+            levels = (("block", bound.rows), ("thread", count - bound.rows))
+        elif bound is not None:
+            levels = (("threads", count),)
+        return dict(enumerate(kind for kind, loops in levels for _ in range(loops)))
+
     def threads_per_block(self, values: Mapping[str, tuple[int, ...]], name: str) -> int:
         """Threads of a block of the kernel that computes a bound root stage."""
         bound = self.bound[name]
@@ -190,7 +216,7 @@ class Roles:
 
     def position(self, nest: LoopNest, name: str) -> npt.NDArray[np.int32]:
         """`[P]`: number of host loops around an attached stage, after all constraints."""
-        fixed = self._fixed_position(name)
+        fixed = self.fixed_position(name)
         if fixed is not None:
             return np.full(nest.size, fixed, dtype=np.int32)
         step_at = self.located[name]
@@ -202,7 +228,7 @@ class Roles:
 
     def position_of(self, values: Mapping[str, tuple[int, ...]], name: str) -> int:
         """`position` for one program."""
-        fixed = self._fixed_position(name)
+        fixed = self.fixed_position(name)
         if fixed is not None:
             return fixed
         step = self.located[name]
@@ -212,7 +238,7 @@ class Roles:
         chosen = np.asarray(values[step.hole], dtype=np.int32)
         return int(effective_position(chosen, np.asarray([fused], dtype=np.int32), consumers)[0])
 
-    def _fixed_position(self, name: str) -> int | None:
+    def fixed_position(self, name: str) -> int | None:
         """Number of host loops around a stage whose place is no decision; None for others."""
         if name in self.fused:
             step = self.fused[name]

@@ -89,20 +89,15 @@ def _label(stage: Stage, loop: Loop) -> str:
 def _sketch_view(sketch: Sketch, name: str) -> _View:
     roles, stage = sketch.roles, sketch.dag.stages[name]
     loops = own_loops(stage, roles.shape.get(name))
-    register = roles.unrolled(name)
+    register, bindings = roles.unrolled(name), roles.bindings(name)
     headers = []
     for number, loop in enumerate(loops):
         last = number == len(loops) - 1 and not loop.reduce
         kind = "vectorize" if last and name in roles.vector else "for"
-        kind = "unroll" if number in register else kind
+        kind = "unroll" if number in register else bindings.get(number, kind)
         headers.append(f"{kind} {_label(stage, loop)} in {_extent(roles, stage, loop)}")
-    position = roles.fused[name].level * _spatial(roles, name) if name in roles.fused else 0
+    position = roles.fixed_position(name) or 0
     return _View(stage, tuple(headers), position, _remark(roles, name))
-
-
-def _spatial(roles: Roles, consumer: str) -> int:
-    """Spatial axes of the stage that a consumer is fused into."""
-    return len(roles.dag.stages[roles.fused[consumer].stage].spatial)
 
 
 def _extent(roles: Roles, stage: Stage, loop: Loop) -> str:
@@ -128,17 +123,19 @@ def _program_view(nest: LoopNest, roles: Roles, name: str) -> _View:
     unroll = roles.unroll.get(name)
     steps = int(nest.population.values(unroll)[0, 0]) if unroll else 0
     remark = f"unroll further loops up to {steps} statements" if steps else ""
-    return _View(stage.stage, _headers(stage), int(stage.position[0]), remark)
+    return _View(stage.stage, _headers(stage, roles), int(stage.position[0]), remark)
 
 
-def _headers(nest: StageNest) -> tuple[str, ...]:
+def _headers(nest: StageNest, roles: Roles) -> tuple[str, ...]:
     """Headers of the stage's own loops; fused parallel loops share the first one's."""
     extents = nest.extents[:, 0]
     own = range(nest.num_host, len(nest.loops))
     labels = {i: _label(nest.stage, nest.loops[i]) for i in own}
     wide = [i for i in own if extents[i] > 1]
     fused = [i for i in wide if nest.parallel[i, 0]]
-    headers = {i: f"{_kind(nest, i)} {labels[i]} in {extents[i]}" for i in wide}
+    bindings = roles.bindings(nest.stage.name)
+    kinds = {i: bindings.get(i - nest.num_host, _kind(nest, i)) for i in wide}
+    headers = {i: f"{kinds[i]} {labels[i]} in {extents[i]}" for i in wide}
     if fused:
         headers |= dict.fromkeys(fused, "")
         names = ", ".join(labels[i] for i in fused)

@@ -72,7 +72,7 @@ def test_an_architecture_that_is_not_known() -> None:
 
 @pytest.mark.skipif(tvm.runtime.cuda(0).exist, reason="there is a GPU")
 def test_without_a_gpu_it_says_so_before_anything_is_done() -> None:
-    with pytest.raises(ArgumentError, match=r"no NVIDIA GPU.*-arch"):
+    with pytest.raises(ArgumentError, match=r"^target='cuda': no NVIDIA GPU.*-arch=sm_NN$"):
         resolve_target("cuda")
     with pytest.raises(UnsupportedError, match="sm_90: no NVIDIA GPU"):
         check_runs_here(resolve_target("cuda -arch=sm_90"))

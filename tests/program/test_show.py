@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from definitions import NAMES, sketches
+from gpu import gpu_sketches, legal_sample, tensor_sketch
 from sampling import sample
 
 from ansor.program.nest import build_nest
@@ -54,3 +55,25 @@ def test_a_fused_consumer_stands_after_the_tile_it_reads() -> None:
     text = show_program(sample(fused, 1, rng))
     (consumer,) = fused.roles.fused
     assert text.index(f"{fused.roles.fused[consumer].stage} <-") < text.index(f"{consumer} <-")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_stage_of_a_gpu_sketch_appears_once(name: str) -> None:
+    for sketch in gpu_sketches(name):
+        lines = [line.strip() for line in show_sketch(sketch).splitlines()]
+        found = [line.split(" <-")[0] for line in lines if " <-" in line]
+        assert sorted(found) == sorted(sketch.dag.stages)
+
+
+def test_kernels_say_what_their_loops_become() -> None:
+    text = show_sketch(gpu_sketches("matmul_relu")[-1])
+    heads = [line.split(" in ")[0].strip() for line in text.splitlines() if " in " in line]
+    tiles = ["block i.0", "block j.0", "vthread i.1", "vthread j.1", "thread i.2", "thread j.2"]
+    assert heads[:6] == tiles
+    assert heads.count("thread c0.0") == 2  # two operands are fetched inside
+    softmax = show_sketch(gpu_sketches("softmax")[0])
+    assert softmax.startswith("block i0.0 in 16:")
+    assert softmax.count("  thread k.0") == 2
+    tensor = show_program(legal_sample(tensor_sketch("plain"), 1))
+    assert "C <-add- C.A.fragment, C.B.fragment" in tensor
+    assert "thread c0.0" in tensor
