@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import tvm
+from tvm import tirx
 
 from ansor.callbacks import Finish
 from ansor.frontend.runtime import CompiledModel, compile_model
@@ -136,9 +137,13 @@ def load(path: str | os.PathLike[str], threads: int | None = None) -> TunedModel
         StorageError: the file cannot be read, is not ours, or is damaged.
     """
     stored = load_model(path)
-    with pass_context(stored.target):
+    with pass_context(_functions(stored.mod)):
         compiled = compile_model(stored.mod, stored.target, threads)
     return TunedModel(compiled, _tasks(stored.notes), None, int(stored.notes.get("seed", 0)))
+
+
+def _functions(mod: tvm.IRModule) -> list[tirx.PrimFunc]:
+    return [func for func in mod.functions.values() if isinstance(func, tirx.PrimFunc)]
 
 
 def _tasks(notes: Mapping[str, Any]) -> tuple[TaskResult, ...]:

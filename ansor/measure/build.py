@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import tvm
 from tvm import tirx
 
-from ansor.hardware.target import is_cpu
 from ansor.measure.intrinsics import vector_math
+from ansor.program.lower import TENSOR_CORES
 
 ENTRY = "main"  # name of a candidate's function in its module
 
@@ -19,20 +19,21 @@ ENTRY = "main"  # name of a candidate's function in its module
 PASS_CONFIG = {"tirx.disable_assert": True}
 
 
-# On GPUs memory is shared out by scope, registers by the CUDA compiler. TVM's pass would also let
-# arrays of different dtypes share memory, which its tensor instructions then refuse.
-GPU_CONFIG = {**PASS_CONFIG, "tirx.disable_storage_rewrite": True}
+# TVM's pass lets arrays of different dtypes share memory, which its tensor instructions then
+# refuse; dynamic shared memory is shared out by another pass.
+_TENSOR_CONFIG = {**PASS_CONFIG, "tirx.disable_storage_rewrite": True}
 
 
 @contextmanager
-def pass_context(target: tvm.target.Target, exact: bool = False) -> Iterator[None]:
+def pass_context(funcs: Iterable[tirx.PrimFunc] = (), exact: bool = False) -> Iterator[None]:
     """The settings under which everything is compiled, the final network too.
 
     Args:
-        target: what it is compiled for.
+        funcs: what is compiled, as it was scheduled.
         exact: keep the library's transcendental functions, for a reference.
     """
-    config = PASS_CONFIG if is_cpu(target) else GPU_CONFIG
+    tensor_cores = any(TENSOR_CORES in (func.attrs or {}) for func in funcs)
+    config = _TENSOR_CONFIG if tensor_cores else PASS_CONFIG
     with ExitStack() as stack:
         stack.enter_context(tvm.transform.PassContext(opt_level=3, config=config))
         if not exact:
@@ -51,8 +52,7 @@ def build(func: tirx.PrimFunc, target: str, exact: bool = False) -> Any:
         a `tvm.runtime.Module` with one function, `ENTRY`.
     """
     module = tvm.IRModule({ENTRY: func.with_attr("global_symbol", ENTRY)})
-    resolved = tvm.target.Target(target)
-    with pass_context(resolved, exact):
-        compiled = tvm.compile(module, resolved).mod
+    with pass_context([func], exact):
+        compiled = tvm.compile(module, tvm.target.Target(target)).mod
     compiled.get_function(ENTRY)  # LLVM generates code at the first look-up, half of all the work
     return compiled

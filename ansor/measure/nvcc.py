@@ -85,9 +85,8 @@ def find_nvcc() -> str:
 def cuda_source(func: tirx.PrimFunc, target: str) -> str:
     """The CUDA source of a scheduled function, all of its kernels."""
     module = tvm.IRModule({ENTRY: func.with_attr("global_symbol", ENTRY)})
-    resolved = tvm.target.Target(target)
-    with pass_context(resolved):
-        compiled = tvm.compile(module, resolved).mod
+    with pass_context([func]):
+        compiled = tvm.compile(module, tvm.target.Target(target)).mod
     return str(compiled.imports[0].inspect_source())
 
 

@@ -62,6 +62,8 @@ from ansor.program.steps import (
 from ansor.program.tail import Tail, shift_tails
 from ansor.program.threads import deal_out
 
+TENSOR_CORES = "ansor.tensor_cores"  # attribute of a function that uses them
+
 
 def lower(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
     """Returns `func` scheduled as `program` says; without steps, `func` itself.
@@ -142,7 +144,8 @@ class Replay:
                     found = tails.setdefault(str(self.sch.get(block).name_hint), {})
                     found[self._spatial_number(name, axis)] = tail
         loops = {self.sch.get(loop).loop_var: size for loop, size in self.dealt.values()}
-        return deal_out(shift_tails(self.sch.mod["main"], tails), loops)
+        func = deal_out(shift_tails(self.sch.mod["main"], tails), loops)
+        return func.with_attr(TENSOR_CORES, True) if self.instructions else func
 
     def _spatial_number(self, name: str, axis: int) -> int:
         """Number of an axis among the spatial variables of its block."""
