@@ -292,7 +292,7 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("work has started")
 
     monkeypatch.setattr("ansor.tune.LocalDevice", work)
-    monkeypatch.setattr("ansor.tune.detect", work)
+    monkeypatch.setattr("ansor.tune.detect_machine", work)
 
 
 def definition() -> tirx.PrimFunc:
@@ -336,7 +336,7 @@ BAD: dict[str, tuple[Callable[[], object], dict[str, Any], type[AnsorError], str
     "processor": (definition, {"target": "llvm -mcpu=no-such"}, ArgumentError, "target=.*no-such"),
     "no target": (definition, {"target": ""}, ArgumentError, "target=''"),
     "option": (definition, {"target": "llvm -mcpu"}, ArgumentError, "target="),
-    "gpu": (definition, {"target": "cuda"}, UnsupportedError, "cuda"),
+    "gpu": (definition, {"target": "cuda -arch=sm_35"}, UnsupportedError, "sm_35"),
     "name": (lambda: "resnet17", {}, ArgumentError, "model='resnet17'.*resnet18"),
     "kind": (lambda: 3, {}, ArgumentError, "model='int'"),
     "nothing": (list, {}, ArgumentError, "model="),
