@@ -14,7 +14,6 @@ class GpuSketchConfig:
 
     tile_structure: str = "SSSRRSRFS"  # Ansor §4.1, the GPU's "SSSRRSRS"; folded axes unrolled
     tensor_structure: str = "SSRRST"  # blocks, warps, two levels of the reduction, a warp's tiles
-    tensor_tile: int = 16  # rows, columns and steps of one instruction (wmma)
     tensor_widths: tuple[int, ...] = (2, 4, 8)  # elements of a fetch, float16
     max_warps: int = 16  # of a block
     max_warp_tiles: int = 8  # of results along an axis, in the registers of a warp

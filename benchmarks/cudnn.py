@@ -13,7 +13,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -106,15 +106,21 @@ def measure(
         tuning_s = time.perf_counter() - began
         runs, error = _runs(op, inputs, workload, func, target)
     except (AnsorError, RuntimeError) as failed:  # the other operators are wanted
-        return Row(**{**asdict(row), "error": f"{type(failed).__name__}: {failed}"})
+        return replace(row, error=f"{type(failed).__name__}: {failed}")
     samples: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():
             samples[name].append(run())
     found = {name: statistics.median(times) * 1e6 for name, times in samples.items()}
     ours = found.pop("ansor")
-    measured = {"ansor_us": ours, "peers_us": found, "max_rel_err": error, "tuning_s": tuning_s}
-    return Row(**{**asdict(row), **measured, "trials": tuned.tasks[0].trials})
+    return replace(
+        row,
+        ansor_us=ours,
+        peers_us=found,
+        max_rel_err=error,
+        tuning_s=tuning_s,
+        trials=tuned.tasks[0].trials,
+    )
 
 
 Run = Callable[[], float]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ansor.config import GpuSketchConfig
 from ansor.dag.stage import HoleExtent, Stage
-from ansor.program.decision import Decision, category, factorisations
+from ansor.program.decision import Decision, category
 from ansor.program.loops import vector_axis
 from ansor.program.roles import Roles
 from ansor.program.sketch import Sketch
@@ -30,6 +28,7 @@ from ansor.program.steps import (
     Vectorize,
 )
 from ansor.sketch.state import State
+from ansor.sketch.tables import vectors
 
 
 def complete_for_gpu(state: State, config: GpuSketchConfig) -> Sketch:
@@ -89,13 +88,9 @@ class _GpuBuilder:
         extent = stage.axes[axis].extent
         if isinstance(extent, HoleExtent):
             return StripMine(stage.name, axis, None)
-        table = factorisations(extent, 2)
         # What a reduction without a place in registers adds up is an element at a time.
         widths = (1,) if stage.reduce else self.config.vector_widths
-        table = table[np.isin(table[:, 1], widths)]
-        return StripMine(
-            stage.name, axis, self._decide(Decision(f"{stage.name}.vector", stage.name, table))
-        )
+        return StripMine(stage.name, axis, self._decide(vectors(stage.name, extent, widths)))
 
     def _vectorize(self, name: str, roles: Roles) -> list[Step]:
         """What is written to memory is, in vectors; what is fetched or shared has its own."""

@@ -68,7 +68,9 @@ def _tiled_work(nest: LoopNest, profile: StageProfile, kernel: Kernel, gpu: Gpu)
     operations = points * np.float32(_cost(profile, slow))
     depth = sum(loop < outer for loop in profile.active)
     loads, cycles = np.float32(0), np.float32(0)
-    held = points / np.maximum(_product(stage, _reductions(stage, outer)), 1)  # registers
+    reduction = [i for i in range(outer, len(stage.loops)) if stage.loops[i].reduce]
+    accumulators = points / _product(stage, reduction)
+    held = accumulators  # registers
     for access in profile.accesses:
         if access.is_write:
             continue
@@ -81,8 +83,7 @@ def _tiled_work(nest: LoopNest, profile: StageProfile, kernel: Kernel, gpu: Gpu)
         cycles = cycles + elements / wide * words
     pressure = np.sqrt(np.maximum(held / np.float32(_EASILY_HELD), 1))
     work = steps * warps * (operations + loads) * pressure
-    accumulators = points / np.maximum(_product(stage, _reductions(stage, outer)), 1)
-    return Work(work, steps * warps * cycles, rounds, np.maximum(accumulators, 1))
+    return Work(work, steps * warps * cycles, rounds, accumulators)
 
 
 def _tensor_work(profile: StageProfile, kernel: Kernel, gpu: Gpu) -> Work:
@@ -107,10 +108,6 @@ def _fragment_work(profile: StageProfile, kernel: Kernel, gpu: Gpu) -> Work:
     elements = _product(stage, range(len(stage.loops))) / kernel.blocks.astype(np.float32)
     cycles = elements * np.float32(item_bytes / gpu.shared_bytes_per_cycle)
     return Work(cycles, cycles, np.ones_like(cycles), 4 * np.ones_like(cycles))
-
-
-def _reductions(stage: StageNest, first: int) -> list[int]:
-    return [i for i in range(first, len(stage.loops)) if stage.loops[i].reduce]
 
 
 def _lanes(

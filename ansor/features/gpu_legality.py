@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.config import GpuSketchConfig
-from ansor.features.kernels import Kernel, kernels
+from ansor.features.kernels import Kernel, kernels, points_from
 from ansor.hardware.gpu import Gpu
 from ansor.program.loops import num_leading
 from ansor.program.nest import LoopNest
@@ -45,21 +45,11 @@ def _fits(kernel: Kernel, gpu: Gpu, spare: int) -> Bools:
 def _sensible_tiles(nest: LoopNest, kernel: Kernel, config: GpuSketchConfig) -> Bools:
     """Enough threads to share a fetch, not too many statements to unroll."""
     stage = nest.stages[kernel.root]
-    ok: Bools = kernel.threads >= np.minimum(config.least_threads, _points(nest, kernel))
+    ok: Bools = kernel.threads >= np.minimum(config.least_threads, points_from(stage, 0))
     ok &= kernel.vthreads <= config.max_vthreads
     unrolled = np.where(stage.unrolled, stage.extents, 1).prod(axis=0, dtype=np.int64)
     ok &= unrolled <= config.max_unrolled_statements
     ok &= unrolled * kernel.vthreads <= config.max_block_statements
-    count = num_leading(stage.stage)
-    inner = [i for i in range(3 * count, len(stage.loops)) if not stage.loops[i].reduce]
-    tile = stage.extents[inner].prod(axis=0, dtype=np.int64)
+    tile = points_from(stage, 3 * num_leading(stage.stage))
     ok &= tile * kernel.vthreads <= config.max_accumulators
     return ok
-
-
-def _points(nest: LoopNest, kernel: Kernel) -> npt.NDArray[np.int64]:
-    """`[P]`: elements that the stage computes; tiny ones have no more threads than that."""
-    stage = nest.stages[kernel.root]
-    spatial = [i for i, loop in enumerate(stage.loops) if not loop.reduce]
-    points: npt.NDArray[np.int64] = stage.extents[spatial].prod(axis=0, dtype=np.int64)
-    return points

@@ -88,6 +88,13 @@ def _product(stage: StageNest, first: int, last: int) -> Counts:
     return product
 
 
+def points_from(stage: StageNest, first: int) -> Counts:
+    """`[P]`: iterations of the spatial loops from number `first` on."""
+    spatial = [i for i in range(first, len(stage.loops)) if not stage.loops[i].reduce]
+    points: Counts = stage.extents[spatial].prod(axis=0, dtype=np.int64)
+    return points
+
+
 def own_iterations(stage: StageNest) -> Counts:
     """`[P]`: iterations of a stage's own loops, each time that its host comes by."""
     return _product(stage, stage.num_host, len(stage.loops))
@@ -104,9 +111,7 @@ def _shared_bytes(nest: LoopNest, name: str, threads: Counts) -> Counts:
         return _aligned(own_iterations(stage) * (threads // WARP) * item_bytes)
     if not isinstance(placed, ReduceInBlock):
         return _aligned(_fetched(nest, stage, placed, item_bytes) * item_bytes)
-    own = range(stage.num_host, len(stage.loops))
-    spatial = [loop for loop in own if not stage.loops[loop].reduce]
-    kept: Counts = stage.extents[spatial].prod(axis=0, dtype=np.int64)
+    kept = points_from(stage, stage.num_host)
     partial = _aligned(-(-threads // WARP) * item_bytes) + _ALIGNMENT
     return _aligned(kept * item_bytes) + np.where(threads > WARP, partial, 0)
 
@@ -138,28 +143,19 @@ def _results(nest: LoopNest, name: str, vthreads: Counts) -> Counts:
         return np.zeros(nest.size, dtype=np.int64)
     items = max(1, sketch.dag.buffers[stage.stage.output].item_bytes // 4)
     if name in sketch.roles.bound:
-        count = num_leading(stage.stage)
-        inner = [i for i in range(3 * count, len(stage.loops)) if not stage.loops[i].reduce]
-        tile: Counts = stage.extents[inner].prod(axis=0, dtype=np.int64)
-        return vthreads * tile * items
-    own = range(stage.num_host, len(stage.loops))
-    spatial = [loop for loop in own if not stage.loops[loop].reduce]
-    kept: Counts = stage.extents[spatial].prod(axis=0, dtype=np.int64)
-    return kept * items
+        return vthreads * points_from(stage, 3 * num_leading(stage.stage)) * items
+    return points_from(stage, stage.num_host) * items
 
 
 def _fragments(nest: LoopNest, name: str) -> Counts:
     """Registers of a warp's tiles, spread over its threads."""
     stage, sketch = nest.stages[name], nest.population.sketch
     if name in sketch.roles.bound:  # accumulators
-        count = num_leading(stage.stage)
-        inner = range(2 * count, len(stage.loops))
-        elements = stage.extents[[i for i in inner if not stage.loops[i].reduce]].prod(axis=0)
+        elements = points_from(stage, 2 * num_leading(stage.stage))
     else:
         elements = 2 * own_iterations(stage)  # operands are held twice
     item_bytes = sketch.dag.buffers[stage.stage.output].item_bytes
-    found: Counts = -(-elements.astype(np.int64) * item_bytes // (4 * WARP))
-    return found
+    return -(-elements * item_bytes // (4 * WARP))
 
 
 def _operands(nest: LoopNest, root: str, vthreads: Counts) -> Counts:

@@ -28,33 +28,23 @@ from ansor.program.lower_gpu import replay_for_gpu
 from ansor.program.program import Program
 from ansor.program.roles import Roles
 from ansor.program.steps import (
-    BindLoops,
-    BindRows,
-    BindTiles,
-    BindWarps,
     CacheRead,
     CacheWrite,
     ComputeAt,
-    ComputePerThread,
-    CooperativeFetch,
     CooperativeStore,
     FuseConsumer,
     Initialise,
     Inline,
     LayoutRewrite,
-    LoadFragment,
     MoveAxis,
     MultiLevelTile,
     Parallel,
-    ReduceInBlock,
     RegisterTile,
     RFactor,
     SplitAxis,
     Step,
-    Store,
     StoreFragment,
     StripMine,
-    Tensorize,
     TensorTile,
     Unroll,
     Vectorize,
@@ -155,8 +145,8 @@ class Replay:
 
     @singledispatchmethod
     def apply(self, step: Step) -> None:
-        """Replays one step."""
-        raise LoweringError(f"no interpretation of {step}")
+        """Replays one step: here those of CPUs, and those that GPUs share with them."""
+        replay_for_gpu(step, self)
 
     @apply.register
     def _(self, step: Inline) -> None:
@@ -400,19 +390,9 @@ class Replay:
         first = next(i for i, loop in enumerate(order) if loop.reduce)
         self.blocks[step.stage] = self._update_of(step.stage, self.loops_of(step.stage)[first])
 
-    @apply.register(Store)
-    @apply.register(BindTiles)
-    @apply.register(BindLoops)
-    @apply.register(BindRows)
-    @apply.register(CooperativeFetch)
-    @apply.register(ReduceInBlock)
-    @apply.register(ComputePerThread)
-    @apply.register(TensorTile)
-    @apply.register(BindWarps)
+    @apply.register(TensorTile)  # kinds of steps that have an interpretation above
     @apply.register(CooperativeStore)
     @apply.register(StoreFragment)
-    @apply.register(LoadFragment)
-    @apply.register(Tensorize)
     def _(self, step: Step) -> None:
         replay_for_gpu(step, self)
 

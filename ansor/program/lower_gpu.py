@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ansor.errors import LoweringError
 from ansor.program.loops import enclosing_loops, num_leading, row_alignment, structure_of
-from ansor.program.roles import WARP
+from ansor.program.roles import FRAGMENT, WARP
 from ansor.program.steps import (
     BindLoops,
     BindRows,
@@ -27,7 +27,7 @@ from ansor.program.steps import (
     Tensorize,
     TensorTile,
 )
-from ansor.program.tensor_intrinsics import FRAGMENT, wmma_names
+from ansor.program.tensor_intrinsics import wmma_names
 from ansor.program.threads import BLOCK, THREAD, VIRTUAL, WARPS
 
 if TYPE_CHECKING:
@@ -47,9 +47,18 @@ def _(step: Store, replay: Replay) -> None:
 
 @replay_for_gpu.register(BindTiles)
 def _(step: BindTiles, replay: Replay) -> None:
-    count = num_leading(replay.dag.stages[step.stage])
-    loops = replay.loops[step.stage]
-    for level, thread in enumerate((BLOCK, VIRTUAL, THREAD)):
+    _bind_levels(replay, step.stage, (BLOCK, VIRTUAL, THREAD))
+
+
+@replay_for_gpu.register(BindWarps)
+def _(step: BindWarps, replay: Replay) -> None:
+    _bind_levels(replay, step.stage, (BLOCK, WARPS))
+
+
+def _bind_levels(replay: Replay, name: str, threads: tuple[str, ...]) -> None:
+    """Fuses the outermost levels of a tiled stage's spatial loops and binds them."""
+    count, loops = num_leading(replay.dag.stages[name]), replay.loops[name]
+    for level, thread in enumerate(threads):
         own = slice(level * count, (level + 1) * count)
         loops[own] = [_bound(replay, loops[own], thread)] * count
 
@@ -60,14 +69,6 @@ def _(step: TensorTile, replay: Replay) -> None:
     first = replay.loops[step.stage][-len(step.matrix)]
     replay.instructions[step.stage] = replay.blocks[step.stage]
     replay.blocks[step.stage] = replay.sch.blockize(first)
-
-
-@replay_for_gpu.register(BindWarps)
-def _(step: BindWarps, replay: Replay) -> None:
-    count, loops = num_leading(replay.dag.stages[step.stage]), replay.loops[step.stage]
-    for level, thread in enumerate((BLOCK, WARPS)):
-        own = slice(level * count, (level + 1) * count)
-        loops[own] = [_bound(replay, loops[own], thread)] * count
 
 
 @replay_for_gpu.register(CooperativeStore)

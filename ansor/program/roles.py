@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 THREAD_LEVEL = 2  # of the spatial tile levels, after blocks and virtual threads
 WARP_LEVEL = 1  # of those of tensor cores, after blocks
 WARP = 32  # threads
+FRAGMENT = 16  # rows, columns and steps of an instruction of tensor cores
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,15 +149,7 @@ class Roles:
 
     def threads_of(self, name: str) -> list[int]:
         """Numbers of a bound root stage's loops that threads or virtual threads share."""
-        stage, bound = self.dag.stages[name], self.bound.get(name)
-        count = num_leading(stage)
-        if isinstance(bound, BindTiles):
-            return list(range(count, 3 * count))
-        if isinstance(bound, BindWarps):
-            return list(range(count, 2 * count))
-        if isinstance(bound, BindRows):
-            return list(range(bound.rows, count))
-        return list(range(count)) if bound is not None else []
+        return [number for number, kind in self.bindings(name).items() if kind != "block"]
 
     def bindings(self, name: str) -> dict[int, str]:
         """What a GPU makes of a stage's own loops, by number: those of a bound root, and those that

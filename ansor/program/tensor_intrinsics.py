@@ -13,7 +13,8 @@ from types import MappingProxyType
 import tvm
 from tvm.s_tir import TensorIntrin
 
-FRAGMENT = 16  # rows, columns and steps of an instruction
+from ansor.program.roles import FRAGMENT
+
 _SHARED = "shared.dyn"
 _TOTAL = "float32"
 _ALL = f"0:{FRAGMENT}, 0:{FRAGMENT}"

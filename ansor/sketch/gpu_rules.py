@@ -8,21 +8,19 @@ little around it is shared by the threads of a block; everything else is an elem
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
-from ansor.dag import edit, operands, predicates
+from ansor.dag import operands, predicates
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import HoleExtent, Stage
 from ansor.program.decision import Decision, category, divisors, factorisations
 from ansor.program.loops import vector_axis
+from ansor.program.roles import FRAGMENT, WARP_LEVEL
 from ansor.program.steps import (
     BindRows,
     BindTiles,
     BindWarps,
-    CacheRead,
-    CacheWrite,
     ComputePerThread,
     CooperativeFetch,
     CooperativeStore,
@@ -31,13 +29,13 @@ from ansor.program.steps import (
     MultiLevelTile,
     Placed,
     ReduceInBlock,
-    RFactor,
     Store,
     StoreFragment,
     StripMine,
     Tensorize,
     TensorTile,
 )
+from ansor.sketch import tables
 from ansor.sketch.rules import Context, Derived, Rule, always_inline, skip
 from ansor.sketch.state import State
 
@@ -76,11 +74,7 @@ def rfactor_for_blocks(state: State, context: Context) -> Derived:
     rows = [(d, extent // d) for d in divisors(extent) if 1 < d <= config.max_rfactor]
     if not rows:
         return Derived()
-    hole, partial = f"{name}.rfactor", f"{name}.rf"
-    new = edit.rfactor(dag, name, axis, hole, partial, inner=False)
-    decision = Decision(hole, partial, np.asarray(rows, dtype=np.int32))
-    done = replace(state, dag=new, remaining=(name, partial, *state.remaining[1:]))
-    return Derived((done.add(RFactor(name, axis, hole, partial, False), decisions=(decision,)),))
+    return Derived((state.factored(axis, rows),))
 
 
 def reduce_in_block(state: State, context: Context) -> Derived:
@@ -114,7 +108,7 @@ def tile_for_tensor_cores(state: State, context: Context) -> Derived:
     shared memory to the consumer, which all threads of the block compute.
     """
     name, config = state.current, context.config.gpu
-    product = operands.matrix_product(state.dag, name, config.tensor_tile)
+    product = operands.matrix_product(state.dag, name, FRAGMENT)
     if product is None:
         return Derived()
     state = state if _free_consumer(state, name) else _cached(state)
@@ -122,24 +116,23 @@ def tile_for_tensor_cores(state: State, context: Context) -> Derived:
     assert consumer is not None
     store, width = f"{name}.store", category(f"{consumer}.store", consumer, config.vector_widths)
     decisions = _tensor_tiles(state.dag, name, product, context)
-    state = replace(state, dag=edit.cache_write(state.dag, name, store))
+    state = state.write_cached(store)
     matrix = (product.rows, product.columns, product.depth)
     axes = range(len(state.dag.stages[name].axes))
     state = state.add(
-        CacheWrite(name, store),
         Store(name, "wmma.accumulator"),
         Store(store, "shared.dyn"),
         TensorTile(name, config.tensor_structure, tuple(decisions[a].name for a in axes), matrix),
         BindWarps(name),
-        StoreFragment(name, store, 2),
-        CooperativeStore(name, consumer, 1, width.name),
+        StoreFragment(name, store, WARP_LEVEL + 1),
+        CooperativeStore(name, consumer, WARP_LEVEL, width.name),
         decisions=(*(decisions[a] for a in axes), width),
     )
     loads = []
     for buffer, operand in ((product.left, "a"), (product.right, "b")):
         shared, load = f"{name}.{buffer}.shared", f"{name}.{buffer}.fragment"
-        state = _fetch(_copy(state, buffer, shared), shared, config.tensor_widths)
-        state = _copy(state, shared, load).add(LoadFragment(load, name, operand))
+        state = _fetch(state.read_copied(buffer, shared), shared, config.tensor_widths)
+        state = state.read_copied(shared, load).add(LoadFragment(load, name, operand))
         loads.append(load)
     done = state.add(Tensorize(name, (loads[0], loads[1]), store, product.transposed)).advance()
     return Derived((done,))
@@ -206,9 +199,7 @@ def _size(stage: Stage, axes: tuple[int, ...]) -> int:
 
 def _cached(state: State) -> State:
     """`state` with its current stage writing to a new buffer that a new stage copies."""
-    name = state.current
-    copy = f"{name}.cache"
-    return replace(state, dag=edit.cache_write(state.dag, name, copy)).add(CacheWrite(name, copy))
+    return state.write_cached(f"{state.current}.cache")
 
 
 def _free_consumer(state: State, name: str) -> str | None:
@@ -260,8 +251,7 @@ def _rows(state: State, host: str, rows: int, context: Context) -> State:
     if isinstance(extent, HoleExtent):
         return state.add(StripMine(host, axis, None), bind, decisions=(threads,))
     widths = config.vector_widths if len(stage.spatial) > rows else (1,)
-    table = [(extent // w, w) for w in widths if extent % w == 0]
-    vector = Decision(f"{host}.vector", host, np.asarray(table, dtype=np.int32))
+    vector = tables.vectors(host, extent, widths)
     strip = StripMine(host, axis, vector.name)
     return state.add(strip, bind, decisions=(vector, threads))
 
@@ -288,7 +278,7 @@ def _tensor_tiles(
     """Factors of every axis, the last one that of the tensor unit's instruction."""
     config, stage, found = context.config.gpu, dag.stages[name], {}
     for number, axis in enumerate(stage.axes):
-        tile = config.tensor_tile
+        tile = FRAGMENT
         if number == product.depth:
             table = factorisations(axis.size // tile, 2)
         elif number in (product.rows, product.columns):
@@ -315,16 +305,9 @@ def _fetched(state: State, context: Context) -> State:
         producer = _producer(state, buffer)
         if producer is None:
             producer = f"{name}.{buffer}.shared"
-            state = _copy(state, buffer, producer)
+            state = state.read_copied(buffer, producer)
         state = _fetch(state, producer, context.config.gpu.vector_widths)
     return state
-
-
-def _copy(state: State, buffer: str, copy: str) -> State:
-    """`state` with its current stage reading a copy of `buffer`."""
-    name = state.current
-    dag = edit.cache_read(state.dag, name, buffer, copy)
-    return replace(state, dag=dag).add(CacheRead(name, buffer, copy))
 
 
 def _fetch(state: State, producer: str, widths: tuple[int, ...]) -> State:

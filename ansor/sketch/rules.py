@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ansor.config import SketchConfig
 from ansor.dag import chains, edit, operands, predicates
 from ansor.dag.graph import ComputeDAG
@@ -20,14 +18,11 @@ from ansor.program.decision import Decision, category, divisors
 from ansor.program.location import Locations
 from ansor.program.roles import Roles
 from ansor.program.steps import (
-    CacheRead,
-    CacheWrite,
     FuseConsumer,
     LayoutRewrite,
     MoveAxis,
     MultiLevelTile,
     RegisterTile,
-    RFactor,
     SplitAxis,
 )
 from ansor.sketch import tables
@@ -123,16 +118,7 @@ def _factored(state: State, axis: int, rows: list[tuple[int, int]], inner: bool 
 
     The partial stage is visited next, so that a sum over everything gets threads and lanes.
     """
-    name, dag = state.current, state.dag
-    if not rows:
-        return Derived()
-    hole, partial = f"{name}.rfactor", f"{name}.rf"
-    new = edit.rfactor(dag, name, axis, hole, partial, inner)
-    decision = Decision(hole, partial, np.asarray(rows, dtype=np.int32))
-    remaining = (partial, *state.remaining[1:])
-    done = replace(state, dag=new, remaining=remaining)
-    step = RFactor(name, axis, hole, partial, inner)
-    return Derived((done.add(step, decisions=(decision,)),))
+    return Derived((state.factored(axis, rows, inner).advance(),) if rows else ())
 
 
 def cache_write(state: State, _: Context) -> Derived:
@@ -142,9 +128,7 @@ def cache_write(state: State, _: Context) -> Derived:
         return Derived()
     if len(dag.stages[name].writes) != 1 or name in state.tiled:
         return Derived()
-    copy = f"{name}.cache"
-    done = replace(state, dag=edit.cache_write(dag, name, copy)).add(CacheWrite(name, copy))
-    return Derived((done,))
+    return Derived((state.write_cached(f"{name}.cache"),))
 
 
 def choose_vector_axis(state: State, context: Context) -> Derived:
@@ -292,9 +276,7 @@ CPU_RULES: tuple[Rule, ...] = (
 
 def _copied(state: State, buffer: str, order: tuple[int, ...] = ()) -> State:
     """`state` with its current stage reading a copy of `buffer`, its dimensions in `order`."""
-    name, copy = state.current, f"{state.current}.{buffer}.pack"
-    done = replace(state, dag=edit.cache_read(state.dag, name, buffer, copy, order))
-    return done.add(CacheRead(name, buffer, copy, order))
+    return state.read_copied(buffer, f"{state.current}.{buffer}.pack", order)
 
 
 def _locations(state: State) -> Locations:

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ansor.dag import edit, operands
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.predicates import can_inline, is_inlinable
 from ansor.program.decision import Decision
-from ansor.program.steps import FuseConsumer, Inline, MultiLevelTile, SplitAxis, Step
+from ansor.program.steps import (
+    CacheRead,
+    CacheWrite,
+    FuseConsumer,
+    Inline,
+    MultiLevelTile,
+    RFactor,
+    SplitAxis,
+    Step,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +47,29 @@ class State:
     def inlined(self, name: str) -> State:
         """The same with a stage substituted into its consumers."""
         return replace(self, dag=edit.inline(self.dag, name)).add(Inline(name))
+
+    def write_cached(self, copy: str) -> State:
+        """The same with the current stage writing to a new buffer, which the new stage `copy`
+        copies to where it wrote before."""
+        name = self.current
+        return replace(self, dag=edit.cache_write(self.dag, name, copy)).add(CacheWrite(name, copy))
+
+    def read_copied(self, buffer: str, copy: str, order: tuple[int, ...] = ()) -> State:
+        """The same with the current stage reading what the new stage `copy` makes of `buffer`, its
+        dimensions in `order`."""
+        name = self.current
+        done = replace(self, dag=edit.cache_read(self.dag, name, buffer, copy, order))
+        return done.add(CacheRead(name, buffer, copy, order))
+
+    def factored(self, axis: int, rows: list[tuple[int, int]], inner: bool = False) -> State:
+        """The same with reduction `axis` of the current stage split as one of `rows`; the partial
+        stage is to be visited after it."""
+        name = self.current
+        hole, partial = f"{name}.rfactor", f"{name}.rf"
+        dag = edit.rfactor(self.dag, name, axis, hole, partial, inner)
+        decision = Decision(hole, partial, np.asarray(rows, dtype=np.int32))
+        done = replace(self, dag=dag, remaining=(name, partial, *self.remaining[1:]))
+        return done.add(RFactor(name, axis, hole, partial, inner), decisions=(decision,))
 
     @property
     def tiled(self) -> frozenset[str]:

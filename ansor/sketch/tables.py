@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -66,6 +66,12 @@ def register_tiles(dag: ComputeDAG, name: str, hardware: Hardware, config: Sketc
         hole = f"{name}.{stage.axes[axis].name}.registers"
         found[axis] = category(hole, name, tuple(fits))
     return found
+
+
+def vectors(name: str, extent: int, widths: Iterable[int]) -> Decision:
+    """How long the vectors of a stage's last axis may be: those of `widths` that divide it."""
+    rows = [(extent // width, width) for width in widths if extent % width == 0]
+    return Decision(f"{name}.vector", name, np.asarray(rows, dtype=np.int32))
 
 
 def pack_widths(buffer: Buffer, hardware: Hardware, config: SketchConfig) -> tuple[int, ...]:
