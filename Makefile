@@ -27,8 +27,9 @@ test: $(DEV) $(WITH_PEERS) ## run the tests
 
 check: lint types test ## run everything that must pass before a commit
 
-check-cuda: $(DEV) ## compile 200 sampled GPU programs to machine code (5 minutes)
-	ANSOR_CUDA_PROGRAMS=20 $(BIN)/python -m pytest tests/measure/test_nvcc.py
+check-cuda: $(DEV) ## compile 500 sampled GPU programs to machine code (10 minutes)
+	ANSOR_CUDA_PROGRAMS=20 $(BIN)/python -m pytest tests/measure/test_nvcc.py \
+		tests/program/test_tensor_cores.py -k "compile or instructions"
 
 lint: $(DEV) ## check style and formatting
 	$(BIN)/python -m ruff check .

@@ -15,7 +15,10 @@ class GpuSketchConfig:
     tile_structure: str = "SSSRRSRFS"  # Ansor §4.1, the GPU's "SSSRRSRS"; folded axes unrolled
     tensor_structure: str = "SSRRST"  # blocks, warps, two levels of the reduction, a warp's tiles
     tensor_widths: tuple[int, ...] = (2, 4, 8)  # elements of a fetch, float16
+    rounds_ahead: tuple[int, ...] = (0, 1, 2, 3)  # of fetching; the buffers have to fit
+    max_padding: float = 4.0  # times the operations; tensor cores have eight times the speed
     max_warps: int = 16  # of a block
+    tensor_unroll_steps: tuple[int, ...] = (0, 16, 64)  # a warp's tiles are unrolled anyway
     max_warp_tiles: int = 8  # of results along an axis, in the registers of a warp
     fuse_level: int = 3  # spatial tile levels outside what a thread computes
     threads: tuple[int, ...] = (32, 64, 128, 192, 256, 512, 1024)  # of a block, untiled stages

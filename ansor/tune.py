@@ -25,10 +25,12 @@ from ansor.errors import ArgumentError
 from ansor.finish import compile_tuned
 from ansor.frontend.plan import call_plan
 from ansor.hardware.detect import detect_machine
+from ansor.hardware.gpu import Gpu, Machine
 from ansor.hardware.target import check_runs_here, resolve_target, target_text
 from ansor.measure.local import LocalDevice
 from ansor.prepare import Network, merged, prepare
 from ansor.sketch.rules import Rule
+from ansor.sketch.tensor_rules import left_to_plain_cores
 from ansor.task import Task
 from ansor.task_scheduler.objective import Objective, total_latency
 from ansor.tuned import TunedModel
@@ -154,6 +156,8 @@ def auto_schedule_many(
         budget = Budget(trials, _search_seconds(minutes, began, finish_s, config))
         _check_records(records, tasks, text, budget)
         hardware = detect_machine(resolved, cores)
+        for text in _remarks(tasks, hardware):
+            _stage(callbacks, text)
         with LocalDevice(text, cores, config.measure) as device:
             tuner = Tuner(
                 tasks, hardware, device, records, config, seed, callbacks, rules, calls, objective
@@ -188,6 +192,13 @@ def _search_seconds(
         return None
     left = minutes * 60 - (time.monotonic() - began) - finish_s
     return max(left, config.least_search_s)
+
+
+def _remarks(tasks: Sequence[Task], machine: Machine) -> list[str]:
+    """What users should know of how their model is run, each thing once."""
+    if not isinstance(machine, Gpu):
+        return []
+    return list(dict.fromkeys(t for task in tasks for t in left_to_plain_cores(task.dag, machine)))
 
 
 def _stage(callbacks: Sequence[Callback], text: str) -> None:

@@ -31,7 +31,7 @@ from ansor.report.text import align
 from ansor.tune import auto_schedule
 from ansor.workloads import Workload
 from benchmarks.environment import environment, write
-from benchmarks.half import half_inputs, half_product
+from benchmarks.half import half_inputs, half_workload
 from benchmarks.operator_case import workload_of
 from benchmarks.operator_peers import Peers, systems_for
 from benchmarks.operators import chosen_ops
@@ -95,7 +95,7 @@ def measure(
     workload, rng = workload_of(op, batch), np.random.default_rng(0)
     row = Row(op, batch, dtype, workload.flops)
     if dtype == "float16":
-        workload = half_product(op, workload)
+        workload = half_workload(op, workload, batch)
     inputs = workload.inputs(rng) if dtype == "float32" else half_inputs(workload, rng)
     began = time.perf_counter()
     try:
@@ -224,7 +224,7 @@ def known_rows(file: str | None) -> list[Row]:
 @click.option("--ops", default="all", show_default=True, help="Such as C2D.2,GMM.3.")
 @click.option("--batches", default="1,16", show_default=True, help="Of the suite's members.")
 @click.option(
-    "--dtypes", default="float32", show_default=True, help="float16: products of matrices only."
+    "--dtypes", default="float32", show_default=True, help="float16: products, convolutions."
 )
 @click.option("--target", default="cuda", show_default=True)
 @click.option("--trials", type=click.IntRange(0), default=200, show_default=True)
@@ -254,7 +254,7 @@ def main(
     wanted = [(op, batch, dtype) for dtype in dtypes.split(",") for op, batch in _ops(ops, batches)]
     for op, batch, dtype in wanted:  # a wrong one ends everything before it begins
         if dtype == "float16":
-            half_product(op, workload_of(op, batch))
+            half_workload(op, workload_of(op, batch), batch)
     gpu = asdict(read_gpu(resolved))
     budget = {"trials": trials, "minutes": minutes, "database": database}
     for op, batch, dtype in wanted:

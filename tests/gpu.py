@@ -28,6 +28,7 @@ from ansor.sketch.generate import generate
 GPU = gpu_of("sm_90")
 TARGET = '{"arch":"sm_90","kind":"cuda"}'
 CONFIG = SketchConfig()
+PIPELINE = ("software_pipeline_stage", "software_pipeline_order")
 
 
 def sketches_of(func: tirx.PrimFunc) -> list[Sketch]:
@@ -35,34 +36,89 @@ def sketches_of(func: tirx.PrimFunc) -> list[Sketch]:
     return [complete(state, GPU, CONFIG) for state in generate(read_dag(func), GPU, CONFIG)]
 
 
+# Products of matrices in half precision, added up in float32: what the dimensions of the operands
+# and of the result are (s: stack, i: rows, j: columns, k: depth), and their sizes.
+_PRODUCTS = {
+    "plain": ("ik", "kj", "ij", {"i": 64, "j": 128, "k": 96}),
+    "relu": ("ik", "kj", "ij", {"i": 64, "j": 128, "k": 96}),
+    "narrow": ("ik", "kj", "ij", {"i": 64, "j": 128, "k": 96}),
+    "right": ("ik", "jk", "ij", {"i": 64, "j": 128, "k": 96}),
+    "left": ("ki", "kj", "ij", {"i": 64, "j": 128, "k": 96}),
+    "swapped": ("jk", "ik", "ij", {"i": 64, "j": 128, "k": 96}),
+    "stack": ("sik", "skj", "sij", {"s": 3, "i": 64, "j": 128, "k": 96}),
+    "odd": ("ik", "kj", "ij", {"i": 30, "j": 41, "k": 35}),
+    "inside": ("isk", "jsk", "isj", {"s": 3, "i": 30, "j": 41, "k": 32}),
+    "brain": ("ik", "kj", "ij", {"i": 64, "j": 50, "k": 64}),
+}
+# Images, channels, filters, size of the kernel, padding, stride.
+_CONVOLUTIONS = {
+    "conv": (2, 7, 24, 20, 3, 1, 1),
+    "wide": (1, 16, 64, 64, 3, 1, 1),
+    "strided": (2, 8, 16, 32, 1, 0, 2),
+}
+HALF_PRODUCTS = (*_PRODUCTS, *_CONVOLUTIONS)
+
+
 @cache
 def half_product(name: str) -> tirx.PrimFunc:
-    """A product of matrices in float16, added up in float32: "plain", "relu", "right" (transposed),
-    "stack" or "narrow" (its result in float16)."""
-    batch = (3,) if name == "stack" else ()
-    left = te.placeholder((*batch, 64, 96), "float16", name="A")
-    shape = (128, 96) if name == "right" else (96, 128)
-    right = te.placeholder((*batch, *shape), "float16", name="B")
-    k = te.reduce_axis((0, 96), name="k")
+    """A product of matrices, plain or in disguise; "relu", "narrow" (its result in float16) and the
+    convolutions have an epilogue."""
+    if name in _CONVOLUTIONS:
+        return _convolution(*_CONVOLUTIONS[name])
+    *dims, out_dims, sizes = _PRODUCTS[name]
+    dtype = "bfloat16" if name == "brain" else "float16"
+    shapes = [tuple(sizes[d] for d in operand) for operand in dims]
+    left, right = (te.placeholder(s, dtype, name=n) for s, n in zip(shapes, "AB", strict=True))
+    k = te.reduce_axis((0, sizes["k"]), name="k")
 
     def product(*index: Any) -> Any:
-        *n, i, j = index
-        operand = right[(*n, j, k)] if name == "right" else right[(*n, k, j)]
-        return te.sum(left[(*n, i, k)].astype("float32") * operand.astype("float32"), axis=k)
+        at = dict(zip(out_dims, index, strict=True)) | {"k": k}
+        factors = [t[tuple(at[d] for d in ds)] for t, ds in zip((left, right), dims, strict=True)]
+        return te.sum(factors[0].astype("float32") * factors[1].astype("float32"), axis=k)
 
-    out = te.compute((*batch, 64, 128), product, name="C")
+    out = te.compute(tuple(sizes[d] for d in out_dims), product, name="C")
     if name in ("relu", "narrow"):
-        zero, dtype = tirx.const(0, "float32"), "float16" if name == "narrow" else "float32"
-        out = te.compute(out.shape, lambda *i: te.max(out(*i), zero).astype(dtype), name="D")
+        zero, kept = tirx.const(0, "float32"), "float16" if name == "narrow" else "float32"
+        out = te.compute(out.shape, lambda *i: te.max(out(*i), zero).astype(kept), name="D")
     return te.create_prim_func([left, right, out])
 
 
-HALF_PRODUCTS = ("plain", "relu", "right", "stack", "narrow")
+def _convolution(
+    images: int, size: int, channels: int, filters: int, kernel: int, padding: int, stride: int
+) -> tirx.PrimFunc:
+    """Channels last, with a bias."""
+    data = te.placeholder((images, size, size, channels), "float16", name="X")
+    weight = te.placeholder((kernel, kernel, channels, filters), "float16", name="W")
+    bias = te.placeholder((filters,), "float32", name="bias")
+    grown = size + 2 * padding
+
+    def padded(n: Any, y: Any, x: Any, c: Any) -> Any:
+        inside = [v >= padding for v in (y, x)] + [v < size + padding for v in (y, x)]
+        zero = tirx.const(0, "float16")
+        return te.if_then_else(te.all(*inside), data[n, y - padding, x - padding, c], zero)
+
+    source = te.compute((images, grown, grown, channels), padded, "pad") if padding else data
+    sizes = {"y": kernel, "x": kernel, "c": channels}
+    axes = dy, dx, c = [te.reduce_axis((0, n), name=name) for name, n in sizes.items()]
+
+    def summed(n: Any, y: Any, x: Any, f: Any) -> Any:
+        read = source[n, y * stride + dy, x * stride + dx, c].astype("float32")
+        return te.sum(read * weight[dy, dx, c, f].astype("float32"), axis=axes)
+
+    out = (grown - kernel) // stride + 1
+    conv = te.compute((images, out, out, filters), summed, name="C")
+    done = te.compute(conv.shape, lambda n, y, x, f: conv[n, y, x, f] + bias[f], name="D")
+    return te.create_prim_func([data, weight, bias, done])
+
+
+def on_tensor_cores(sketch: Sketch) -> bool:
+    """Whether the programs of a sketch use tensor cores."""
+    return any(isinstance(step, Tensorize) for step in sketch.steps)
 
 
 def tensor_sketch(name: str) -> Sketch:
     """The sketch of such a product for tensor cores."""
-    found = [s for s in sketches_of(half_product(name)) if isinstance(s.steps[-1], Tensorize)]
+    found = [s for s in sketches_of(half_product(name)) if on_tensor_cores(s)]
     (sketch,) = found
     return sketch
 
@@ -105,7 +161,9 @@ def _serial(stmt: Any) -> Any:
         return tirx.SeqStmt([_serial(child) for child in stmt.seq])
     if isinstance(stmt, tirx.For):
         kind = tirx.ForKind.SERIAL if stmt.thread_binding is not None else stmt.kind
-        return tirx.For(stmt.loop_var, stmt.min, stmt.extent, kind, _serial(stmt.body))
+        ahead = {k: v for k, v in stmt.annotations.items() if k in PIPELINE}
+        body = _serial(stmt.body)
+        return tirx.For(stmt.loop_var, stmt.min, stmt.extent, kind, body, annotations=ahead)
     if isinstance(stmt, tirx.IfThenElse):
         return tirx.IfThenElse(stmt.condition, _serial(stmt.then_case), None)
     if isinstance(stmt, SBlockRealize) and str(stmt.block.name_hint) == "root":

@@ -16,6 +16,7 @@ from ansor.program.steps import (
     FuseConsumer,
     Initialise,
     MultiLevelTile,
+    Pipeline,
     Placed,
     ReduceInBlock,
     Step,
@@ -65,7 +66,7 @@ class _GpuBuilder:
         ]
         steps = [*self._of(Structural), *self._of(Store), *shapes, *binds]
         steps += [*self._of(FuseConsumer), *located, *vectors, *unroll, *initial]
-        steps += self._of(Tensorize)
+        steps += [*self._of(Tensorize), *self._of(Pipeline)]
         return Sketch(self.dag, tuple(steps), tuple(self.decisions))
 
     def _of(self, kind: object) -> list[Step]:
@@ -105,5 +106,7 @@ class _GpuBuilder:
         return [Vectorize(name, max(1, lanes))]
 
     def _unroll(self, name: str) -> Step:
-        hole = self._decide(category(f"{name}.unroll", name, self.config.unroll_steps))
+        tensor = isinstance(Roles(self.dag, self.steps).shape.get(name), TensorTile)
+        steps = self.config.tensor_unroll_steps if tensor else self.config.unroll_steps
+        hole = self._decide(category(f"{name}.unroll", name, steps))
         return Unroll(name, hole)

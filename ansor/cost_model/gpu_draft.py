@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ansor.cost_model.gpu_traffic import traffic
 from ansor.cost_model.gpu_work import work_of
-from ansor.features.kernels import Kernel, kernels
+from ansor.features.kernels import Counts, Kernel, kernels
 from ansor.features.profile import StageProfile
 from ansor.features.span import Floats
 from ansor.hardware.gpu import Gpu
@@ -117,8 +117,9 @@ def _breakdown(
     rounds = np.maximum.reduce([w.rounds for w in works])
     moved, unique = traffic(nest, profiles, kernel)
     cached = unique <= gpu.l2_bytes
-    waiting = _waiting(grid, rounds, np.maximum(issue, shared), cached, gpu)
-    reach = _reach(grid, moved / np.maximum(grid.blocks * grid.threads * rounds, 1), gpu)
+    waiting = _waiting(grid, rounds, kernel.ahead, np.maximum(issue, shared), cached, gpu)
+    asked = moved / np.maximum(grid.blocks * grid.threads * rounds, 1) * (1 + kernel.ahead)
+    reach = _reach(grid, asked, gpu)
     l2 = moved / np.float32(gpu.l2_bandwidth) / reach
     again = np.where(cached, np.float32(0), np.float32(_MISSES)) * (moved - unique)
     dram = (unique + again) / np.float32(gpu.memory_bandwidth) / reach
@@ -132,13 +133,15 @@ def _breakdown(
     return GpuBreakdown(*(field.astype(np.float32) for field in fields))
 
 
-def _waiting(grid: _Grid, rounds: Floats, working: Floats, cached: Bools, gpu: Gpu) -> Floats:
+def _waiting(
+    grid: _Grid, rounds: Floats, ahead: Counts, working: Floats, cached: Bools, gpu: Gpu
+) -> Floats:
     """`[P]`: seconds in which a multiprocessor has nothing to do but wait for memory: while one
-    block waits the others of the wave work."""
+    block waits the others of the wave work, and it does so itself on what it fetched ahead."""
     latency = np.float32(gpu.memory_latency_s) * np.where(cached, np.float32(_CACHE_LATENCY), 1)
     barriers = np.float32(_BARRIER_CYCLES / gpu.frequency_hz)
     waiting = grid.waves * rounds * (latency + barriers)
-    hidden = working * (1 - 1 / np.maximum(grid.busy, 1))
+    hidden = working * (ahead + 1 - 1 / np.maximum(grid.busy, 1))
     left: Floats = np.maximum(waiting - hidden, grid.waves * latency)
     return left
 

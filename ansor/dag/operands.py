@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ansor.dag.contraction import contraction
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.index import Index, Quotient, Remainder
-from ansor.dag.stage import OpCounts, Stage, axes_of
+from ansor.dag.stage import Stage, axes_of
 
 
 def vector_operand(dag: ComputeDAG, name: str) -> str | None:
@@ -181,41 +182,40 @@ def parts(dag: ComputeDAG, name: str) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class MatrixProduct:
-    """A product of matrices, or of stacks of them: the axes of rows, columns and reduction, the
-    operands' buffers, and whether the right one's rows are columns of the result."""
+    """A product of matrices, or of stacks of them.
 
-    rows: int
-    columns: int
-    depth: int
-    left: str
-    right: str
-    transposed: bool
+    Attributes:
+        axes: of rows, columns and reduction.
+        operands: buffers of the left and the right matrix.
+        transposed: of either, whether it is: depth by rows, or columns by depth.
+        swapped: whether the statement names the right one first.
+    """
+
+    axes: tuple[int, int, int]
+    operands: tuple[str, str]
+    transposed: tuple[bool, bool]
+    swapped: bool
 
 
 def matrix_product(dag: ComputeDAG, name: str, multiple: int) -> MatrixProduct | None:
-    """The stage as a product of two inputs in float16, added up in float32; None if it is none, or
-    its sizes are no multiples of `multiple`."""
-    stage = dag.stages[name]
-    if stage.reducer != "Add" or len(stage.reduce) != 1 or len(stage.reads) != 2:
+    """The stage as a product of two matrices as they lie in memory; None if it is none, or its
+    sizes are no multiples of `multiple`."""
+    stage, found = dag.stages[name], contraction(dag, name)
+    if found is None or len(stage.reduce) != 1 or len(stage.spatial) < 2:
         return None
-    left, right = (dag.buffers[read.buffer] for read in stage.reads)
-    dtypes = (left.dtype, right.dtype, dag.buffers[stage.output].dtype)
-    if dtypes != ("float16", "float16", "float32") or {left.kind, right.kind} != {"input"}:
+    depth = stage.reduce[0]
+    rows, columns = stage.writes[0].axes[-2:]
+    left, right = found.ordered(stage.reads)
+    ends = left.axes[-2:], right.axes[-2:]
+    if rows is None or columns is None or any(None in axes for axes in ends):
         return None
-    if stage.has_branch or stage.ops != OpCounts(float_add=1, float_mul=1):
+    if set(ends[0]) != {rows, depth} or set(ends[1]) != {depth, columns}:
         return None
-    depth, written = stage.reduce[0], stage.writes[0].axes
-    rows, columns = written[-2:] if len(written) > 1 else (None, None)
-    ends = [read.axes[-2:] for read in stage.reads]
-    if rows is None or columns is None or ends[0] != (rows, depth):
+    if any(stage.axes[axis].size % multiple for axis in (rows, columns, depth)):
         return None
-    if ends[1] not in ((depth, columns), (columns, depth)):
-        return None
-    sizes = [stage.axes[axis].extent for axis in (rows, columns, depth)]
-    if not all(isinstance(size, int) and size % multiple == 0 for size in sizes):
-        return None
-    transposed = ends[1] == (columns, depth)
-    return MatrixProduct(rows, columns, depth, left.name, right.name, transposed)
+    transposed = ends[0] == (depth, rows), ends[1] == (columns, depth)
+    operands = left.buffer, right.buffer
+    return MatrixProduct((rows, columns, depth), operands, transposed, found.left == 1)
 
 
 def _divided(index: Index) -> Iterator[tuple[int, int]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ansor.program.loops import num_leading, padded_row
+from ansor.program.loops import enclosing_loops, num_leading, padded_row, structure_of
 from ansor.program.nest import LoopNest, StageNest
 from ansor.program.roles import THREAD_LEVEL, WARP
 from ansor.program.steps import (
@@ -22,6 +22,7 @@ from ansor.program.steps import (
 Counts = npt.NDArray[np.int64]  # [P]
 
 _ALIGNMENT = 64  # bytes, of each array in shared memory; TVM's generated code
+_GATHER_REGISTERS = 4  # of an unrolled, conditional load: its address and its condition; ptxas
 _BASE_REGISTERS = 26  # addresses, indices and what else any kernel needs; fitted on ptxas' counts
 
 
@@ -37,6 +38,7 @@ class Kernel:
         vthreads: virtual threads, whose work each thread does in turns.
         shared_bytes: of shared memory that a block declares.
         registers: that a thread needs, estimated.
+        ahead: rounds of fetching that are under way while another one is worked on.
     """
 
     root: str
@@ -46,6 +48,7 @@ class Kernel:
     vthreads: Counts
     shared_bytes: Counts
     registers: Counts
+    ahead: Counts
 
 
 def kernels(nest: LoopNest) -> list[Kernel]:
@@ -64,7 +67,9 @@ def _kernel(nest: LoopNest, root: str) -> Kernel:
             shared += _shared_bytes(nest, name, threads)
     registers = _BASE_REGISTERS + sum(_results(nest, name, vthreads) for name in members)
     registers = registers + _operands(nest, root, vthreads)
-    return Kernel(root, members, blocks, threads, vthreads, shared, registers)
+    registers = registers + sum(_addresses(nest, name, threads) for name in members)
+    ahead = rounds_ahead(nest, root)
+    return Kernel(root, members, blocks, threads, vthreads, shared, registers, ahead)
 
 
 def _grid(nest: LoopNest, root: str) -> tuple[Counts, Counts, Counts]:
@@ -118,7 +123,7 @@ def _shared_bytes(nest: LoopNest, name: str, threads: Counts) -> Counts:
 
 def _fetched(nest: LoopNest, stage: StageNest, placed: Placed, item_bytes: int) -> Counts:
     """Elements of shared memory that a fetch fills, or leaves between its rows."""
-    elements = own_iterations(stage)
+    elements = own_iterations(stage) * _buffers(nest, placed.host)
     if not isinstance(placed, CooperativeFetch) or len(stage.stage.axes) < 2:
         return elements
     last = stage.loops[-1].axis
@@ -127,6 +132,24 @@ def _fetched(nest: LoopNest, stage: StageNest, placed: Placed, item_bytes: int) 
     padded = nest.population.values(placed.pad)[:, 0] > 0
     apart: Counts = np.where(padded, padded_row(row, item_bytes), row)
     return elements // row * apart
+
+
+def rounds_ahead(nest: LoopNest, root: str) -> Counts:
+    """`[P]`: rounds of a tiled stage's outermost reduction loops that its operands are fetched
+    ahead."""
+    hole = nest.population.sketch.roles.pipelined.get(root)
+    if hole is None:
+        return np.zeros(nest.size, dtype=np.int64)
+    ahead = nest.population.values(hole)[:, 0].astype(np.int64)
+    stage, shape = nest.stages[root], nest.population.sketch.roles.shape[root]
+    inside = enclosing_loops(stage.stage, structure_of(shape))
+    rounds = _product(stage, inside - len(stage.stage.reduce), inside)
+    return np.where(ahead < rounds, ahead, 0)
+
+
+def _buffers(nest: LoopNest, root: str) -> Counts:
+    """`[P]`: copies of shared memory that hold what is fetched for a tiled stage."""
+    return rounds_ahead(nest, root) + 1
 
 
 def _aligned(size: Counts) -> Counts:
@@ -156,6 +179,19 @@ def _fragments(nest: LoopNest, name: str) -> Counts:
         elements = 2 * own_iterations(stage)  # operands are held twice
     item_bytes = sketch.dag.buffers[stage.stage.output].item_bytes
     return -(-elements * item_bytes // (4 * WARP))
+
+
+def _addresses(nest: LoopNest, name: str, threads: Counts) -> Counts:
+    """Registers for where a thread fetches what elements of a matrix come from, if the turns that
+    it takes are unrolled and each looks where it is."""
+    stage, roles = nest.stages[name], nest.population.sketch.roles
+    placed = roles.placed.get(name)
+    plain = all(read.is_affine for read in stage.stage.reads)
+    if not isinstance(placed, CooperativeFetch) or plain:
+        return np.zeros(nest.size, dtype=np.int64)
+    width = stage.extents[-1] if stage.loops[-1].part else np.ones_like(threads)
+    turns = -(-own_iterations(stage) // (width * threads))
+    return np.where(turns <= stage.unroll_most, _GATHER_REGISTERS * turns, 0)
 
 
 def _operands(nest: LoopNest, root: str, vthreads: Counts) -> Counts:

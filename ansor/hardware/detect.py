@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import tvm
@@ -14,6 +15,8 @@ from ansor.hardware.probe import Probe, Spec, peak_flops
 from ansor.hardware.target import is_cpu, resolve_target, target_text
 from ansor.hardware.threads import available_cores
 from ansor.hardware.vectors import vector_unit
+
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def detect_machine(target: tvm.target.Target, threads: int) -> Machine:
@@ -54,6 +57,23 @@ def read_gpu(target: tvm.target.Target) -> Gpu:
         frequency_hz=float(device.max_clock_rate) * 1e3,
         l2_bytes=int(device.l2_cache_size_bytes),
     )
+
+
+def gpu_lanes() -> list[dict[str, str]]:
+    """The variables that show a process one GPU only, of each that is like this machine's first.
+
+    One empty set where there is none.
+    """
+    first, alike, number = tvm.runtime.cuda(0), [], 0
+    while (device := tvm.runtime.cuda(number)).exist:
+        if (device.device_name, device.compute_version) == (
+            first.device_name,
+            first.compute_version,
+        ):
+            alike.append(number)
+        number += 1
+    visible = [name for name in os.environ.get(_VISIBLE, "").split(",") if name]
+    return [{_VISIBLE: visible[i] if visible else str(i)} for i in alike] or [{}]
 
 
 def read_system(target: tvm.target.Target, threads: int) -> Hardware:

@@ -69,6 +69,17 @@ class Gpu:
         return self.shared_per_sm - reserved
 
     @property
+    def copies_asynchronously(self) -> bool:
+        """Whether memory is copied to shared memory while threads go on; from compute capability
+        8.0 on (CUDA C++ Programming Guide, "Asynchronous Data Copies")."""
+        return int(self.arch[3:5]) >= 80
+
+    def multiplies(self, dtype: str) -> bool:
+        """Whether tensor cores take operands of a dtype: float16, and bfloat16 from compute
+        capability 8.0 on (CUDA C++ Programming Guide, "Warp Matrix Functions")."""
+        return dtype == "float16" or (dtype == "bfloat16" and int(self.arch[3:5]) >= 80)
+
+    @property
     def peak_flops(self) -> float:
         """Floating-point operations per second, fp32, without tensor cores."""
         return 2.0 * self.fma_per_cycle * self.multiprocessors * self.frequency_hz

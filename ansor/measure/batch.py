@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -71,7 +72,7 @@ class _Batch:
         self._best_s = math.inf if best_s is None else best_s
 
     def turn(self) -> None:
-        """Builds what has no result yet and times what was built, one program at a time.
+        """Builds what has no result yet and times what was built, one program at a time in a lane.
 
         Worker by worker: the threads of a kernel spin for a while after it has ended, which would
         disturb another worker's.
@@ -83,16 +84,39 @@ class _Batch:
                 built.append((i, outcome))
             else:
                 self._fail(i, outcome, 0.0)
-        for worker in list(self._pool.workers):
-            for i, entry in built:
-                if entry.worker is worker and worker in self._pool.workers:
-                    self._time_one(i, entry)
+        queues: dict[int, deque[tuple[int, Built]]] = defaultdict(deque)
+        for worker in self._pool.workers:
+            own = [(i, entry) for i, entry in built if entry.worker is worker]
+            queues[self._pool.lane_of(worker)].extend(own)
+        self._time(queues)
 
-    def _time_one(self, i: int, built: Built) -> None:
+    def _time(self, queues: Mapping[int, deque[tuple[int, Built]]]) -> None:
+        """Times what was built, one program at a time in each lane."""
+        under_way: dict[WorkerProcess, tuple[int, int, Built]] = {}
+        while True:
+            busy = {lane for lane, _, _ in under_way.values()}
+            for lane in queues.keys() - busy:
+                if (found := self._next(queues[lane])) is not None:
+                    under_way[found[1].worker] = (lane, *found)
+            if not under_way:
+                return
+            for worker, outcome in self._pool.wait(list(under_way)):
+                _, i, entry = under_way.pop(worker)
+                self._take(i, entry, outcome)
+
+    def _next(self, queue: deque[tuple[int, Built]]) -> tuple[int, Built] | None:
+        """Starts to time the next program whose worker is still there."""
         config = self._pool.config
         limit_s = None if math.isinf(self._best_s) else self._best_s * config.abort_factor
-        built.worker.send(Time(built.slot, limit_s), config.run_timeout_s)
-        ((_, outcome),) = self._pool.wait([built.worker])
+        while queue:
+            i, built = queue.popleft()
+            if built.worker in self._pool.workers:
+                built.worker.send(Time(built.slot, limit_s), config.run_timeout_s)
+                return i, built
+        return None
+
+    def _take(self, i: int, built: Built, outcome: Outcome) -> None:
+        """Notes what came of timing a program."""
         if isinstance(outcome, WorkerFailure) or outcome.error is not None:
             self._fail(i, outcome, built.seconds)
             if built.worker in self._pool.workers and not is_cpu(Target(self._task.target)):

@@ -10,7 +10,7 @@ import tvm
 from tvm import tirx
 
 from ansor.measure.intrinsics import vector_math
-from ansor.program.lower import TENSOR_CORES
+from ansor.program.lower import ASYNC_COPIES, TENSOR_CORES
 
 ENTRY = "main"  # name of a candidate's function in its module
 
@@ -18,10 +18,13 @@ ENTRY = "main"  # name of a candidate's function in its module
 # time per function (of 30 to 130) and nothing is gained at run time.
 PASS_CONFIG = {"tirx.disable_assert": True}
 
-
-# TVM's pass lets arrays of different dtypes share memory, which its tensor instructions then
-# refuse; dynamic shared memory is shared out by another pass.
-_TENSOR_CONFIG = {**PASS_CONFIG, "tirx.disable_storage_rewrite": True}
+# What functions with an attribute need beyond that. TVM's pass lets arrays of different dtypes
+# share memory, which its tensor instructions then refuse; dynamic shared memory is shared out by
+# another pass.
+_NEEDED = {
+    TENSOR_CORES: {"tirx.disable_storage_rewrite": True},
+    ASYNC_COPIES: {"tirx.use_async_copy": True},
+}
 
 
 @contextmanager
@@ -32,8 +35,10 @@ def pass_context(funcs: Iterable[tirx.PrimFunc] = (), exact: bool = False) -> It
         funcs: what is compiled, as it was scheduled.
         exact: keep the library's transcendental functions, for a reference.
     """
-    tensor_cores = any(TENSOR_CORES in (func.attrs or {}) for func in funcs)
-    config = _TENSOR_CONFIG if tensor_cores else PASS_CONFIG
+    config, given = dict(PASS_CONFIG), [func.attrs or {} for func in funcs]
+    for attribute, needed in _NEEDED.items():
+        if any(attribute in attributes for attributes in given):
+            config |= needed
     with ExitStack() as stack:
         stack.enter_context(tvm.transform.PassContext(opt_level=3, config=config))
         if not exact:

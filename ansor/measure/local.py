@@ -16,6 +16,7 @@ from ansor.closing import Closing
 from ansor.config import MeasureConfig
 from ansor.dag.graph import ComputeDAG
 from ansor.errors import ArgumentError, MeasureError
+from ansor.hardware.detect import gpu_lanes
 from ansor.hardware.target import is_cpu
 from ansor.measure.batch import measure_batch
 from ansor.measure.device import Candidate
@@ -33,7 +34,8 @@ LOWERING = "ansor.program.lower:lower"
 
 
 class LocalDevice(Closing):
-    """A `Device` that builds on all cores and times one program at a time, in place.
+    """A `Device` that builds on all cores and times in place: one program at a time, or one on each
+    GPU of a kind.
 
     Args:
         target: text of the TVM target that every task must have.
@@ -61,7 +63,8 @@ class LocalDevice(Closing):
         self.target = target
         self._config = config or MeasureConfig()
         self._definitions: dict[str, Define] = {}
-        self._pool = Pool(threads, self._config, lowering)
+        lanes = [{}] if is_cpu(tvm.target.Target(target)) else gpu_lanes()
+        self._pool = Pool(threads, self._config, lowering, lanes)
 
     @property
     def replaced(self) -> int:

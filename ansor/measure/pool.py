@@ -27,6 +27,8 @@ class Pool:
     Args:
         threads: of a kernel while it is timed.
         lowering: see `ansor.measure.protocol.Setup`.
+        lanes: what tells the workers of each lane apart, as variables of their environment. One
+            program at a time is timed in a lane: there is one for a CPU, and one for each GPU.
 
     Attributes:
         config: of the device.
@@ -35,27 +37,39 @@ class Pool:
         close: kills all workers; may be called twice, and runs when the interpreter ends.
     """
 
-    def __init__(self, threads: int, config: MeasureConfig, lowering: str) -> None:
+    def __init__(
+        self,
+        threads: int,
+        config: MeasureConfig,
+        lowering: str,
+        lanes: Sequence[Mapping[str, str]] = ({},),
+    ) -> None:
         self.config = config
+        self.lanes = lanes
         self.replaced = 0
         self._setup = Setup(config, lowering)
         self._environment = worker_environment(threads)
         self._slots = itertools.count()
-        count = max(1, min(config.workers, len(os.sched_getaffinity(0))))
-        self.workers = [self._new() for _ in range(count)]
+        count = max(len(lanes), min(config.workers, len(os.sched_getaffinity(0))))
+        self.workers = [self._new(place) for place in range(count)]
         self.close = weakref.finalize(self, _kill_all, self.workers)
         for worker in self.workers:
             worker.start()
 
-    def _new(self) -> WorkerProcess:
-        return WorkerProcess(self._setup, self._environment)
+    def _new(self, place: int) -> WorkerProcess:
+        lane = self.lanes[place % len(self.lanes)]
+        return WorkerProcess(self._setup, {**self._environment, **lane})
+
+    def lane_of(self, worker: WorkerProcess) -> int:
+        """Number of a present worker's lane."""
+        return self.workers.index(worker) % len(self.lanes)
 
     def replace(self, worker: WorkerProcess) -> None:
         """Kills a worker and puts a new one in its place, started at once."""
         worker.kill()
         self.replaced += 1
         place = self.workers.index(worker)
-        self.workers[place] = self._new()
+        self.workers[place] = self._new(place)
         self.workers[place].start()
 
     def recycle(self) -> None:

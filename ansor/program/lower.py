@@ -53,6 +53,7 @@ from ansor.program.tail import Tail, shift_tails
 from ansor.program.threads import deal_out
 
 TENSOR_CORES = "ansor.tensor_cores"  # attribute of a function that uses them
+ASYNC_COPIES = "ansor.async_copies"  # the same, to shared memory
 
 
 def lower(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
@@ -100,7 +101,8 @@ class Replay:
     the axes of a block's variables where the block has another order than the stage. `initial` are
     the blocks that initialise reductions; `tails[stage, axis]` is a split that does not divide;
     `dealt[stage]` is the loop that is dealt out to threads of a GPU, and how many a block has;
-    `instructions[stage]` is the block inside a stage's own that a tensor unit computes.
+    `instructions[stage]` is the block inside a stage's own that a tensor unit computes;
+    `asynchronous` says whether something is copied while threads go on.
     """
 
     def __init__(self, func: tirx.PrimFunc, program: Program) -> None:
@@ -117,6 +119,7 @@ class Replay:
         self.tails: dict[tuple[str, int], Tail] = {}
         self.dealt: dict[str, tuple[Any, int]] = {}
         self.instructions: dict[str, Any] = {}
+        self.asynchronous = False
         self.dag = read_dag(func)
         self.steps = program.steps
 
@@ -135,7 +138,8 @@ class Replay:
                     found[self._spatial_number(name, axis)] = tail
         loops = {self.sch.get(loop).loop_var: size for loop, size in self.dealt.values()}
         func = deal_out(shift_tails(self.sch.mod["main"], tails), loops)
-        return func.with_attr(TENSOR_CORES, True) if self.instructions else func
+        func = func.with_attr(TENSOR_CORES, True) if self.instructions else func
+        return func.with_attr(ASYNC_COPIES, True) if self.asynchronous else func
 
     def _spatial_number(self, name: str, axis: int) -> int:
         """Number of an axis among the spatial variables of its block."""

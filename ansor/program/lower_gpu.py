@@ -6,10 +6,15 @@ import math
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
+from tvm import tirx
+
+from ansor.dag.contraction import as_product, operand_groups, operand_names
+from ansor.dag.stage import Stage
 from ansor.errors import LoweringError
 from ansor.program.loops import enclosing_loops, num_leading, row_alignment, structure_of
 from ansor.program.roles import FRAGMENT, WARP
 from ansor.program.steps import (
+    AsProduct,
     BindLoops,
     BindRows,
     BindTiles,
@@ -19,6 +24,7 @@ from ansor.program.steps import (
     CooperativeStore,
     FuseConsumer,
     LoadFragment,
+    Pipeline,
     Placed,
     ReduceInBlock,
     Step,
@@ -38,6 +44,79 @@ if TYPE_CHECKING:
 def replay_for_gpu(step: Step, replay: Replay) -> None:
     """Replays one step."""
     raise LoweringError(f"no interpretation of {step}")
+
+
+@replay_for_gpu.register(AsProduct)
+def _(step: AsProduct, replay: Replay) -> None:
+    sch, stage, found = replay.sch, replay.dag.stages[step.stage], step.contraction
+    block, consumer = replay.blocks[step.stage], replay.blocks[step.consumer]
+    dtype = str(sch.get(block).iter_vars[0].var.ty.dtype)
+    made = []
+    for groups, number in zip(operand_groups(stage, found), found.ordered((0, 1)), strict=True):
+        operand = sch.reindex(block, ("read", number))
+        layout = _grouping(stage, _read_axes(sch.get(block), number), groups, dtype)
+        sch.transform_layout(block, ("read", number), layout)
+        sch.transform_block_layout(operand, layout)
+        made.append(operand)
+    result = sch.reindex(block, ("write", 0))
+    written = found.groups[:-1]
+    sch.transform_layout(block, ("write", 0), _grouping(stage, list(stage.spatial), written, dtype))
+    every = list(range(len(stage.axes)))
+    sch.transform_block_layout(block, _grouping(stage, every, found.groups, dtype))
+    made = _padded(replay, block, made, [1] * len(found.stack) + [step.multiple] * 3)
+    sch.compute_inline(result)
+    dims = [axis for axis in stage.writes[0].axes if axis is not None]
+    sch.transform_block_layout(consumer, _grouping(stage, dims, written, dtype))
+    for name, operand in zip(operand_names(step.stage), made, strict=True):
+        replay.blocks[name] = operand
+        replay.buffers[name] = sch.get(operand).writes[0].source
+    replay.dag = as_product(replay.dag, step.stage, step.consumer, found, step.multiple)
+
+
+def _read_axes(block: Any, number: int) -> list[int]:
+    """The axes that number the dimensions of a reindexed operand; some of one point are gone."""
+    axes = {variable.var: axis for axis, variable in enumerate(block.iter_vars)}
+    return [axes[dim.min] for dim in block.reads[number].region]
+
+
+def _padded(replay: Replay, block: Any, operands: list[Any], multiples: list[int]) -> list[Any]:
+    """Pads a product of matrices; the operands' blocks, padding included."""
+    sch = replay.sch
+    extents = [int(variable.dom.extent) for variable in sch.get(block).iter_vars]
+    if not any(size % multiple for size, multiple in zip(extents, multiples, strict=True)):
+        return operands
+    sch.pad_einsum(block, multiples)
+    padded = []
+    for operand in operands:
+        (reader,) = sch.get_consumers(operand)
+        if not sch.get(reader).same_as(sch.get(block)):
+            sch.compute_inline(operand)
+            operand = reader
+        padded.append(operand)
+    (crop,) = sch.get_consumers(block)
+    if len(sch.get_consumers(crop)) and str(sch.get(crop).name_hint).endswith("_pad"):
+        sch.compute_inline(crop)
+    return padded
+
+
+def _grouping(
+    stage: Stage, axes: list[int], groups: tuple[tuple[int, ...], ...], dtype: str
+) -> tirx.IndexMap:
+    """Indices along `axes` as indices along groups of them."""
+
+    def grouped(*index: Any) -> list[Any]:
+        at = dict(zip(axes, index, strict=True))
+        return [_counted(stage, group, at) for group in groups]
+
+    return tirx.IndexMap.from_func(grouped, ndim=len(axes), index_dtype=dtype)
+
+
+def _counted(stage: Stage, group: tuple[int, ...], at: dict[int, Any]) -> Any:
+    """Where in its group an element is."""
+    total: Any = 0
+    for axis in group:
+        total = total * stage.axes[axis].size + at.get(axis, 0)
+    return total
 
 
 @replay_for_gpu.register(Store)
@@ -92,7 +171,7 @@ def _(step: LoadFragment, replay: Replay) -> None:
 def _(step: Tensorize, replay: Replay) -> None:
     sch, dag = replay.sch, replay.dag
     operand = dag.buffers[dag.stages[step.loads[0]].output].dtype
-    names = wmma_names(operand, step.transposed)
+    names = wmma_names(operand, step.transposed, step.swapped)
     for name, role in zip((*step.loads, step.store), ("load_a", "load_b", "store"), strict=True):
         sch.tensorize(_tile_of(replay, replay.loops[name]), names[role])
     first = enclosing_loops(dag.stages[step.stage], structure_of(replay.roles.shape[step.stage]))
@@ -101,6 +180,24 @@ def _(step: Tensorize, replay: Replay) -> None:
     (inner,) = sch.get_child_blocks(initial)
     sch.tensorize(sch.get_loops(inner)[-2], names["init"])
     sch.tensorize(sch.get_loops(replay.instructions[step.stage])[-3], names["compute"])
+
+
+@replay_for_gpu.register(Pipeline)
+def _(step: Pipeline, replay: Replay) -> None:
+    sch, stage, (ahead,) = replay.sch, replay.dag.stages[step.stage], replay.values[step.hole]
+    inside = enclosing_loops(stage, structure_of(replay.roles.shape[step.stage]))
+    rounds = replay.loops[step.stage][inside - len(stage.reduce) : inside]
+    if not 0 < ahead < math.prod(int(sch.get(loop).extent) for loop in rounds):
+        return
+    loop = sch.fuse(*rounds, preserve_unit_iters=True)
+    fetches = sum(
+        isinstance(s, CooperativeFetch) and s.host == step.stage for s in replay.roles.steps
+    )
+    sch.annotate(loop, "software_pipeline_stage", [0] * fetches + [ahead])
+    sch.annotate(loop, "software_pipeline_order", list(range(fetches + 1)))
+    if step.asynchronous:
+        sch.annotate(loop, "software_pipeline_async_stages", [0])
+        replay.asynchronous = True
 
 
 def _tile_of(replay: Replay, loops: list[Any]) -> Any:

@@ -35,6 +35,7 @@ from ansor.program.steps import (
     LoadFragment,
     MultiLevelTile,
     Parallel,
+    Pipeline,
     Placed,
     ReduceInBlock,
     RegisterTile,
@@ -89,6 +90,11 @@ class Roles:
     def placed(self) -> dict[str, Placed]:
         """Stage that is attached at a place that no decision changes, to its step."""
         return {s.stage: s for s in self.steps if isinstance(s, Placed)}
+
+    @cached_property
+    def pipelined(self) -> dict[str, str]:
+        """Tiled root stage to the hole that says how many rounds ahead its operands are fetched."""
+        return {s.stage: s.hole for s in self.steps if isinstance(s, Pipeline)}
 
     @cached_property
     def scope(self) -> dict[str, str]:

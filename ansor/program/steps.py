@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ansor.dag.contraction import Contraction
+
 
 @dataclass(frozen=True)
 class Inline:
@@ -75,6 +77,20 @@ class MoveAxis:
     stage: str
     axis: int
     consumer: str
+
+
+@dataclass(frozen=True)
+class AsProduct:
+    """Make `stage` a product of matrices whose sizes are multiples of `multiple`, its axes in the
+    groups of `contraction`; its operands become stages of their own (`operand_names`).
+
+    `consumer` maps the stage's output element by element and gets axes for rows and columns.
+    """
+
+    stage: str
+    consumer: str
+    contraction: Contraction
+    multiple: int
 
 
 @dataclass(frozen=True)
@@ -314,16 +330,33 @@ class LoadFragment:
 @dataclass(frozen=True)
 class Tensorize:
     """Let the innermost tiles of `stage`, of the `loads` of its operands and of the `store` of its
-    result be the tensor unit's instructions; the right operand may lie `transposed`.
+    result be the tensor unit's instructions; either operand may lie `transposed`, and the statement
+    may name the right one first (`swapped`).
     """
 
     stage: str
     loads: tuple[str, str]
     store: str
-    transposed: bool
+    transposed: tuple[bool, bool]
+    swapped: bool
 
 
-Structural = Inline | CacheWrite | CacheRead | LayoutRewrite | SplitAxis | MoveAxis | RFactor
+@dataclass(frozen=True)
+class Pipeline:
+    """Fetch operands of the tiled `stage` ahead: as many rounds of its outermost reduction loops as
+    `hole` says, in one buffer more than that; with `asynchronous` copies where the GPU has them.
+
+    Those loops are fused; with no more rounds than that there is nothing to do ahead.
+    """
+
+    stage: str
+    hole: str
+    asynchronous: bool
+
+
+Structural = (
+    Inline | CacheWrite | CacheRead | LayoutRewrite | SplitAxis | MoveAxis | AsProduct | RFactor
+)
 Bind = BindTiles | BindLoops | BindRows | BindWarps
 # Attached where no decision says.
 Placed = CooperativeFetch | ReduceInBlock | ComputePerThread | LoadFragment
@@ -336,6 +369,7 @@ Step = (
     | LayoutRewrite
     | SplitAxis
     | MoveAxis
+    | AsProduct
     | RFactor
     | MultiLevelTile
     | RegisterTile
@@ -359,4 +393,5 @@ Step = (
     | StoreFragment
     | LoadFragment
     | Tensorize
+    | Pipeline
 )

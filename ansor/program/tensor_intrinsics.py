@@ -22,25 +22,30 @@ _SIZES = f"{FRAGMENT}, {FRAGMENT}, {FRAGMENT}"
 
 
 @cache
-def wmma_names(dtype: str, transposed: bool) -> Mapping[str, str]:
+def wmma_names(
+    dtype: str, transposed: tuple[bool, bool], swapped: bool = False
+) -> Mapping[str, str]:
     """The registered names of what loads operands ("load_a", "load_b"), clears ("init"), multiplies
     ("compute") and stores ("store") tiles.
 
     Args:
         dtype: of the operands, which lie in dynamic shared memory; sums are in float32.
-        transposed: whether the right operand's tiles have the result's columns as rows.
+        transposed: whether the left operand's tiles are depth by rows instead of rows by depth, and
+            the right one's columns by depth instead of depth by columns.
+        swapped: whether the right operand is the first factor of what is added up.
     """
-    layout = "col_major" if transposed else "row_major"
+    layouts = ["col_major" if turned else "row_major" for turned in transposed]
     pairs = {
-        "load_a": _load("wmma.matrix_a", dtype, "row_major"),
-        "load_b": _load("wmma.matrix_b", dtype, layout),
+        "load_a": _load("wmma.matrix_a", dtype, layouts[0]),
+        "load_b": _load("wmma.matrix_b", dtype, layouts[1]),
         "init": _clear(),
-        "compute": _multiply(dtype, transposed),
+        "compute": _multiply(dtype, transposed, swapped),
         "store": _store(),
     }
     names = {}
     for role, (description, call) in pairs.items():
-        names[role] = f"ansor.wmma.{role}.{dtype}.{layout}"
+        form = ".".join([dtype, *layouts, *["swapped"] * swapped])
+        names[role] = f"ansor.wmma.{role}.{form}"
         TensorIntrin.register(names[role], _parsed(description), _parsed(call), override=True)
     return MappingProxyType(names)
 
@@ -131,9 +136,13 @@ def _clear() -> Pair:
     return _function("C", plain, "", element), _function("C", strided, "", [call])
 
 
-def _multiply(dtype: str, transposed: bool) -> Pair:
-    right = "B[jj, kk]" if transposed else "B[kk, jj]"
-    product = f'T.Cast("{_TOTAL}", A[ii, kk]) * T.Cast("{_TOTAL}", {right})'
+def _multiply(dtype: str, transposed: tuple[bool, bool], swapped: bool) -> Pair:
+    factors = [
+        "A[kk, ii]" if transposed[0] else "A[ii, kk]",
+        "B[jj, kk]" if transposed[1] else "B[kk, jj]",
+    ]
+    wide = [f'T.Cast("{_TOTAL}", {factor})' for factor in factors]
+    product = " * ".join(reversed(wide) if swapped else wide)
     element = _loops("ijk", "SSR", f"C[ii, jj] = C[ii, jj] + {product}")
     tiles = ", ".join(f"{name}.data, {_number(name)}" for name in "CABC")
     call = f'T.evaluate(T.tvm_mma_sync({tiles}, dtype="void"))'
@@ -145,4 +154,5 @@ def _multiply(dtype: str, transposed: bool) -> Pair:
         ]
         for s in (False, True)
     )
-    return _function("ABC", plain, "CAB", element), _function("ABC", strided, "CAB", [call])
+    reads = "CBA" if swapped else "CAB"
+    return _function("ABC", plain, reads, element), _function("ABC", strided, "CAB", [call])

@@ -9,35 +9,27 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from ansor.dag import operands, predicates
+from ansor.dag import predicates
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import HoleExtent, Stage
 from ansor.program.decision import Decision, category, divisors, factorisations
 from ansor.program.loops import vector_axis
-from ansor.program.roles import FRAGMENT, WARP_LEVEL
 from ansor.program.steps import (
     BindRows,
     BindTiles,
-    BindWarps,
     ComputePerThread,
-    CooperativeFetch,
-    CooperativeStore,
     FuseConsumer,
-    LoadFragment,
     MultiLevelTile,
     Placed,
     ReduceInBlock,
     Store,
-    StoreFragment,
     StripMine,
-    Tensorize,
-    TensorTile,
 )
 from ansor.sketch import tables
+from ansor.sketch.gpu_stages import cached, fetched, free_consumer, pipelined, rows_of
 from ansor.sketch.rules import Context, Derived, Rule, always_inline, skip
 from ansor.sketch.state import State
+from ansor.sketch.tensor_rules import tile_for_tensor_cores
 
 
 def placed(state: State, _: Context) -> Derived:
@@ -90,52 +82,15 @@ def reduce_in_block(state: State, context: Context) -> Derived:
         few *= context.gpu.threads_per_sm
         if _size(stage, stage.reduce) < least or _size(stage, stage.spatial) > few:
             return Derived()
-    cached = state if _row_host(state, name) else _cached(state)
-    host = _row_host(cached, name)
+    hosted = state if _row_host(state, name) else cached(state)
+    host = _row_host(hosted, name)
     if host is None:
         return Derived()
-    if host not in {s.stage for s in cached.steps if isinstance(s, BindRows)}:
-        cached = _rows(cached, host, len(cached.dag.stages[name].spatial), context)
+    if host not in {s.stage for s in hosted.steps if isinstance(s, BindRows)}:
+        hosted = _rows(hosted, host, len(hosted.dag.stages[name].spatial), context)
     # Reuse may make tiles the better choice.
-    done = cached.add(ReduceInBlock(name, host)).advance()
+    done = hosted.add(ReduceInBlock(name, host)).advance()
     return Derived((done,), exclusive=not predicates.has_data_reuse(dag, name))
-
-
-def tile_for_tensor_cores(state: State, context: Context) -> Derived:
-    """Products of matrices in float16: a warp's tiles are multiplied by tensor cores.
-
-    Beyond the paper. Operands go through shared memory to the registers of a warp, results through
-    shared memory to the consumer, which all threads of the block compute.
-    """
-    name, config = state.current, context.config.gpu
-    product = operands.matrix_product(state.dag, name, FRAGMENT)
-    if product is None:
-        return Derived()
-    state = state if _free_consumer(state, name) else _cached(state)
-    consumer = _free_consumer(state, name)
-    assert consumer is not None
-    store, width = f"{name}.store", category(f"{consumer}.store", consumer, config.vector_widths)
-    decisions = _tensor_tiles(state.dag, name, product, context)
-    state = state.write_cached(store)
-    matrix = (product.rows, product.columns, product.depth)
-    axes = range(len(state.dag.stages[name].axes))
-    state = state.add(
-        Store(name, "wmma.accumulator"),
-        Store(store, "shared.dyn"),
-        TensorTile(name, config.tensor_structure, tuple(decisions[a].name for a in axes), matrix),
-        BindWarps(name),
-        StoreFragment(name, store, WARP_LEVEL + 1),
-        CooperativeStore(name, consumer, WARP_LEVEL, width.name),
-        decisions=(*(decisions[a] for a in axes), width),
-    )
-    loads = []
-    for buffer, operand in ((product.left, "a"), (product.right, "b")):
-        shared, load = f"{name}.{buffer}.shared", f"{name}.{buffer}.fragment"
-        state = _fetch(state.read_copied(buffer, shared), shared, config.tensor_widths)
-        state = state.read_copied(shared, load).add(LoadFragment(load, name, operand))
-        loads.append(load)
-    done = state.add(Tensorize(name, (loads[0], loads[1]), store, product.transposed)).advance()
-    return Derived((done,))
 
 
 def tile_for_threads(state: State, context: Context) -> Derived:
@@ -148,8 +103,8 @@ def tile_for_threads(state: State, context: Context) -> Derived:
         return Derived()
     if len(stage.writes) != 1:
         return Derived()
-    state = state if _free_consumer(state, name) else _cached(state)
-    consumer = _free_consumer(state, name)
+    state = state if free_consumer(state, name) else cached(state)
+    consumer = free_consumer(state, name)
     assert consumer is not None
     config = context.config.gpu
     decisions = _tiles(state.dag, name, context)
@@ -161,7 +116,8 @@ def tile_for_threads(state: State, context: Context) -> Derived:
         Store(name, "local"),
         decisions=tuple(decisions.values()),
     )
-    return Derived((_fetched(state, context).advance(),), exclusive=True)
+    done = pipelined(fetched(state, context), context)
+    return Derived((done.advance(),), exclusive=True)
 
 
 def reduce_per_thread(state: State, _: Context) -> Derived:
@@ -171,8 +127,8 @@ def reduce_per_thread(state: State, _: Context) -> Derived:
     stage = state.dag.stages[name]
     if not stage.reduce or len(stage.writes) != 1 or not stage.spatial:
         return Derived()
-    state = state if _free_consumer(state, name) else _cached(state)
-    consumer = _free_consumer(state, name)
+    state = state if free_consumer(state, name) else cached(state)
+    consumer = free_consumer(state, name)
     if consumer is None:
         return Derived()
     done = state.add(ComputePerThread(name, consumer), Store(name, "local"))
@@ -197,23 +153,6 @@ def _size(stage: Stage, axes: tuple[int, ...]) -> int:
     return math.prod(stage.axes[a].size for a in axes)
 
 
-def _cached(state: State) -> State:
-    """`state` with its current stage writing to a new buffer that a new stage copies."""
-    return state.write_cached(f"{state.current}.cache")
-
-
-def _free_consumer(state: State, name: str) -> str | None:
-    """The elementwise consumer of a stage, if no other stage is computed inside its loops."""
-    consumer = predicates.fusible_consumer(state.dag, name)
-    hosts = {n for s in state.steps if isinstance(s, Placed) for n in (s.host, s.stage)}
-    taken = hosts | state.fused | state.tiled | {s.stage for s in _rows_of(state)}
-    return None if consumer in taken else consumer
-
-
-def _rows_of(state: State) -> list[BindRows]:
-    return [step for step in state.steps if isinstance(step, BindRows)]
-
-
 def _row_host(state: State, name: str) -> str | None:
     """The one stage whose rows need the elements of a reduction, if it may be computed there."""
     dag, stage = state.dag, state.dag.stages[name]
@@ -228,7 +167,7 @@ def _row_host(state: State, name: str) -> str | None:
     if dag.stages[host].reduce or host in busy:
         return None
     rows = len(stage.spatial)
-    if any(step.stage == host and step.rows != rows for step in _rows_of(state)):
+    if any(step.stage == host and step.rows != rows for step in rows_of(state)):
         return None
     reads = [
         read.axes
@@ -270,58 +209,3 @@ def _tiles(dag: ComputeDAG, name: str, context: Context) -> dict[int, Decision]:
             table = table[fits & (outer * inner <= config.max_innermost_factor)]
         found[number] = Decision(f"{name}.{axis.name}", name, table)
     return found
-
-
-def _tensor_tiles(
-    dag: ComputeDAG, name: str, product: operands.MatrixProduct, context: Context
-) -> dict[int, Decision]:
-    """Factors of every axis, the last one that of the tensor unit's instruction."""
-    config, stage, found = context.config.gpu, dag.stages[name], {}
-    for number, axis in enumerate(stage.axes):
-        tile = FRAGMENT
-        if number == product.depth:
-            table = factorisations(axis.size // tile, 2)
-        elif number in (product.rows, product.columns):
-            table = factorisations(axis.size // tile, 3)
-            table = table[
-                (table[:, 1] <= config.max_warps) & (table[:, 2] <= config.max_warp_tiles)
-            ]
-        else:  # one matrix of a stack for each block
-            table, tile = np.array([[axis.size, 1, 1]], dtype=np.int32), 0
-        if tile:
-            last = np.full((len(table), 1), tile, dtype=np.int32)
-            table = np.concatenate([table, last], axis=1)
-        found[number] = Decision(f"{name}.{axis.name}", name, table)
-    return found
-
-
-def _fetched(state: State, context: Context) -> State:
-    """`state` with the operands of its current, tiled stage fetched to shared memory; those of
-    which a tile does not read a box are read where they are."""
-    name = state.current
-    reads = state.dag.stages[name].reads
-    scattered = {read.buffer for read in reads if not read.is_affine}
-    for buffer in dict.fromkeys(r.buffer for r in reads if r.buffer not in scattered):
-        producer = _producer(state, buffer)
-        if producer is None:
-            producer = f"{name}.{buffer}.shared"
-            state = state.read_copied(buffer, producer)
-        state = _fetch(state, producer, context.config.gpu.vector_widths)
-    return state
-
-
-def _fetch(state: State, producer: str, widths: tuple[int, ...]) -> State:
-    """`state` with a stage computed into shared memory, for its current stage."""
-    width = category(f"{producer}.fetch", producer, widths)
-    pad = category(f"{producer}.pad", producer, (0, 1))
-    step = CooperativeFetch(producer, state.current, width.name, pad.name)
-    return state.add(step, decisions=(width, pad))
-
-
-def _producer(state: State, buffer: str) -> str | None:
-    """The stage that computes a buffer, if that can be done while it is fetched."""
-    for stage in state.dag.stages.values():
-        if stage.output == buffer and state.dag.buffers[buffer].kind == "intermediate":
-            alone = len(state.dag.consumers(stage.name)) == 1
-            return stage.name if alone and predicates.can_inline(state.dag, stage.name) else None
-    return None

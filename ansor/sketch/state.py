@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ansor.dag import edit, operands
+from ansor.dag.contraction import Contraction, as_product, operand_names
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.predicates import can_inline, is_inlinable
 from ansor.program.decision import Decision
 from ansor.program.steps import (
+    AsProduct,
     CacheRead,
     CacheWrite,
     FuseConsumer,
@@ -60,6 +62,15 @@ class State:
         name = self.current
         done = replace(self, dag=edit.cache_read(self.dag, name, buffer, copy, order))
         return done.add(CacheRead(name, buffer, copy, order))
+
+    def as_product(self, consumer: str, found: Contraction, multiple: int) -> State:
+        """The same with the current stage as a product of padded matrices, and its consumer after
+        it along their rows and columns."""
+        name = self.current
+        done = replace(self, dag=as_product(self.dag, name, consumer, found, multiple))
+        left, right = operand_names(name)
+        done = replace(done, remaining=(name, right, left, *self.remaining[1:]))
+        return done.add(AsProduct(name, consumer, found, multiple))
 
     def factored(self, axis: int, rows: list[tuple[int, int]], inner: bool = False) -> State:
         """The same with reduction `axis` of the current stage split as one of `rows`; the partial

@@ -18,7 +18,8 @@ from ansor.workloads.workload import Array, Workload
 class Convolution:
     """Sizes of a convolution, the same along every one of its spatial dimensions `space`.
 
-    Data is `[batch, *space, channels]`, the weight `[kernel, ..., channels / groups, filters]`.
+    Data is `[batch, *space, channels]`, the weight `[kernel, ..., channels / groups, filters]`;
+    both are of `dtype`, sums of float32.
     """
 
     batch: int
@@ -30,6 +31,7 @@ class Convolution:
     padding: int = 0
     dilation: int = 1
     groups: int = 1
+    dtype: str = "float32"
 
     @property
     def reach(self) -> int:
@@ -79,10 +81,11 @@ def convolution_bn_relu(name: str, sizes: Convolution) -> Workload:
 
 def placeholders(sizes: Convolution) -> tuple[Any, Any]:
     """Data and weight."""
-    data = te.placeholder((sizes.batch, *sizes.space, sizes.channels), name="data")
+    shape = (sizes.batch, *sizes.space, sizes.channels)
     kernel = [sizes.kernel] * len(sizes.space)
-    weight = te.placeholder((*kernel, sizes.per_group[0], sizes.filters), name="weight")
-    return data, weight
+    weight_shape = (*kernel, sizes.per_group[0], sizes.filters)
+    data = te.placeholder(shape, sizes.dtype, name="data")
+    return data, te.placeholder(weight_shape, sizes.dtype, name="weight")
 
 
 def convolve(sizes: Convolution, data: Any, weight: Any) -> Any:
@@ -97,7 +100,10 @@ def convolve(sizes: Convolution, data: Any, weight: Any) -> Any:
         n, *place, f = index
         at = [p * sizes.stride + r * sizes.dilation for p, r in zip(place, window, strict=True)]
         channel = rc if sizes.groups == 1 else f // filters * channels + rc
-        return te.sum(padded(n, *at, channel) * weight(*window, rc, f), axis=[*window, rc])
+        factors = padded(n, *at, channel), weight(*window, rc, f)
+        if sizes.dtype != "float32":
+            factors = tuple(factor.astype("float32") for factor in factors)
+        return te.sum(factors[0] * factors[1], axis=[*window, rc])
 
     return te.compute((sizes.batch, *sizes.out, sizes.filters), point, name="conv")
 
@@ -113,6 +119,7 @@ def pad(data: Any, margins: Sequence[int], after: Sequence[int] | None = None) -
 def convolved(sizes: Convolution, data: Array, weight: Array) -> Array:
     """The same with NumPy: a matrix product per image and group."""
     rank = len(sizes.space)
+    data, weight = data.astype(np.float32), weight.astype(np.float32)
     seen = windows(data, sizes.kernel, sizes.stride, sizes.padding, dilation=sizes.dilation)
     out = np.empty((sizes.batch, *sizes.out, sizes.filters), dtype=np.float32)
     channels, filters = sizes.per_group

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 import tvm
 from click.testing import CliRunner
-from gpu import TARGET, legal_sample, on_cpu, sketches_of
+from gpu import TARGET, legal_sample, on_cpu, on_tensor_cores, sketches_of
 
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.measure.build import ENTRY, build
-from ansor.program.steps import Tensorize
 from benchmarks.cudnn import Row, known_rows, main, measure, table
-from benchmarks.half import half_inputs, half_product
+from benchmarks.half import half_inputs, half_workload
 from benchmarks.operator_case import workload_of
 
 DONE = Row("C2D.2", 1, "float32", 231211008, 20.0, {"torch": 30.0, "torch_channels_last": 26.0})
@@ -59,14 +58,15 @@ def test_a_wrong_dtype_is_named() -> None:
     found = CliRunner().invoke(main, ["--dtypes", "int4"])
     assert isinstance(found.exception, ArgumentError)
     assert "float32, float16" in str(found.exception)
-    with pytest.raises(ArgumentError, match=r"C2D\.2 is no operator of GMM, matmul"):
-        half_product("C2D.2", workload_of("C2D.2"))
+    with pytest.raises(ArgumentError, match=r"NRM\.2 is none of"):
+        half_workload("NRM.2", workload_of("NRM.2"))
 
 
-def test_products_in_float16_go_to_tensor_cores() -> None:
-    workload = half_product("GMM.0", workload_of("GMM.0"))
+@pytest.mark.parametrize("op", ["GMM.0", "C2D.3"])
+def test_products_in_float16_go_to_tensor_cores(op: str) -> None:
+    workload = half_workload(op, workload_of(op))
     inputs = half_inputs(workload, np.random.default_rng(0))
-    sketches = [s for s in sketches_of(workload.func) if isinstance(s.steps[-1], Tensorize)]
+    sketches = [s for s in sketches_of(workload.func) if on_tensor_cores(s)]
     func = on_cpu(workload.func, legal_sample(sketches[0], 1).program(0))
     expected = workload.reference(*inputs)
     out = tvm.runtime.tensor(np.zeros(expected.shape, dtype=np.float32))

@@ -29,6 +29,7 @@ GOOD = {
     "C.B.shared.fetch": (4,),
     "C.A.shared.pad": (0,),
     "C.B.shared.pad": (0,),
+    "C.ahead": (0,),
     "C.unroll": (64,),
 }
 PREFERENCES = {
@@ -42,6 +43,10 @@ PREFERENCES = {
         {"C.i": (32, 2, 4, 1, 4), "C.j": (32, 2, 4, 1, 4)},
     ),
     "few rounds of fetching": ({}, {"C.k": (1024, 1, 1)}),
+    "fetches ahead, where no other block works meanwhile": (
+        {"C.i": (8, 1, 16, 1, 8), "C.ahead": (2,)},
+        {"C.i": (8, 1, 16, 1, 8)},
+    ),
     "wide fetches": ({}, {"C.A.shared.fetch": (1,), "C.B.shared.fetch": (1,)}),
 }
 
@@ -74,7 +79,7 @@ def test_slower_hardware_takes_longer() -> None:
 
 def kernel(threads: int, registers: int, shared: int) -> Kernel:
     one = np.ones(1, dtype=np.int64)
-    return Kernel("C", ("C",), one, threads * one, one, shared * one, registers * one)
+    return Kernel("C", ("C",), one, threads * one, one, shared * one, registers * one, 0 * one)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ TILES = {
     "C.A.shared.pad": (0,),
     "C.B.shared.fetch": (2,),
     "C.B.shared.pad": (0,),
+    "C.ahead": (0,),
     "C.unroll": (64,),
 }
 
@@ -57,6 +58,15 @@ def test_a_matrix_product_by_hand() -> None:
 def test_padded_rows_take_more_shared_memory() -> None:
     kernel = kernel_of(TILES | {"C.A.shared.pad": (1,), "C.B.shared.pad": (1,)})
     assert kernel.shared_bytes[0] == (64 * 12 + 8 * 36) * 4
+
+
+def test_what_is_fetched_ahead_takes_buffers_of_its_own() -> None:
+    for rounds, buffers in ((8, 3), (2, 1)):  # no more rounds than that: nothing is ahead
+        steps = {"C.k": (rounds, 4, 16 // rounds), "C.ahead": (2,)}
+        kernel = kernel_of(TILES | steps)
+        depth = 4 * 16 // rounds
+        assert kernel.ahead[0] == buffers - 1
+        assert kernel.shared_bytes[0] == buffers * (64 * depth + depth * 32) * 4
 
 
 @pytest.mark.parametrize(
