@@ -19,6 +19,7 @@ class GpuSketchConfig:
     max_padding: float = 4.0  # times the operations; tensor cores have eight times the speed
     max_warps: int = 16  # of a block
     tensor_unroll_steps: tuple[int, ...] = (0, 16, 64)  # a warp's tiles are unrolled anyway
+    max_gathers: int = 32  # turns of fetching that look where they are; more make ptxas spill
     max_warp_tiles: int = 8  # of results along an axis, in the registers of a warp
     fuse_level: int = 3  # spatial tile levels outside what a thread computes
     threads: tuple[int, ...] = (32, 64, 128, 192, 256, 512, 1024)  # of a block, untiled stages

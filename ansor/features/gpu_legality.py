@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.config import GpuSketchConfig
-from ansor.features.kernels import Kernel, kernels, points_from
+from ansor.features.kernels import Kernel, gathers, kernels, points_from
 from ansor.hardware.gpu import Gpu
 from ansor.program.loops import num_leading
 from ansor.program.nest import LoopNest
@@ -30,6 +30,8 @@ def legal_on_gpu(nest: LoopNest, gpu: Gpu, config: GpuSketchConfig) -> Bools:
             ok &= _sensible_tiles(nest, kernel, config)
         if dynamic:
             ok &= kernel.threads <= config.max_warps * gpu.warp
+            for name in kernel.members:
+                ok &= gathers(nest, name, kernel.threads) <= config.max_gathers
     return ok
 
 

@@ -181,17 +181,22 @@ def _fragments(nest: LoopNest, name: str) -> Counts:
     return -(-elements * item_bytes // (4 * WARP))
 
 
-def _addresses(nest: LoopNest, name: str, threads: Counts) -> Counts:
-    """Registers for where a thread fetches what elements of a matrix come from, if the turns that
-    it takes are unrolled and each looks where it is."""
-    stage, roles = nest.stages[name], nest.population.sketch.roles
-    placed = roles.placed.get(name)
+def gathers(nest: LoopNest, name: str, threads: Counts) -> Counts:
+    """`[P]`: turns that a thread takes to fetch a stage's elements, if in each it has to find out
+    where they are, as for a matrix that is put together from something else; else 0."""
+    stage, placed = nest.stages[name], nest.population.sketch.roles.placed.get(name)
     plain = all(read.is_affine for read in stage.stage.reads)
     if not isinstance(placed, CooperativeFetch) or plain:
         return np.zeros(nest.size, dtype=np.int64)
     width = stage.extents[-1] if stage.loops[-1].part else np.ones_like(threads)
-    turns = -(-own_iterations(stage) // (width * threads))
-    return np.where(turns <= stage.unroll_most, _GATHER_REGISTERS * turns, 0)
+    turns: Counts = -(-own_iterations(stage) // (width * threads))
+    return turns
+
+
+def _addresses(nest: LoopNest, name: str, threads: Counts) -> Counts:
+    """Registers for the addresses and conditions of loads whose turns are unrolled."""
+    turns = gathers(nest, name, threads)
+    return np.where(turns <= nest.stages[name].unroll_most, _GATHER_REGISTERS * turns, 0)
 
 
 def _operands(nest: LoopNest, root: str, vthreads: Counts) -> Counts:
