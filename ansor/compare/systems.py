@@ -25,6 +25,7 @@ class System:
         exported: whether it reads the ONNX file.
         ranks: numbers of dimensions that the input may have; any, if empty.
         devices: that it runs on here.
+        on_gpu: "module:function" of ``(case) -> why it cannot run on a GPU after all``.
     """
 
     loader: str
@@ -32,6 +33,7 @@ class System:
     exported: bool = False
     ranks: tuple[int, ...] = ()
     devices: tuple[str, ...] = ("cpu", "cuda")
+    on_gpu: str = ""
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -48,13 +50,20 @@ class System:
         rank = input_rank(case)
         if self.ranks and rank not in self.ranks:
             return f"not for inputs of {rank} dimensions"
-        return ""
+        asked = self.on_gpu and case.device != "cpu"
+        return str(_named(self.on_gpu)(case)) if asked else ""
 
     def load(self, case: Case) -> Network:
         """Makes the network ready to run."""
-        module, _, name = self.loader.partition(":")
-        function: Callable[[Case], Network] = getattr(importlib.import_module(module), name)
+        function: Callable[[Case], Network] = _named(self.loader)
         return function(case)
+
+
+def _named(text: str) -> Callable[[Case], Any]:
+    """The function that "module:function" names."""
+    module, _, name = text.partition(":")
+    function: Callable[[Case], Any] = getattr(importlib.import_module(module), name)
+    return function
 
 
 SYSTEMS: Mapping[str, System] = MappingProxyType(
@@ -67,7 +76,10 @@ SYSTEMS: Mapping[str, System] = MappingProxyType(
         ),
         "inductor": System("ansor.compare.torch_systems:inductor", ("torch",)),
         "onnxruntime": System(
-            "ansor.compare.onnx_systems:runtime", ("onnxruntime",), True, devices=("cpu",)
+            "ansor.compare.onnx_systems:runtime",
+            ("onnxruntime",),
+            True,
+            on_gpu="ansor.compare.onnx_systems:absence",
         ),
         "openvino": System(
             "ansor.compare.openvino_system:runtime", ("openvino",), True, devices=("cpu",)

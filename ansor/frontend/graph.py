@@ -18,6 +18,8 @@ from ansor.frontend.fold import fold_constants
 from ansor.frontend.rewrite import op_name
 from ansor.frontend.simplify import simplify
 from ansor.frontend.spread import LAYOUTS, OPERATOR, can_spread, with_spread
+from ansor.frontend.widen import with_wide_sums
+from ansor.hardware.target import is_cpu
 
 CHANNELS_LAST = {
     "relax.nn.conv1d": ["NWC", "WIO"],
@@ -34,7 +36,13 @@ def optimize(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
         UnsupportedError: an operator that TVM cannot turn into a PrimFunc, with its place.
     """
     with target:
-        return fuse(channels_last(inference_form(mod)))
+        return fuse(plain_form(mod, target))
+
+
+def plain_form(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
+    """Simple operators, channels last, with the sums that suit the target."""
+    simple = inference_form(mod)
+    return channels_last(simple if is_cpu(target) else with_wide_sums(simple))
 
 
 def _run(mod: tvm.IRModule, *passes: Any) -> tvm.IRModule:

@@ -19,7 +19,7 @@ from tvm.ir import GenericConst
 from tvm.target import Target
 
 from ansor.frontend.extract import ExtractedFunction, extract_functions, tir_calls
-from ansor.frontend.graph import channels_last, fuse, inference_form
+from ansor.frontend.graph import fuse, plain_form
 from ansor.frontend.rewrite import Lookup, op_name, rewrite, static_shape, with_functions
 from ansor.frontend.winograd import with_winograd
 from ansor.hardware.target import is_cpu
@@ -59,7 +59,7 @@ def optimize_with_variants(
 ) -> tuple[tvm.IRModule, tuple[Variant, ...]]:
     """Like `graph.optimize`, with the variants of its functions that there are on CPUs."""
     with target:
-        plain = channels_last(inference_form(mod))
+        plain = plain_form(mod, target)
         fused = fuse(plain)
         if not is_cpu(target):
             return fused, ()

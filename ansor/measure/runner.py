@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -74,9 +74,18 @@ class WorkerTask:
         return tvm.runtime.Device(tvm.target.Target(self.target).get_target_device_type(), 0)
 
     @cached_property
+    def layouts(self) -> list[list[Any]]:
+        """Arguments for timing, on a CPU in several places; kernels overwrite the outputs."""
+        arrays = random_arrays(self.func, self.config, low=-1.0)
+        places = self.config.layout_bytes // max(1, sum(array.nbytes for array in arrays))
+        here = is_cpu(tvm.target.Target(self.target)) and not self.in_network
+        count = max(1, min(self.config.repeats, places)) if here else 1
+        return [on_device(arrays, self.device) for _ in range(count)]
+
+    @property
     def arguments(self) -> list[Any]:
-        """Arguments for timing; kernels overwrite the outputs."""
-        return on_device(random_arrays(self.func, self.config, low=-1.0), self.device)
+        """The first of them."""
+        return self.layouts[0]
 
     def among(self, neighbours: Neighbours) -> tuple[list[Any], Callable[[], None]]:
         """Arguments for timing in the place that a network has for them, without its weights, and
@@ -181,6 +190,7 @@ class Runner:
     slots: dict[int, Built] = field(default_factory=dict)
     sentinels: dict[str, Sentinel | None] = field(default_factory=dict)
     neighbours: dict[str, Neighbours] = field(default_factory=dict)
+    rounds: int = 0
 
     @cached_property
     def cold(self) -> ColdMemory:
@@ -209,6 +219,7 @@ class Runner:
     def compare(self, slots: tuple[int, ...], keep: bool) -> tuple[float, ...]:
         """Times kept programs one after the other; where one fails, all are dropped."""
         kept = [self.slots.pop(slot) for slot in slots]
+        self.rounds += 1
         with stage(ErrorKind.RUN):
             times = tuple(self._time_round(built) for built in kept)
         if keep:
@@ -245,7 +256,12 @@ class Runner:
             return task.difference(actual, same_layout)
 
     def _time_round(self, built: Built) -> float:
-        return time_round(self._timed(built), self.config)
+        """Times a program where all others of the round are timed, another round elsewhere."""
+        timed, layouts = self._timed(built), built.task.layouts
+        if timed.layouts:
+            one = layouts[self.rounds % len(layouts)]
+            timed = replace(timed, sets=[one], layouts=())
+        return time_round(timed, self.config)
 
     def _timed(self, built: Built) -> Timed:
         task = built.task
@@ -256,7 +272,15 @@ class Runner:
         if task.in_network:
             arguments, others = task.among(self._neighbours(task.target))
         sets = self._argument_sets(built, arguments or task.arguments)
-        return Timed(built.module, task.device, sets, others, self.sentinels.get(task.target))
+        elsewhere = task.layouts[1:] if arguments is None else []
+        return Timed(
+            built.module,
+            task.device,
+            sets,
+            others,
+            self.sentinels.get(task.target),
+            layouts=elsewhere,
+        )
 
     def _neighbours(self, target: str) -> Neighbours:
         if target not in self.neighbours:

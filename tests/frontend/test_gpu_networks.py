@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import tvm
 from gpu import GPU, TARGET
+from tvm import relax
+from tvm.relax.frontend import nn
 
 from ansor.annotate.complete import complete
 from ansor.config import FULL
 from ansor.cost_model.scorer import CostModel
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.apply import apply_programs, compile_module
+from ansor.frontend.graph import inference_form
 from ansor.frontend.weights import detach_weights
+from ansor.frontend.widen import with_wide_sums
 from ansor.hardware.target import check_runs_here, resolve_target, target_text
-from ansor.measure.nvcc import compile_source
+from ansor.measure.nvcc import compile_source, cuda_source
 from ansor.policy.policy import SearchPolicy
 from ansor.prepare import prepare
 from ansor.program.lower import lower
 from ansor.program.program import Program
+from ansor.program.steps import Tensorize
 from ansor.sketch.generate import generate
+from ansor.sketch.tensor_rules import left_to_plain_cores
 from ansor.task import Task
 from ansor.tune import auto_schedule
 from ansor.workloads import build
@@ -58,6 +65,58 @@ def test_a_network_compiles_for_a_gpu_tuned_or_not() -> None:
     tuned = [use for name, use in uses.items() if any(task.name in name for task in tasks)]
     assert tuned
     assert all(use.spill_bytes == use.stack_bytes == 0 for use in tuned)
+
+
+class Small(nn.Module):
+    """A convolution, its activation, and a product of matrices."""
+
+    def __init__(self, dtype: str) -> None:
+        self.conv = nn.Conv2D(16, 32, 3, padding=1, bias=True, dtype=dtype)
+        self.fc = nn.Linear(32, 24, bias=False, dtype=dtype)
+
+    def forward(self, x: nn.Tensor) -> nn.Tensor:
+        seen = nn.relu(self.conv(x))
+        return self.fc(nn.reshape(nn.permute_dims(seen, [0, 2, 3, 1]), (2 * 8 * 8, 32)))
+
+
+def small_network(dtype: str) -> tvm.IRModule:
+    mod, params = Small(dtype).export_tvm({"forward": {"x": nn.spec.Tensor((2, 16, 8, 8), dtype)}})
+    rng = np.random.default_rng(0)
+    values = {}
+    for name, param in params:
+        drawn = rng.uniform(-0.3, 0.3, [int(n) for n in param.shape])
+        kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+        values[name] = tvm.runtime.tensor(drawn.astype(kind))
+    return relax.transform.BindParams("forward", values)(mod)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_network_in_half_precision_uses_tensor_cores(dtype: str) -> None:
+    target = resolve_target("cuda -arch=sm_90")
+    network = prepare(small_network(dtype), target, target_text(target, 2))
+    products = [task for task in network.tasks if task.dag.flops > 100_000]
+    assert len(products) == 2
+    for task in products:
+        assert not left_to_plain_cores(task.dag, GPU)
+        program = drafted(task)
+        assert any(isinstance(step, Tensorize) for step in program.steps)
+        assert "wmma::mma_sync" in cuda_source(lower(task.func, program), TARGET)
+
+
+def test_wide_sums_round_once() -> None:
+    mod = inference_form(small_network("float16"))
+    x = np.random.default_rng(1).uniform(-1, 1, (2, 16, 8, 8)).astype(np.float16)
+    wide = run(with_wide_sums(mod), x)
+    exact = run(inference_form(small_network("float32")), x.astype(np.float32))
+    plain = run(mod, x)
+    assert wide.dtype == np.float16
+    assert np.abs(wide - exact).max() < np.abs(plain - exact).max() < 1e-2 * np.abs(exact).max()
+
+
+def run(mod: tvm.IRModule, x: np.ndarray) -> np.ndarray:
+    machine = relax.VirtualMachine(tvm.compile(mod, tvm.target.Target("llvm")), tvm.cpu())
+    out: np.ndarray = machine["forward"](tvm.runtime.tensor(x)).numpy()
+    return out
 
 
 def test_a_gpu_target_has_one_text() -> None:

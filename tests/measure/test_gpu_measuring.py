@@ -46,6 +46,9 @@ class Devices:
     def recycle(self) -> None:
         """Nothing to do."""
 
+    def lane_of(self, worker: Worker) -> int:
+        return 0
+
     def send_build(self, worker: Worker, task: Define, program: Program) -> int:
         slot = len(self.built)
         self.built[slot] = program.sketch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tvm import te, tirx
 from ansor.config import MeasureConfig
 from ansor.measure.protocol import Build, Compare, Define, Setup, Time, Verify
 from ansor.measure.result import ErrorKind
-from ansor.measure.runner import Runner, WorkerTask
+from ansor.measure.runner import Built, Runner, WorkerTask
 from ansor.measure.worker import answer, find_lowering
 from ansor.program.program import Program
 
@@ -117,3 +118,49 @@ def test_elements_that_come_out_as_they_were_are_compared() -> None:
     wrong = np.full((64, 8), 3.0)
     assert ones.difference([np.ones((64, 8)), wrong], [0, 1]) == 2.0
     assert ones.difference([wrong, np.ones((64, 8))], [0, 1]) == 2.0
+
+
+class Recorded:
+    """A module whose function notes where its arguments lie."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def __getitem__(self, _: str) -> Any:
+        return lambda *_: None
+
+    def time_evaluator(self, *_: Any, **__: Any) -> Any:
+        def run(*arguments: Any) -> Any:
+            self.seen.append(arguments[0].data_ptr())
+            return SimpleNamespace(results=[1e-3])
+
+        return run
+
+
+def recorded(config: MeasureConfig) -> tuple[Runner, list[Recorded]]:
+    task = WorkerTask(root(), "llvm", config)
+    modules = [Recorded() for _ in range(2)]
+    slots = {i: Built(task, task.func, module) for i, module in enumerate(modules)}
+    return Runner(config, lowering, {"root": task}, slots), modules
+
+
+def test_every_repeat_is_timed_elsewhere_in_memory() -> None:
+    runner, (module, _) = recorded(CONFIG)
+    assert answer(runner, Time(0, None)).value == (1e-3,) * 3
+    assert len(set(module.seen)) == CONFIG.repeats
+
+
+def test_a_round_of_a_comparison_is_in_one_place() -> None:
+    runner, modules = recorded(CONFIG)
+    for turn in range(3):
+        answer(runner, Compare((0, 1), keep=turn < 2))
+    seen = [module.seen for module in modules]
+    assert seen[0] == seen[1]
+    assert len(set(seen[0])) == CONFIG.repeats
+
+
+def test_large_operators_lie_in_one_place() -> None:
+    config = dataclasses.replace(CONFIG, layout_bytes=2 * 16 * 4)
+    runner, (module, _) = recorded(config)
+    answer(runner, Time(0, None))
+    assert len(set(module.seen)) == 1
