@@ -10,7 +10,7 @@ from tvm import relax
 
 from ansor.frontend.rewrite import Lookup, op_name, rewrite
 
-_HALVES = ("float16", "bfloat16")
+_HALVES = frozenset(("float16", "bfloat16"))
 _CONVOLUTIONS = {
     "relax.nn.conv1d": relax.op.nn.conv1d,
     "relax.nn.conv2d": relax.op.nn.conv2d,
@@ -26,14 +26,17 @@ def with_wide_sums(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 def _widened(call: Any, _: Lookup) -> Any:
-    name, dtype = op_name(call), str(getattr(call.ty, "dtype", ""))
-    if dtype not in _HALVES or any(str(operand.ty.dtype) != dtype for operand in call.args[:2]):
+    name = op_name(call)
+    if name not in _CONVOLUTIONS and name != "relax.matmul":
+        return call
+    dtypes = {str(expr.ty.dtype) for expr in (call, *call.args)}
+    if len(dtypes) > 1 or not dtypes <= _HALVES:
         return call
     if name == "relax.matmul":
-        return relax.op.astype(relax.op.matmul(*call.args, out_dtype=_TOTAL), dtype)
-    if name in _CONVOLUTIONS:
-        return relax.op.astype(_CONVOLUTIONS[name](*call.args, **_settings(call.attrs)), dtype)
-    return call
+        wide = relax.op.matmul(*call.args, out_dtype=_TOTAL)
+    else:
+        wide = _CONVOLUTIONS[name](*call.args, **_settings(call.attrs))
+    return relax.op.astype(wide, dtypes.pop())
 
 
 def _settings(attrs: Any) -> dict[str, Any]:

@@ -51,37 +51,33 @@ def _(step: AsProduct, replay: Replay) -> None:
     sch, stage, found = replay.sch, replay.dag.stages[step.stage], step.contraction
     block, consumer = replay.blocks[step.stage], replay.blocks[step.consumer]
     dtype = str(sch.get(block).iter_vars[0].var.ty.dtype)
-    made = []
+    operands = []
     for groups, number in zip(operand_groups(stage, found), found.ordered((0, 1)), strict=True):
         operand = sch.reindex(block, ("read", number))
         layout = _grouping(stage, _read_axes(sch.get(block), number), groups, dtype)
         sch.transform_layout(block, ("read", number), layout)
         sch.transform_block_layout(operand, layout)
-        made.append(operand)
-    result = sch.reindex(block, ("write", 0))
-    written = found.groups[:-1]
-    sch.transform_layout(block, ("write", 0), _grouping(stage, list(stage.spatial), written, dtype))
-    every = list(range(len(stage.axes)))
-    sch.transform_block_layout(block, _grouping(stage, every, found.groups, dtype))
-    made = _padded(replay, block, made, [1] * len(found.stack) + [step.multiple] * 3)
+        operands.append(operand)
+    result, written = sch.reindex(block, ("write", 0)), found.groups[:-1]
+    layout = _grouping(stage, list(stage.spatial), written, dtype)
+    sch.transform_layout(block, ("write", 0), layout)
+    axes = list(range(len(stage.axes)))
+    sch.transform_block_layout(block, _grouping(stage, axes, found.groups, dtype))
+    operands = _padded(sch, block, operands, result, [1] * len(found.stack) + [step.multiple] * 3)
     sch.compute_inline(result)
     dims = [axis for axis in stage.writes[0].axes if axis is not None]
     sch.transform_block_layout(consumer, _grouping(stage, dims, written, dtype))
-    for name, operand in zip(operand_names(step.stage), made, strict=True):
+    for name, operand in zip(operand_names(step.stage), operands, strict=True):
         replay.blocks[name] = operand
         replay.buffers[name] = sch.get(operand).writes[0].source
     replay.dag = as_product(replay.dag, step.stage, step.consumer, found, step.multiple)
 
 
-def _read_axes(block: Any, number: int) -> list[int]:
-    """The axes that number the dimensions of a reindexed operand; some of one point are gone."""
-    axes = {variable.var: axis for axis, variable in enumerate(block.iter_vars)}
-    return [axes[dim.min] for dim in block.reads[number].region]
-
-
-def _padded(replay: Replay, block: Any, operands: list[Any], multiples: list[int]) -> list[Any]:
-    """Pads a product of matrices; the operands' blocks, padding included."""
-    sch = replay.sch
+def _padded(
+    sch: Any, block: Any, operands: list[Any], result: Any, multiples: list[int]
+) -> list[Any]:
+    """Pads a product of matrices between its operands and its result; the operands' blocks, which
+    make the padding too."""
     extents = [int(variable.dom.extent) for variable in sch.get(block).iter_vars]
     if not any(size % multiple for size, multiple in zip(extents, multiples, strict=True)):
         return operands
@@ -89,14 +85,24 @@ def _padded(replay: Replay, block: Any, operands: list[Any], multiples: list[int
     padded = []
     for operand in operands:
         (reader,) = sch.get_consumers(operand)
-        if not sch.get(reader).same_as(sch.get(block)):
+        if not _is_same(sch, reader, block):
             sch.compute_inline(operand)
             operand = reader
         padded.append(operand)
-    (crop,) = sch.get_consumers(block)
-    if len(sch.get_consumers(crop)) and str(sch.get(crop).name_hint).endswith("_pad"):
-        sch.compute_inline(crop)
+    (reader,) = sch.get_consumers(block)
+    if not _is_same(sch, reader, result):
+        sch.compute_inline(reader)
     return padded
+
+
+def _is_same(sch: Any, left: Any, right: Any) -> bool:
+    return bool(sch.get(left).same_as(sch.get(right)))
+
+
+def _read_axes(block: Any, number: int) -> list[int]:
+    """The axes that number the dimensions of a reindexed operand; some of one point are gone."""
+    axes = {variable.var: axis for axis, variable in enumerate(block.iter_vars)}
+    return [axes[dim.min] for dim in block.reads[number].region]
 
 
 def _grouping(

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tvm
-from gpu import GPU, TARGET
+from gpu import GPU, TARGET, legal_sample, on_tensor_cores, sketches_of
 from tvm import relax
 from tvm.relax.frontend import nn
 
@@ -26,7 +26,6 @@ from ansor.policy.policy import SearchPolicy
 from ansor.prepare import prepare
 from ansor.program.lower import lower
 from ansor.program.program import Program
-from ansor.program.steps import Tensorize
 from ansor.sketch.generate import generate
 from ansor.sketch.tensor_rules import left_to_plain_cores
 from ansor.task import Task
@@ -98,8 +97,8 @@ def test_a_network_in_half_precision_uses_tensor_cores(dtype: str) -> None:
     assert len(products) == 2
     for task in products:
         assert not left_to_plain_cores(task.dag, GPU)
-        program = drafted(task)
-        assert any(isinstance(step, Tensorize) for step in program.steps)
+        (sketch,) = [sketch for sketch in sketches_of(task.func) if on_tensor_cores(sketch)]
+        program = legal_sample(sketch, 1).program(0)
         assert "wmma::mma_sync" in cuda_source(lower(task.func, program), TARGET)
 
 

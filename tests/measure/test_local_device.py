@@ -171,7 +171,7 @@ def test_compares_in_turns(device: LocalDevice, task: Task) -> None:
 
 
 def test_a_crash_takes_only_the_programs_of_its_worker(task: Task) -> None:
-    two = dataclasses.replace(CONFIG, workers=2)
+    two = dataclasses.replace(CONFIG, workers=2, build_timeout_s=20.0, run_timeout_s=20.0)
     with open_device(two) as device:
         programs = sketches("fine", "segfault", "fine", "fine")
         times = device.compare(task, programs, 3)

@@ -31,7 +31,7 @@ def test_other_systems_take_any_input(system: str) -> None:
 def test_onnx_runtime_needs_its_own_build_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     case = Case("resnet18", "", 1, device="cuda")
-    found = {"CPUExecutionProvider": "install onnxruntime-gpu", "CUDAExecutionProvider": ""}
+    found = {"CPUExecutionProvider": "install onnxruntime-gpu instead", "CUDAExecutionProvider": ""}
     for provider, reason in found.items():
         monkeypatch.setattr(onnxruntime, "get_available_providers", lambda p=provider: [p])
         assert SYSTEMS["onnxruntime"].absence(case).endswith(reason)
