@@ -48,6 +48,7 @@ _PRODUCTS = {
     "stack": ("sik", "skj", "sij", {"s": 3, "i": 64, "j": 128, "k": 96}),
     "odd": ("ik", "kj", "ij", {"i": 30, "j": 41, "k": 35}),
     "inside": ("isk", "jsk", "isj", {"s": 3, "i": 30, "j": 41, "k": 32}),
+    "scaled": ("ik", "kj", "ij", {"i": 64, "j": 128, "k": 96}),
     "brain": ("ik", "kj", "ij", {"i": 64, "j": 50, "k": 64}),
 }
 # Images, channels, filters, size of the kernel, padding, stride.
@@ -68,7 +69,10 @@ def half_product(name: str) -> tirx.PrimFunc:
     *dims, out_dims, sizes = _PRODUCTS[name]
     dtype = "bfloat16" if name == "brain" else "float16"
     shapes = [tuple(sizes[d] for d in operand) for operand in dims]
-    left, right = (te.placeholder(s, dtype, name=n) for s, n in zip(shapes, "AB", strict=True))
+    inputs = [te.placeholder(s, dtype, name=n) for s, n in zip(shapes, "AB", strict=True)]
+    left, right = inputs
+    if name == "scaled":  # computed while it is fetched
+        left = te.compute(shapes[0], lambda *i: inputs[0](*i) * tirx.const(2, dtype), name="scaled")
     k = te.reduce_axis((0, sizes["k"]), name="k")
 
     def product(*index: Any) -> Any:
@@ -80,7 +84,7 @@ def half_product(name: str) -> tirx.PrimFunc:
     if name in ("relu", "narrow"):
         zero, kept = tirx.const(0, "float32"), "float16" if name == "narrow" else "float32"
         out = te.compute(out.shape, lambda *i: te.max(out(*i), zero).astype(kept), name="D")
-    return te.create_prim_func([left, right, out])
+    return te.create_prim_func([*inputs, out])
 
 
 def _convolution(

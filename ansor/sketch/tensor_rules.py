@@ -70,7 +70,7 @@ def tile_for_tensor_cores(state: State, context: Context) -> Derived:
             shared = f"{name}.{buffer}.shared"
             state = state.read_copied(buffer, shared)
         load = f"{name}.{operand}.fragment"
-        state = fetch(state, shared, _fetch_widths(state.dag.stages[shared], config))
+        state = fetch(state, shared, _fetch_widths(state.dag, shared, config))
         state = state.read_copied(state.dag.stages[shared].output, load)
         state = state.add(LoadFragment(load, name, operand))
         loads.append(load)
@@ -123,18 +123,28 @@ def _tensor_tiles(
     return found
 
 
-def _fetch_widths(stage: Stage, config: GpuSketchConfig) -> tuple[int, ...]:
+def _fetch_widths(dag: ComputeDAG, name: str, config: GpuSketchConfig) -> tuple[int, ...]:
     """Elements of a matrix in half precision that a thread may fetch at a time.
 
-    The widest vector has to be one load: TVM does not put eight elements together from different
-    places, unless a condition has it look at each.
+    The widest vector has to be one aligned load of what is stored as it is: TVM does not put eight
+    elements together from different places.
     """
-    last, axis = stage.reads[0].indices[-1], stage.spatial[-1]
-    terms = last.terms if last is not None else ()
-    runs = [
-        atom.divisor % FRAGMENT == 0 if isinstance(atom, Remainder) else atom == axis
-        for atom, factor in terms
-        if factor == 1
-    ]
-    whole = len(terms) == 1 and all(runs) and bool(runs)
-    return config.tensor_widths if whole or stage.has_branch else config.tensor_widths[:-1]
+    whole = _copies_runs(dag, dag.stages[name], config.tensor_widths[-1])
+    return config.tensor_widths if whole else config.tensor_widths[:-1]
+
+
+def _copies_runs(dag: ComputeDAG, stage: Stage, length: int) -> bool:
+    """Whether a stage copies memory in aligned runs of a length, whatever else it does between
+    them."""
+    if len(stage.reads) != 1 or stage.ops.flops:
+        return False
+    read, written = stage.reads[0], dag.buffers[stage.output]
+    source, last = dag.buffers[read.buffer], read.indices[-1] if read.indices else None
+    if last is None or len(last.terms) != 1 or source.dtype != written.dtype:
+        return False
+    ((atom, factor),), row = last.terms, source.shape[-1]
+    if factor != 1 or last.const % length or not isinstance(row, int) or row % length:
+        return False
+    if isinstance(atom, Remainder):
+        return atom.divisor % FRAGMENT == 0 and atom.index.single_axis == stage.spatial[-1]
+    return atom == stage.spatial[-1]

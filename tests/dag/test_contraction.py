@@ -62,7 +62,7 @@ DISGUISED = [
 
 
 def test_what_lies_in_memory_as_matrices_stays_as_it_is() -> None:
-    plain = {"plain", "relu", "narrow", "right", "left", "swapped", "stack"}
+    plain = {"plain", "relu", "narrow", "right", "left", "swapped", "stack", "scaled"}
     assert set(HALF_PRODUCTS) - set(DISGUISED) == plain
 
 
