@@ -27,7 +27,7 @@ test: $(DEV) $(WITH_PEERS) ## run the tests
 
 check: lint types test ## run everything that must pass before a commit
 
-check-cuda: $(DEV) ## compile 500 sampled GPU programs to machine code (10 minutes)
+check-cuda: $(DEV) ## compile 760 sampled GPU programs to machine code (12 minutes)
 	ANSOR_CUDA_PROGRAMS=20 $(BIN)/python -m pytest tests/measure/test_nvcc.py \
 		tests/program/test_tensor_cores.py -k "compile or instructions"
 
