@@ -75,5 +75,5 @@ def test_kernels_say_what_their_loops_become() -> None:
     assert softmax.startswith("block i0.0 in 16:")
     assert softmax.count("  thread k.0") == 2
     tensor = show_program(legal_sample(tensor_sketch("plain"), 1))
-    assert "C <-add- C.A.fragment, C.B.fragment" in tensor
+    assert "C <-add- C.a.fragment, C.b.fragment" in tensor
     assert "thread c0.0" in tensor
