@@ -55,8 +55,8 @@ class _GpuBuilder:
         binds = self._of(Bind) + [s for s in loops if isinstance(s, BindLoops)]
         places = {s.stage: s for s in self.steps if isinstance(s, Placed)}
         located = [places[name] for name in reversed(self.dag.order) if name in places]
-        vectors = [s for name in self.dag.order for s in self._vectorize(name, roles)]
-        unroll = [self._unroll(name) for name in roots]
+        vectorized = [s for name in self.dag.order for s in self._vectorize(name, roles)]
+        unroll = [self._unroll(name, roles) for name in roots]
         initial = [
             Initialise(name)
             for name, stage in self.dag.stages.items()
@@ -65,7 +65,7 @@ class _GpuBuilder:
             and not isinstance(roles.shape.get(name), TensorTile)
         ]
         steps = [*self._of(Structural), *self._of(Store), *shapes, *binds]
-        steps += [*self._of(FuseConsumer), *located, *vectors, *unroll, *initial]
+        steps += [*self._of(FuseConsumer), *located, *vectorized, *unroll, *initial]
         steps += [*self._of(Tensorize), *self._of(Pipeline)]
         return Sketch(self.dag, tuple(steps), tuple(self.decisions))
 
@@ -105,8 +105,8 @@ class _GpuBuilder:
         lanes = self.config.max_vector_bytes // self.dag.buffers[stage.output].item_bytes
         return [Vectorize(name, max(1, lanes))]
 
-    def _unroll(self, name: str) -> Step:
-        tensor = isinstance(Roles(self.dag, self.steps).shape.get(name), TensorTile)
+    def _unroll(self, name: str, roles: Roles) -> Step:
+        tensor = isinstance(roles.shape.get(name), TensorTile)
         steps = self.config.tensor_unroll_steps if tensor else self.config.unroll_steps
         hole = self._decide(category(f"{name}.unroll", name, steps))
         return Unroll(name, hole)

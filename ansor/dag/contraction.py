@@ -155,16 +155,16 @@ def operand_groups(stage: Stage, found: Contraction) -> tuple[tuple[tuple[int, .
     stack = tuple((axis,) for axis in found.stack)
     left, right = found.ordered(stage.reads)
     first, second = (found.rows, found.depth), (found.depth, found.columns)
-    if runs_along(left, found.rows) and not runs_along(left, found.depth):
+    if _goes_on(left, found.rows) and not _goes_on(left, found.depth):
         first = first[::-1]
-    if runs_along(right, found.depth) and not runs_along(right, found.columns):
+    if _goes_on(right, found.depth) and not _goes_on(right, found.columns):
         second = second[::-1]
     return (*stack, *first), (*stack, *second)
 
 
-def runs_along(read: Access, group: tuple[int, ...]) -> bool:
+def _goes_on(read: Access, group: tuple[int, ...]) -> bool:
     """Whether a read goes on by one element with the last axis of a group."""
-    return bool(read.indices) and (group[-1], 1) in (read.indices[-1] or ix.Index()).terms
+    return bool(read.indices) and ix.runs_along(read.indices[-1], group[-1])
 
 
 def _operand(

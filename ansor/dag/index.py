@@ -99,6 +99,11 @@ def remainder(index: Index, divisor: int) -> Index:
     return Index(((Remainder(Index(kept, index.const % divisor), divisor), 1),))
 
 
+def runs_along(index: Index | None, axis: int) -> bool:
+    """Whether an index advances by one with an axis."""
+    return index is not None and (axis, 1) in index.terms
+
+
 def bounds(index: Index, extents: Sequence[int]) -> tuple[int, int]:
     """Least and greatest value while each axis ``a`` runs over ``range(extents[a])``.
 

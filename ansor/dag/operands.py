@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ansor.dag.contraction import contraction
 from ansor.dag.graph import ComputeDAG
-from ansor.dag.index import Index, Quotient, Remainder
+from ansor.dag.index import Index, Quotient, Remainder, runs_along
 from ansor.dag.stage import Stage, axes_of
 
 
@@ -64,18 +64,13 @@ def jumps_along_vectors(dag: ComputeDAG, name: str) -> bool:
     """Whether a stage's last spatial axis moves no read by single elements, transposed or not."""
     stage = dag.stages[name]
     reads = [index for read in stage.reads for index in read.indices]
-    return not any(_runs_along(index, stage.spatial[-1]) for index in reads)
+    return not any(runs_along(index, stage.spatial[-1]) for index in reads)
 
 
 def is_dense_along(stage: Stage, axis: int) -> bool:
     """Whether every access that an axis moves goes on by one element with it."""
     accesses = [a for a in (*stage.reads, *stage.writes) if axis in axes_of(a)]
-    return all(_runs_along(access.indices[-1], axis) for access in accesses if access.indices)
-
-
-def _runs_along(index: Index | None, axis: int) -> bool:
-    """Whether an index advances by one with an axis."""
-    return index is not None and (axis, 1) in index.terms
+    return all(runs_along(access.indices[-1], axis) for access in accesses if access.indices)
 
 
 def reuse_of(dag: ComputeDAG, name: str, buffer: str) -> int:

@@ -64,14 +64,10 @@ def gpu_lanes() -> list[dict[str, str]]:
 
     One empty set where there is none.
     """
-    first, alike, number = tvm.runtime.cuda(0), [], 0
-    while (device := tvm.runtime.cuda(number)).exist:
-        if (device.device_name, device.compute_version) == (
-            first.device_name,
-            first.compute_version,
-        ):
-            alike.append(number)
-        number += 1
+    kinds: list[tuple[str, str]] = []
+    while (device := tvm.runtime.cuda(len(kinds))).exist:
+        kinds.append((str(device.device_name), str(device.compute_version)))
+    alike = [number for number, kind in enumerate(kinds) if kind == kinds[0]]
     visible = [name for name in os.environ.get(_VISIBLE, "").split(",") if name]
     return [{_VISIBLE: visible[i] if visible else str(i)} for i in alike] or [{}]
 

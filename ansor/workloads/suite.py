@@ -83,14 +83,14 @@ SHAPES: Mapping[str, tuple[Shape, ...]] = MappingProxyType(
 )
 
 
+_RANKS = MappingProxyType({"C1D": 1, "C2D": 2, "C3D": 3})  # of the plain convolutions
+
+
 def sizes_of(name: str, batch: int = 1) -> Convolution | None:
     """Those of the member `name`, where it is a convolution and no more."""
     family, _, index = name.partition(".")
     rank = _RANKS.get(family)
     return None if rank is None else _conv(rank, batch, SHAPES[family][int(index)])
-
-
-_RANKS = MappingProxyType({"C1D": 1, "C2D": 2, "C3D": 3})
 
 
 def _conv(rank: int, batch: int, shape: Shape) -> Convolution:
