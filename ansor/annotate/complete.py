@@ -52,7 +52,7 @@ class _Builder:
         self.structure: list[Step] = [s for s in state.steps if isinstance(s, Structural)]
         self.tiles: list[Step] = [s for s in state.steps if isinstance(s, MultiLevelTile)]
         self.inner: list[Step] = [s for s in state.steps if isinstance(s, RegisterTile)]
-        self.fusions: list[Step] = [s for s in state.steps if isinstance(s, FuseConsumer)]
+        self.fusions = [s for s in state.steps if isinstance(s, FuseConsumer)]
 
     def build(self) -> Sketch:
         """Runs the phases."""
@@ -68,7 +68,9 @@ class _Builder:
         roles = Roles(self.dag, (*self.tiles, *self.inner))
         unroll += [Unroll(name, None) for name in locations.host if roles.unrolled(name)]
         initial = [Initialise(s.name) for s in self.dag.stages.values() if s.reduce]
-        steps = (*self.structure, *self.tiles, *parallel, *self.fusions, *self.inner, *located)
+        within = [s for s in self.fusions if s.stage in locations.host]  # once that has its place
+        around = [s for s in self.fusions if s.stage not in locations.host]
+        steps = (*self.structure, *self.tiles, *parallel, *around, *self.inner, *located, *within)
         return Sketch(self.dag, (*steps, *vector, *unroll, *initial), tuple(self.decisions))
 
     def _in_order(self) -> list[Stage]:

@@ -11,6 +11,7 @@ from ansor.dag.stage import Access
 from ansor.features.span import Floats, Place, View, size_of, span_of, views_of
 from ansor.program.loops import padded_row
 from ansor.program.nest import LoopNest
+from ansor.program.roles import Roles
 from ansor.program.steps import CooperativeFetch
 
 
@@ -69,7 +70,7 @@ def _places(nest: LoopNest) -> dict[str, Place]:
     for name in dag.order:
         if dag.is_output(name):
             continue
-        home = roles.host.get(name, name)
+        home = _home(roles, name)
         users = [name, *dag.consumers(name)]
         depth = np.minimum.reduce([_depth_in(nest, home, user) for user in users])
         common = roles.threads_of(home) if roles.is_common(name) else ()
@@ -77,13 +78,22 @@ def _places(nest: LoopNest) -> dict[str, Place]:
     return places
 
 
+def _home(roles: Roles, name: str) -> str:
+    """The stage among whose loops the buffer lies that a stage writes."""
+    finishes = any(s.stage == name for s in roles.fused.values())
+    return name if finishes else roles.root(name)
+
+
 def _depth_in(nest: LoopNest, home: str, user: str) -> npt.NDArray[np.int32]:
     """`[P]`: how many loops of `home` enclose `user`."""
     stage = nest.stages[user]
     if user == home:
         return np.full(nest.size, len(stage.loops), dtype=np.int32)
-    if nest.population.sketch.roles.host.get(user) == home:
-        return stage.position
+    host = nest.population.sketch.roles.host
+    while host.get(user, home) != home:
+        user = host[user]
+    if user in host:
+        return nest.stages[user].position
     return np.zeros(nest.size, dtype=np.int32)
 
 

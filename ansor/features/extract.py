@@ -38,8 +38,8 @@ def _stage(population: Population, profile: StageProfile) -> list[Floats]:
     ones = np.ones(len(population), dtype=np.float32)
     active = list(profile.active)
     unrolled = np.where(nest.unrolled[active], profile.extents, 1).prod(axis=0)
-    host = population.sketch.roles.host.get(nest.stage.name, nest.stage.name)
-    hole = population.sketch.roles.unroll.get(host)
+    roles = population.sketch.roles
+    hole = roles.unroll.get(roles.root(nest.stage.name))
     steps = population.values(hole)[:, 0].astype(np.float32) if hole else 0 * ones
     width = ones if profile.vector is None else profile.extents[profile.vector]
     reduce = np.asarray([nest.loops[loop].reduce for loop in active], dtype=np.bool_)

@@ -15,6 +15,7 @@ from tvm.target import Target
 from ansor.errors import UnsupportedError
 from ansor.frontend.batch_norm import fold_batch_norms
 from ansor.frontend.fold import fold_constants
+from ansor.frontend.pairs import fuse_pairs
 from ansor.frontend.rewrite import op_name
 from ansor.frontend.simplify import simplify
 from ansor.frontend.spread import LAYOUTS, OPERATOR, can_spread, with_spread
@@ -36,7 +37,7 @@ def optimize(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
         UnsupportedError: an operator that TVM cannot turn into a PrimFunc, with its place.
     """
     with target:
-        return fuse(plain_form(mod, target))
+        return fuse(plain_form(mod, target), target)
 
 
 def plain_form(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
@@ -74,10 +75,11 @@ def _layouts(call: Any) -> dict[str, list[str]]:
     return {name: CHANNELS_LAST[name]} if name in CHANNELS_LAST else {}
 
 
-def fuse(mod: tvm.IRModule) -> tvm.IRModule:
+def fuse(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
     """Operators become PrimFuncs and PrimFuncs are fused; equal ones are shared.
 
-    Reshapes that stand alone become views, which cost nothing at run time.
+    Reshapes that stand alone become views, which cost nothing at run time. On CPUs a convolution
+    may join the one before.
     """
     lowered = _run(
         mod,
@@ -86,13 +88,14 @@ def fuse(mod: tvm.IRModule) -> tvm.IRModule:
         relax.transform.AnnotateTIROpPattern(),
     )
     _check_lowered(lowered)
-    return _run(
+    fused = _run(
         lowered,
         relax.transform.FuseOps(),
         relax.transform.FuseTIR(),
         relax.transform.RewriteDataflowReshape(),
         relax.transform.DeadCodeElimination(),
     )
+    return fuse_pairs(fused) if is_cpu(target) else fused
 
 
 def _check_lowered(mod: tvm.IRModule) -> None:

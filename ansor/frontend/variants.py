@@ -60,18 +60,18 @@ def optimize_with_variants(
     """Like `graph.optimize`, with the variants of its functions that there are on CPUs."""
     with target:
         plain = plain_form(mod, target)
-        fused = fuse(plain)
+        fused = fuse(plain, target)
         if not is_cpu(target):
             return fused, ()
-        found = [v for kind in kinds for v in _variants(kind, plain, fused)]
+        found = [v for kind in kinds for v in _variants(kind, plain, fused, target)]
     return fused, tuple(found)
 
 
-def _variants(kind: str, plain: tvm.IRModule, fused: tvm.IRModule) -> list[Variant]:
+def _variants(kind: str, plain: tvm.IRModule, fused: tvm.IRModule, target: Target) -> list[Variant]:
     other = with_winograd(plain, KINDS[kind], _unfilled)
     if other is plain:
         return []
-    other = fuse(other)
+    other = fuse(other, target)
     pairs = list(zip(tir_calls(fused), tir_calls(other), strict=False))
     if any(not _same_result(*pair) for pair in pairs):
         warnings.warn(f"{kind} is left out: it changes how operators fuse", stacklevel=2)

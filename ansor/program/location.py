@@ -56,7 +56,8 @@ class Locations:
             return None
         if not _writes_in_place(self.dag, name):
             return None
-        roots = {hosts.get(consumer, consumer) for consumer in consumers}
+        readers = [reader for reader, _ in self.roles.readers(name)]
+        roots = {_root(reader, hosts) for reader in readers}
         if len(roots) != 1 or not self._read_by_affine(name):
             return None
         return roots.pop()
@@ -69,6 +70,12 @@ class Locations:
             for read in self.dag.stages[consumer].reads
             if read.buffer in buffers
         )
+
+
+def _root(name: str, hosts: dict[str, str]) -> str:
+    while name in hosts:
+        name = hosts[name]
+    return name
 
 
 def _enclosing(stage: Stage, structure: str) -> int:

@@ -314,10 +314,13 @@ class Replay:
 
     @apply.register
     def _(self, step: ComputeAt) -> None:
-        position = self.roles.position_of(self.values, step.stage)
+        roles = self.roles
+        position = roles.position_of(self.values, step.stage)
         if position > 0:
             loop = self.loops[step.host][position - 1]
-            self.sch.compute_at(self.blocks[step.stage], loop, preserve_unit_loops=True)
+            fused = [s.consumer for s in roles.fused.values() if s.stage == step.stage]
+            for name in (*fused, step.stage):
+                self.sch.compute_at(self.blocks[name], loop, preserve_unit_loops=True)
             self._adopt(step.stage)
             return
         self.split_attached(step.stage, self.sch.get_loops(self.blocks[step.stage]))

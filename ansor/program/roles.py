@@ -123,6 +123,27 @@ class Roles:
         located = {name: step.host for name, step in self.located.items()}
         return fused | located | {name: step.host for name, step in self.placed.items()}
 
+    def root(self, name: str) -> str:
+        """The stage whose nest holds a stage: itself, its host, or its host's host."""
+        while name in self.host:
+            name = self.host[name]
+        return name
+
+    def is_inner(self, name: str) -> bool:
+        """Whether a stage is fused into one that is itself attached."""
+        return name in self.fused and self.fused[name].stage in self.host
+
+    def readers(self, name: str) -> list[tuple[str, str]]:
+        """What reads the tiles of an attached stage in its host, and the buffer with them.
+
+        A consumer that is fused into it finishes each tile; the tile's shape is the same.
+        """
+        dag = self.dag
+        for consumer in dag.consumers(name):
+            if consumer in self.fused and self.fused[consumer].stage == name:
+                return [(c, dag.stages[consumer].output) for c in dag.consumers(consumer)]
+        return [(c, dag.stages[name].output) for c in dag.consumers(name)]
+
     @cached_property
     def vector(self) -> dict[str, Vectorize]:
         """Vectorised stage to its step."""
@@ -141,10 +162,13 @@ class Roles:
 
     @cached_property
     def evaluation_order(self) -> tuple[str, ...]:
-        """Roots, then fused consumers, then located stages, consumers before producers."""
+        """Roots, their fused consumers, located stages, consumers before producers, and what is
+        fused into those."""
         roots = [name for name in self.dag.order if name not in self.host]
+        outer = [name for name in self.fused if not self.is_inner(name)]
         attached = [name for name in reversed(self.dag.order) if name in self.host]
-        return (*roots, *self.fused, *(name for name in attached if name not in self.fused))
+        located = [name for name in attached if name not in self.fused]
+        return (*roots, *outer, *located, *(n for n in self.fused if self.is_inner(n)))
 
     def hole_of(self, stage: str, axis: int) -> str | None:
         """The decision that splits an axis of a tiled stage, or says how far."""
@@ -205,10 +229,9 @@ class Roles:
         if name in self.fused:
             tiled = self.fused[name].stage
             return [(tiled, self.dag.stages[tiled].writes[0])]
-        buffer = self.dag.stages[name].output
         return [
             (consumer, read)
-            for consumer in self.dag.consumers(name)
+            for consumer, buffer in self.readers(name)
             for read in self.dag.stages[consumer].reads
             if read.buffer == buffer
         ]
@@ -217,12 +240,14 @@ class Roles:
         """`[P]`: number of host loops around an attached stage, after all constraints."""
         fixed = self.fixed_position(name)
         if fixed is not None:
-            return np.full(nest.size, fixed, dtype=np.int32)
+            outside = nest.stages[self.host[name]].num_host
+            return np.full(nest.size, outside + fixed, dtype=np.int32)
         step_at = self.located[name]
         chosen = nest.population.values(step_at.hole)[:, 0]
         hole = self.parallel.get(step_at.host)
         fused = nest.population.values(hole)[:, 0] if hole else np.zeros_like(chosen)
-        consumers = [nest.stages[c].position for c in self.dag.consumers(name) if c != step_at.host]
+        others = [reader for reader, _ in self.readers(name) if reader != step_at.host]
+        consumers = [nest.stages[other].position for other in others]
         return effective_position(chosen, fused, consumers)
 
     def position_of(self, values: Mapping[str, tuple[int, ...]], name: str) -> int:
@@ -232,13 +257,14 @@ class Roles:
             return fixed
         step = self.located[name]
         fused = values[self.parallel[step.host]][0] if step.host in self.parallel else 0
-        others = [c for c in self.dag.consumers(name) if c != step.host]
+        others = [reader for reader, _ in self.readers(name) if reader != step.host]
         consumers = [np.asarray([self.position_of(values, c)], dtype=np.int32) for c in others]
         chosen = np.asarray(values[step.hole], dtype=np.int32)
         return int(effective_position(chosen, np.asarray([fused], dtype=np.int32), consumers)[0])
 
     def fixed_position(self, name: str) -> int | None:
-        """Number of host loops around a stage whose place is no decision; None for others."""
+        """Number of its host's own loops around a stage whose place is no decision; None for
+        others."""
         if name in self.fused:
             step = self.fused[name]
             return step.level * len(self.dag.stages[step.stage].spatial)

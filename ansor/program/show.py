@@ -123,7 +123,8 @@ def _program_view(nest: LoopNest, roles: Roles, name: str) -> _View:
     unroll = roles.unroll.get(name)
     steps = int(nest.population.values(unroll)[0, 0]) if unroll else 0
     remark = f"unroll further loops up to {steps} statements" if steps else ""
-    return _View(stage.stage, _headers(stage, roles), int(stage.position[0]), remark)
+    outside = nest.stages[roles.host[name]].num_host if name in roles.host else 0
+    return _View(stage.stage, _headers(stage, roles), int(stage.position[0]) - outside, remark)
 
 
 def _headers(nest: StageNest, roles: Roles) -> tuple[str, ...]:

@@ -63,9 +63,34 @@ Rule = Callable[[State, Context], Derived]
 def always_inline(state: State, _: Context) -> Derived:
     """Rule 2: a strictly inlinable stage disappears into its consumers."""
     name = state.current
-    if not predicates.is_inlinable(state.dag, name):
+    if not predicates.is_inlinable(state.dag, name) or _completes_for_reuse(state.dag, name):
         return Derived()
     return Derived((state.advance().inlined(name),), exclusive=True)
+
+
+def _completes_for_reuse(dag: ComputeDAG, name: str) -> bool:
+    """Whether a stage ends what a reduction began, and another reduction reads it repeatedly.
+
+    Deviation: such a stage (bias and activation between a depthwise and a pointwise convolution)
+    is computed where the first reduction is; inlined into the second, once for each of its filters.
+    """
+    repeated = any(
+        predicates.has_data_reuse(dag, c) and operands.reads_per_element(dag, c, name) > 1
+        for c in dag.consumers(name)
+    )
+    return repeated and dag.stages[name].ops.flops > 0 and _completes(dag, name)
+
+
+def _completes(dag: ComputeDAG, name: str) -> bool:
+    """Whether a stage is an elementwise function of a reduction with reuse, over several stages or
+    at once."""
+    for producer in dag.producers(name):
+        if predicates.fusible_consumer(dag, producer) == name and (
+            predicates.has_data_reuse(dag, producer)
+            or (not dag.stages[producer].reduce and _completes(dag, producer))
+        ):
+            return True
+    return False
 
 
 def inline_padding(state: State, context: Context) -> Derived:
@@ -204,8 +229,10 @@ def tile_with_fusion(state: State, context: Context) -> Derived:
         .advance()
         for level in context.config.fuse_levels
     )
-    # A cache whose copy is not fused would be written and read back for nothing.
-    return Derived(states, exclusive=consumer.endswith(".cache"))
+    # A cache whose copy is not fused would be written and read back for nothing. Where several
+    # stages are costly, choices multiply; those that fuse nothing are the ones to do without.
+    several = sum(predicates.has_data_reuse(dag, stage) for stage in dag.order) > 1
+    return Derived(states, exclusive=several or consumer.endswith(".cache"))
 
 
 def tile_host(state: State, context: Context) -> Derived:
@@ -224,7 +251,8 @@ def tile_host(state: State, context: Context) -> Derived:
 
 
 def register_tile(state: State, context: Context) -> Derived:
-    """Tiles a stage for registers only and computes it inside the loops of a tiled one.
+    """Tiles a stage for registers only and computes it inside the loops of a tiled one, and its
+    elementwise consumer with each tile.
 
     Beyond the paper; how deep is a decision, as for any stage without a nest of its own.
     """
@@ -237,6 +265,8 @@ def register_tile(state: State, context: Context) -> Derived:
     decisions = tables.register_tiles(dag, name, context.hardware, context.config)
     step = RegisterTile(name, _holes(dag, name, decisions))
     done = state.add(step, decisions=tuple(decisions.values())).advance()
+    if (consumer := _finishes(state, name)) is not None:
+        done = done.add(FuseConsumer(name, consumer, 1))
     # The end of a chain is tiled for nothing but its producers.
     return Derived((done,), exclusive=chains.ends_chain(dag, host))
 
@@ -287,6 +317,16 @@ def _locations(state: State) -> Locations:
 def _holes(dag: ComputeDAG, name: str, decisions: Mapping[int, Decision]) -> tuple[str, ...]:
     axes = range(len(dag.stages[name].axes))
     return tuple(decisions[axis].name if axis in decisions else "" for axis in axes)
+
+
+def _finishes(state: State, name: str) -> str | None:
+    """The consumer of an attached stage that can be computed with each of its register tiles."""
+    dag, consumer = state.dag, predicates.fusible_consumer(state.dag, name)
+    if consumer is None or consumer in state.tiled or consumer in state.fused:
+        return None
+    others = {read.buffer for read in dag.stages[consumer].reads} - {dag.stages[name].output}
+    inputs = all(dag.buffers[buffer].kind == "input" for buffer in others)
+    return consumer if inputs and _locations(state).host.get(consumer) is not None else None
 
 
 def _may_have_tails(context: Context, level: int) -> bool:

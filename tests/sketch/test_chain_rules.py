@@ -97,6 +97,13 @@ def test_a_producer_of_a_tiled_reduction_may_have_either_tile() -> None:
     assert any("deep" in of(s, MultiLevelTile) for s in fused)
 
 
+def test_what_ends_a_depthwise_convolution_is_computed_with_its_tiles() -> None:
+    for sketch in sketches("separable_conv2d"):
+        assert sketch.dag.stages["flat"].ops.float_cmp == 0  # not once for each filter
+        fused = {step.stage for step in sketch.steps if isinstance(step, FuseConsumer)}
+        assert set(of(sketch, RegisterTile)) & {"deep"} <= fused
+
+
 def test_nothing_is_tiled_for_registers_without_a_tiled_host() -> None:
     for name in ("matmul", "conv2d", "softmax", "norm", "depthwise_conv2d"):
         assert not any(of(sketch, RegisterTile) for sketch in sketches(name))
