@@ -63,12 +63,11 @@ class Locations:
         return roots.pop()
 
     def _read_by_affine(self, name: str) -> bool:
-        buffers = {write.buffer for write in self.dag.stages[name].writes}
         return all(
             read.is_affine
-            for consumer in self.dag.consumers(name)
-            for read in self.dag.stages[consumer].reads
-            if read.buffer in buffers
+            for reader, buffer in self.roles.readers(name)
+            for read in self.dag.stages[reader].reads
+            if read.buffer == buffer
         )
 
 
