@@ -27,12 +27,13 @@ from gpu import (
     tensor_sketch,
 )
 from tvm import tirx
+from tvm.ir.instrument import pass_instrument
 
 from ansor.cost_model.gpu_draft import draft_for_gpu
 from ansor.cost_model.scorer import seconds
 from ansor.features.kernels import kernels
 from ansor.features.profile import profile
-from ansor.measure.build import ENTRY, build
+from ansor.measure.build import ENTRY, build, pass_context
 from ansor.measure.nvcc import compile_source, cuda_source
 from ansor.program import tf32
 from ansor.program.lower import lower
@@ -77,6 +78,32 @@ def test_programs_become_instructions_of_tensor_cores(name: str) -> None:
         assert f"__launch_bounds__({kernel.threads[row]})" in source
         (use,) = compile_source(source, GPU.arch)
         assert max(use.spill_bytes, use.stack_bytes) <= 16
+
+
+def test_shared_memory_is_what_was_computed_but_for_what_the_result_takes_over() -> None:
+    population, found = legal_sample(tensor_sketch("relu", "float32"), 3), []
+
+    @pass_instrument
+    class Declared:
+        """Notes the dynamic shared memory of a kernel."""
+
+        def run_after_pass(self, mod: tvm.IRModule, info: Any) -> None:
+            if info.name.endswith("MergeSharedMemoryAllocations"):
+                text = str(mod.script())
+                found.extend(map(int, re.findall(r'\((\d+),\), "uint8", scope="shared.dyn"', text)))
+
+    (kernel,) = kernels(build_nest(population))
+    for row in range(len(population)):
+        func = lower(tensor_product("relu", "float32"), population.program(row))
+        with pass_context([func]):
+            config = dict(tvm.transform.PassContext.current().config)
+        module = tvm.IRModule({ENTRY: func.with_attr("global_symbol", ENTRY)})
+        with tvm.transform.PassContext(opt_level=3, config=config, instruments=[Declared()]):
+            tvm.compile(module, tvm.target.Target(TF32_TARGET))
+    result = 64 * 128 * 4 // kernel.blocks
+    assert len(found) == 3
+    assert (np.array(found) <= kernel.shared_bytes).all()
+    assert (np.array(found) >= np.maximum(kernel.shared_bytes - result, result)).all()
 
 
 def test_what_a_warp_loads_is_what_was_fetched_ahead() -> None:
