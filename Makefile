@@ -27,9 +27,10 @@ test: $(DEV) $(WITH_PEERS) ## run the tests
 
 check: lint types test ## run everything that must pass before a commit
 
-check-cuda: $(DEV) ## compile 760 sampled GPU programs to machine code (12 minutes)
+check-cuda: $(DEV) ## compile 880 sampled GPU programs to machine code (14 minutes)
 	ANSOR_CUDA_PROGRAMS=20 $(BIN)/python -m pytest tests/measure/test_nvcc.py \
-		tests/program/test_tensor_cores.py -k "compile or instructions"
+		tests/program/test_tensor_cores.py tests/program/test_tf32.py \
+		-k "compile or instructions"
 
 lint: $(DEV) ## check style and formatting
 	$(BIN)/python -m ruff check .

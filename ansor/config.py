@@ -14,9 +14,13 @@ class GpuSketchConfig:
 
     tile_structure: str = "SSSRRSRFS"  # Ansor §4.1, the GPU's "SSSRRSRS"; folded axes unrolled
     tensor_structure: str = "SSRRST"  # blocks, warps, two levels of the reduction, a warp's tiles
-    tensor_widths: tuple[int, ...] = (2, 4, 8)  # elements of a fetch, float16
+    tensor_widths: tuple[int, ...] = (2, 4, 8)  # elements of a fetch, half precision
     rounds_ahead: tuple[int, ...] = (0, 1, 2, 3)  # of fetching; the buffers have to fit
+    pads: tuple[int, ...] = (0, 1)  # of rows in shared memory, vectors of 16 bytes
+    # The same where a warp takes rows of eight words, one for each step of tf32's reduction.
+    tf32_pads: tuple[int, ...] = (0, 2)
     max_padding: float = 4.0  # times the operations; tensor cores have eight times the speed
+    max_tf32_padding: float = 2.0  # the same in tf32, at half of that speed
     max_warps: int = 16  # of a block
     tensor_unroll_steps: tuple[int, ...] = (0, 16, 64)  # a warp's tiles are unrolled anyway
     max_gathers: int = 32  # turns of fetching that look where they are; more make ptxas spill
@@ -151,6 +155,7 @@ class MeasureConfig:
     network_rounds: int = 3  # turns of the comparison of leaders on a GPU
     rehearsal_s: float = 4.0  # runs of a network in which its leaders are compared
     verify_rtol: float = 1e-3  # winner against the reference, relative to the largest value
+    verify_tf32_rtol: float = 1e-2  # the same where operands are rounded to tf32: 2^-11 each
     # A program may add up in order; of the worst case of its rounding errors, the number of
     # additions times half a unit in the last place, this share is allowed for.
     verify_rounding: float = 0.05

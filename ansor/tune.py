@@ -61,7 +61,8 @@ def auto_schedule(
         model: a `torch.nn.Module` or `ExportedProgram`, an ONNX model (`onnx.ModelProto`, its
             bytes, or the path of a .onnx file), a Relax `IRModule`, TE tensors (a list, inputs
             first), a TensorIR `PrimFunc`, or the name of a built-in network.
-        target: "native" (this machine), "llvm -mcpu=...", or a TVM target.
+        target: "native" (this machine), "llvm -mcpu=...", "cuda", or a TVM target; on "cuda -tf32"
+            products in float32 may be rounded for tensor cores.
         example_inputs: tensors that fix the input shapes of a `torch.nn.Module`, and the dynamic
             dimensions of an ONNX model.
         minutes: time for everything, from the call to the result.

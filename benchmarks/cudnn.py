@@ -1,9 +1,9 @@
-"""Single operators on a GPU: against cuDNN and cuBLAS, as PyTorch calls them.
+"""Single operators on a GPU: against cuDNN and cuBLAS, as PyTorch calls them, and MetaSchedule.
 
 ``python -m benchmarks.cudnn --ops all --trials 200 --minutes 8 --json FILE --database FILE``
 
 Run again with the same files it goes on where it was: records are in the database, finished
-operators in the JSON file.
+operators in the JSON file, MetaSchedule's tuning in its cache.
 """
 
 from __future__ import annotations
@@ -11,30 +11,36 @@ from __future__ import annotations
 import json
 import math
 import statistics
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 import tvm
 from tvm import tirx
 
 from ansor.errors import AnsorError, ArgumentError
 from ansor.hardware.detect import read_gpu
-from ansor.hardware.target import check_runs_here, resolve_target, target_text
-from ansor.measure.build import ENTRY, build
+from ansor.hardware.target import check_runs_here, resolve_target, rounds_to_tf32, target_text
+from ansor.hardware.threads import available_cores
 from ansor.report.progress import Progress
 from ansor.report.text import align
 from ansor.tune import auto_schedule
-from ansor.workloads import Workload
 from benchmarks.environment import environment, write
-from benchmarks.half import half_inputs, half_workload
-from benchmarks.operator_case import workload_of
-from benchmarks.operator_peers import Peers, systems_for
-from benchmarks.operators import chosen_ops
+from benchmarks.gpu_peers import (
+    Run,
+    metaschedule_program,
+    metaschedule_target,
+    torch_run,
+    tvm_run,
+)
+from benchmarks.half import half_workload
+from benchmarks.operator_case import Case, workload_of
+from benchmarks.operator_peers import Peers, parse_peers, systems_for
+from benchmarks.operators import chosen_ops, default_cache
 
 _HEADER = (
     "op",
@@ -48,7 +54,8 @@ _HEADER = (
     "error",
     "trials",
 )
-_DTYPES = ("float32", "float16")
+_DTYPES = ("float32", "float16", "tf32")
+_PEERS = Peers(("torch",))
 
 
 @dataclass(frozen=True)
@@ -57,11 +64,13 @@ class Row:
 
     Attributes:
         ansor_us: of one run, kernels alone, everything warm.
-        peers_us: the same of each form that PyTorch has of it.
+        peers_us: the same of each form that PyTorch has of it, and of MetaSchedule's program.
         max_rel_err: largest difference from NumPy's result over its largest value.
         tuning_s: seconds of the search in this run.
         trials: programs measured so far.
-        error: why something is missing.
+        error: why there is nothing else.
+        peers_tuning_s: seconds of peers' searches, in this run or an earlier one.
+        missing: peers that there is no time of, and why.
     """
 
     op: str
@@ -74,124 +83,121 @@ class Row:
     tuning_s: float | None = None
     trials: int = 0
     error: str = ""
+    peers_tuning_s: dict[str, float] | None = None
+    missing: dict[str, str] | None = None
 
     @property
     def best_peer(self) -> tuple[str, float] | None:
-        """The fastest form and its time."""
+        """The fastest peer and its time."""
         return min(self.peers_us.items(), key=lambda pair: pair[1]) if self.peers_us else None
 
     @property
     def speedup(self) -> float | None:
-        """How many times faster than the fastest form."""
-        if self.best_peer is None or self.ansor_us is None:
-            return None
-        return self.best_peer[1] / self.ansor_us
+        """How many times faster than the fastest peer."""
+        return self.speedup_over("")
+
+    def speedup_over(self, system: str) -> float | None:
+        """The same of the fastest form of a system, or of any ("")."""
+        times = [us for name, us in (self.peers_us or {}).items() if name.startswith(system)]
+        return min(times) / self.ansor_us if times and self.ansor_us is not None else None
 
 
 def measure(
-    op: str, batch: int, dtype: str, target: Any, budget: dict[str, Any], rounds: int
+    op: str,
+    batch: int,
+    dtype: str,
+    target: tvm.target.Target,
+    budget: dict[str, Any],
+    rounds: int,
+    peers: Peers = _PEERS,
+    cache: str = "",
 ) -> Row:
-    """Tunes one operator, and times it and its peers in turns."""
-    workload, rng = workload_of(op, batch), np.random.default_rng(0)
-    row = Row(op, batch, dtype, workload.flops)
-    if dtype == "float16":
-        workload = half_workload(op, workload, batch)
-    inputs = workload.inputs(rng) if dtype == "float32" else half_inputs(workload, rng)
-    began = time.perf_counter()
-    try:
-        with Progress() as progress:
-            tuned = auto_schedule(list(workload.tensors), target, callbacks=[progress], **budget)
-        functions = tuned.compiled.mod.functions.values()
-        (func,) = [f for f in functions if isinstance(f, tirx.PrimFunc)]
-        tuning_s = time.perf_counter() - began
-        runs, error = _runs(op, inputs, workload, func, target)
-    except (AnsorError, RuntimeError) as failed:  # the other operators are wanted
-        return replace(row, error=f"{type(failed).__name__}: {failed}")
+    """Tunes one operator, and times it and its peers in turns.
+
+    Args:
+        dtype: "float32", "float16", or "tf32", to which products in float32 are rounded.
+        target: of the GPU, which says nothing of tf32.
+        budget: keyword arguments of `auto_schedule`.
+        peers: "torch" and "metaschedule", with its trials.
+        cache: folder that MetaSchedule's tuning is kept in.
+    """
+    row = Row(op, batch, dtype, workload_of(op, batch).flops)
+    with tempfile.TemporaryDirectory() as folder:
+        case = Case(
+            op,
+            batch,
+            folder,
+            metaschedule_target(read_gpu(target)),
+            available_cores(),
+            trials=peers.trials,
+            cache=cache,
+            dtype="float32" if dtype == "tf32" else dtype,
+        )
+        try:
+            row, runs = _prepared(row, case, target_of(dtype, target), budget, peers)
+        except (AnsorError, RuntimeError) as failed:  # the other operators are wanted
+            return replace(row, error=f"{type(failed).__name__}: {failed}")
     samples: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():
             samples[name].append(run())
     found = {name: statistics.median(times) * 1e6 for name, times in samples.items()}
-    ours = found.pop("ansor")
-    return replace(
-        row,
-        ansor_us=ours,
-        peers_us=found,
-        max_rel_err=error,
-        tuning_s=tuning_s,
-        trials=tuned.tasks[0].trials,
-    )
+    return replace(row, ansor_us=found.pop("ansor"), peers_us=found)
 
 
-Run = Callable[[], float]
+def target_of(dtype: str, target: tvm.target.Target) -> tvm.target.Target:
+    """The target of our programs, on which products in float32 may be rounded or not.
+
+    Raises:
+        ArgumentError: the GPU's tensor cores know no tf32.
+    """
+    arch = target.attrs["arch"]
+    return resolve_target(f"cuda -arch={arch} -tf32") if dtype == "tf32" else target
 
 
-def _runs(
-    op: str, inputs: Sequence[Any], workload: Workload, func: Any, target: Any
-) -> tuple[dict[str, Run], float]:
-    """What is timed, by name, and the error of our result."""
-    module, device = build(func, target_text(target, 1)), tvm.cuda(0)
+def _prepared(
+    row: Row, case: Case, target: tvm.target.Target, budget: dict[str, Any], peers: Peers
+) -> tuple[Row, dict[str, Run]]:
+    """Tunes our program and, where asked for, MetaSchedule's; what is timed, by name."""
+    workload, began = case.workload, time.perf_counter()
+    with Progress() as progress:
+        tuned = auto_schedule(list(workload.tensors), target, callbacks=[progress], **budget)
+    (func,) = [f for f in tuned.compiled.mod.functions.values() if isinstance(f, tirx.PrimFunc)]
+    row = replace(row, tuning_s=time.perf_counter() - began, trials=tuned.tasks[0].trials)
+    inputs, runs = case.inputs(workload), {}
     expected = workload.reference(*inputs)
-    out = tvm.runtime.tensor(np.full(expected.shape, np.nan, dtype=expected.dtype), device)
-    arguments = [*(tvm.runtime.tensor(x, device) for x in inputs), out]
-    module[ENTRY](*arguments)
-    error = float(np.abs(out.numpy() - expected).max() / np.abs(expected).max())
-    runs: dict[str, Run] = {"ansor": lambda: _time_tvm(module, device, arguments)}
-    for name in systems_for(op, Peers(("torch",))):
-        runs[name] = _torch_run(op, inputs, name == "torch_channels_last")
-    return runs, error
-
-
-def _time_tvm(module: Any, device: Any, arguments: Sequence[Any]) -> float:
-    """Mean seconds of a run, by events on the device."""
-    evaluator = module.time_evaluator(ENTRY, device, number=20, repeat=5, min_repeat_ms=20)
-    return float(statistics.median(evaluator(*arguments).results))
-
-
-def _torch_run(op: str, inputs: Sequence[Any], channels_last: bool) -> Run:
-    """PyTorch's form of an operator as a recorded graph, so that no call from Python is timed."""
-    import torch  # optional
-
-    from benchmarks.peers_torch import form, shape_of
-
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cudnn.benchmark = True
-    made = form(op, inputs, channels_last, shape_of(op), "cuda")
-    repeats = 20
-    with torch.inference_mode():
-        for _ in range(3):  # cuDNN tries its algorithms
-            made.call()
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            for _ in range(repeats):
-                made.call()
-
-    def run() -> float:
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        graph.replay()
-        times = []
-        for _ in range(5):
-            start.record()
-            graph.replay()
-            end.record()
-            end.synchronize()
-            times.append(float(start.elapsed_time(end)) / 1e3 / repeats)
-        return statistics.median(times)
-
-    return run
+    runs["ansor"], error = tvm_run(func, inputs, expected, target_text(target, case.threads))
+    peers_tuning_s, missing = {}, {}
+    for name in systems_for(case.op, peers):
+        if name != "metaschedule":
+            last = name == "torch_channels_last"
+            runs[name] = torch_run(case.op, inputs, last, tf32=row.dtype == "tf32")
+            continue
+        try:
+            other, notes = metaschedule_program(case)
+            runs[name], _ = tvm_run(other, inputs, expected, case.target, exact=True)
+            peers_tuning_s[name] = notes["tuning_s"]
+        except (AnsorError, RuntimeError) as failed:  # the times of the others are wanted
+            missing[name] = str(failed)
+    return replace(row, max_rel_err=error, peers_tuning_s=peers_tuning_s, missing=missing), runs
 
 
 def table(rows: Sequence[Row]) -> str:
     """For people, and what they come to."""
     cells = [_cells(row) for row in rows]
-    ratios = [row.speedup for row in rows if row.speedup is not None]
-    text = align(_HEADER, cells, (0, 2, 6))
+    names = {name.partition("_")[0] for row in rows for name in row.peers_us or ()}
+    systems = sorted(names) if len(names) > 1 else []
+    lines = [_summary(rows, system) for system in ("", *systems)]
+    return "\n".join([align(_HEADER, cells, (0, 2, 6)), "", *lines]).rstrip()
+
+
+def _summary(rows: Sequence[Row], system: str) -> str:
+    """How we do against a system, or the fastest of all ("")."""
+    ratios = [ratio for row in rows if (ratio := row.speedup_over(system)) is not None]
     if not ratios:
-        return text
-    mean = math.exp(statistics.fmean(map(math.log, ratios)))
-    return f"{text}\n\ngeometric mean {mean:.2f} x, least {min(ratios):.2f} x, of {len(ratios)}"
+        return ""
+    mean, over = math.exp(statistics.fmean(map(math.log, ratios))), f"{system}: " * bool(system)
+    return f"{over}geometric mean {mean:.2f} x, least {min(ratios):.2f} x, of {len(ratios)}"
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -212,21 +218,39 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def known_rows(file: str | None) -> list[Row]:
-    """The finished operators of an earlier run."""
+def known_rows(file: str | None, peers: Peers = _PEERS) -> list[Row]:
+    """The finished operators of an earlier run, of which there are times of all those peers."""
     if file is None or not Path(file).exists():
         return []
-    rows = json.loads(Path(file).read_text(encoding="utf-8"))["results"]
-    return [Row(**row) for row in rows if not row["error"]]
+    found = json.loads(Path(file).read_text(encoding="utf-8"))["results"]
+    rows = [Row(**row) for row in found if not row["error"]]
+    return [r for r in rows if {*systems_for(r.op, peers)} <= {*(r.peers_us or ())}]
+
+
+def parse_gpu_peers(text: str) -> Peers:
+    """Reads "torch,metaschedule:200".
+
+    Raises:
+        ArgumentError: an unknown peer, or trials that are no positive integer.
+    """
+    peers = parse_peers(text)
+    if "zero" in peers.names:
+        raise ArgumentError("peers", "zero", "peers here are torch, metaschedule[:TRIALS]")
+    return peers
 
 
 @click.command()
 @click.option("--ops", default="all", show_default=True, help="Such as C2D.2,GMM.3.")
 @click.option("--batches", default="1,16", show_default=True, help="Of the suite's members.")
 @click.option(
-    "--dtypes", default="float32", show_default=True, help="float16: products, convolutions."
+    "--dtypes",
+    default="float32",
+    show_default=True,
+    help="float16: products, convolutions; tf32: float32, rounded for tensor cores.",
 )
 @click.option("--target", default="cuda", show_default=True)
+@click.option("--peers", default="torch", show_default=True, help="torch,metaschedule:TRIALS")
+@click.option("--cache", default=default_cache, help="Where MetaSchedule's tuning is kept.")
 @click.option("--trials", type=click.IntRange(0), default=200, show_default=True)
 @click.option("--minutes", type=float, help="Of each operator, at most.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
@@ -237,30 +261,36 @@ def main(
     batches: str,
     dtypes: str,
     target: str,
+    peers: str,
+    cache: str,
     trials: int,
     minutes: float | None,
     rounds: int,
     database: str | None,
     file: str | None,
 ) -> None:
-    """Tunes operators for a GPU and compares them with cuDNN and cuBLAS."""
+    """Tunes operators for a GPU and compares them with cuDNN, cuBLAS and MetaSchedule."""
     unknown = sorted(set(dtypes.split(",")) - set(_DTYPES))
     if unknown:
         raise ArgumentError("dtypes", ",".join(unknown), f"dtypes are {', '.join(_DTYPES)}")
+    others = parse_gpu_peers(peers)
     resolved = resolve_target(target)
+    if rounds_to_tf32(resolved):
+        raise ArgumentError("target", target, "leave out -tf32 and say --dtypes tf32")
     check_runs_here(resolved)
-    rows = known_rows(file)
+    rows = known_rows(file, others)
     done = {(row.op, row.batch, row.dtype) for row in rows}
     wanted = [(op, batch, dtype) for dtype in dtypes.split(",") for op, batch in _ops(ops, batches)]
     for op, batch, dtype in wanted:  # a wrong one ends everything before it begins
         if dtype == "float16":
             half_workload(op, workload_of(op, batch), batch)
+        target_of(dtype, resolved)
     gpu = asdict(read_gpu(resolved))
     budget = {"trials": trials, "minutes": minutes, "database": database}
     for op, batch, dtype in wanted:
         if (op, batch, dtype) in done:
             continue
-        rows.append(measure(op, batch, dtype, resolved, budget, rounds))
+        rows.append(measure(op, batch, dtype, resolved, budget, rounds, others, cache))
         results = [asdict(row) for row in rows]
         write(file, {"environment": environment(gpu=gpu), "results": results})
         click.echo(table(rows[-1:]))

@@ -16,7 +16,7 @@ import click
 from ansor.compare.case import Case
 from ansor.compare.rounds import Comparison, compare, peer_systems, save_networks
 from ansor.compare.table import render
-from ansor.hardware.target import check_runs_here, resolve_target
+from ansor.hardware.target import check_runs_here, resolve_target, rounds_to_tf32
 from ansor.hardware.threads import available_cores
 from ansor.models import model_config, model_names
 from ansor.report.progress import Progress
@@ -66,7 +66,8 @@ def measure(
     print(tuned.report(), end="\n\n")
     with tempfile.TemporaryDirectory() as folder:
         device = "cuda" if budget.target.startswith("cuda") else "cpu"
-        case = Case(model, folder, threads, seconds / 2, seconds, device)
+        tf32 = rounds_to_tf32(resolve_target(budget.target))
+        case = Case(model, folder, threads, seconds / 2, seconds, device, tf32)
         save_networks(tuned, case)
         comparison = compare(case, systems, rounds, print)
     print(f"\n{model}\n{render(comparison)}\n")

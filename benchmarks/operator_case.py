@@ -10,6 +10,7 @@ import numpy as np
 from ansor.errors import ArgumentError
 from ansor.workloads import Workload, build, names, suite, suite_workload
 from ansor.workloads.workload import Array
+from benchmarks.half import half_inputs, half_workload
 
 REPEATS = 10  # of what is timed, the median of which counts
 DISTURBED = 30  # more that are made up for while other work disturbs: some 3 s
@@ -30,6 +31,7 @@ class Case:
         trials: of MetaSchedule.
         cache: folder that MetaSchedule's tuning is kept in.
         peak_gflops: of the machine at full speed; slower moments are not timed.
+        dtype: of products' and convolutions' operands, "float16", or the suite's own.
     """
 
     op: str
@@ -42,6 +44,7 @@ class Case:
     trials: int = 128
     cache: str = ""
     peak_gflops: float = 0.0
+    dtype: str = "float32"
 
     def file(self, name: str) -> Path:
         """A file of the case."""
@@ -53,12 +56,18 @@ class Case:
 
     @property
     def workload(self) -> Workload:
-        """The definition."""
-        return workload_of(self.op, self.batch)
+        """The definition.
+
+        Raises:
+            ArgumentError: there is none in float16.
+        """
+        own = workload_of(self.op, self.batch)
+        return half_workload(self.op, own, self.batch) if self.dtype == "float16" else own
 
     def inputs(self, workload: Workload) -> list[Array]:
         """The inputs that all systems are given."""
-        return workload.inputs(np.random.default_rng(self.seed))
+        rng = np.random.default_rng(self.seed)
+        return half_inputs(workload, rng) if self.dtype == "float16" else workload.inputs(rng)
 
 
 def workload_of(op: str, batch: int = 1) -> Workload:

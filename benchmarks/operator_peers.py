@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -70,11 +71,21 @@ def start(case: Case, system: str) -> dict[str, Any]:
     Raises:
         ChildError: it fails, hangs or is not installed; the last line of what it said.
     """
+    return run_system(case, system, (*ENTRY, system))
+
+
+def run_system(case: Case, system: str, entry: Sequence[str]) -> dict[str, Any]:
+    """Runs Python with the arguments `entry` and the case; returns what it leaves in the case's
+    folder as "SYSTEM.json".
+
+    Raises:
+        ChildError: it fails, hangs or is not installed; the last line of what it said.
+    """
     missing = [name for name in _PACKAGES.get(system, ()) if find_spec(name) is None]
     if missing:
         raise ChildError(f"not installed: {', '.join(missing)}")
     first = [_without_torch(case)] if system == "metaschedule" else []
-    run_child([*ENTRY, system, json.dumps(asdict(case))], case.threads, _TIMEOUT_S, first)
+    run_child([*entry, json.dumps(asdict(case))], case.threads, _TIMEOUT_S, first)
     found: dict[str, Any] = json.loads(case.file(f"{system}.json").read_text(encoding="utf-8"))
     return found
 

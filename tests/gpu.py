@@ -16,7 +16,7 @@ from ansor.annotate.sample import sample
 from ansor.config import SketchConfig
 from ansor.dag.from_tir import read_dag
 from ansor.features.gpu_legality import legal_on_gpu
-from ansor.hardware.gpu import gpu_of
+from ansor.hardware.gpu import Gpu, gpu_of
 from ansor.program.lower import Replay, schedule
 from ansor.program.nest import build_nest
 from ansor.program.program import Program
@@ -27,13 +27,15 @@ from ansor.sketch.generate import generate
 
 GPU = gpu_of("sm_90")
 TARGET = '{"arch":"sm_90","kind":"cuda"}'
+TF32_GPU = gpu_of("sm_90", tf32=True)
+TF32_TARGET = '{"arch":"sm_90","keys":["cuda","gpu","tf32"],"kind":"cuda"}'
 CONFIG = SketchConfig()
 PIPELINE = ("software_pipeline_stage", "software_pipeline_order")
 
 
-def sketches_of(func: tirx.PrimFunc) -> list[Sketch]:
-    """The complete sketches of a definition for the GPU."""
-    return [complete(state, GPU, CONFIG) for state in generate(read_dag(func), GPU, CONFIG)]
+def sketches_of(func: tirx.PrimFunc, gpu: Gpu = GPU) -> list[Sketch]:
+    """The complete sketches of a definition for a GPU."""
+    return [complete(state, gpu, CONFIG) for state in generate(read_dag(func), gpu, CONFIG)]
 
 
 # Products of matrices in half precision, added up in float32: what the dimensions of the operands
@@ -61,13 +63,13 @@ HALF_PRODUCTS = (*_PRODUCTS, *_CONVOLUTIONS)
 
 
 @cache
-def half_product(name: str) -> tirx.PrimFunc:
+def tensor_product(name: str, dtype: str = "") -> tirx.PrimFunc:
     """A product of matrices, plain or in disguise; "relu", "narrow" (its result in float16) and the
-    convolutions have an epilogue."""
+    convolutions have an epilogue. Of operands in half precision, if nothing else is said."""
+    dtype = dtype or ("bfloat16" if name == "brain" else "float16")
     if name in _CONVOLUTIONS:
-        return _convolution(*_CONVOLUTIONS[name])
+        return _convolution(dtype, *_CONVOLUTIONS[name])
     *dims, out_dims, sizes = _PRODUCTS[name]
-    dtype = "bfloat16" if name == "brain" else "float16"
     shapes = [tuple(sizes[d] for d in operand) for operand in dims]
     inputs = [te.placeholder(s, dtype, name=n) for s, n in zip(shapes, "AB", strict=True)]
     left, right = inputs
@@ -88,17 +90,24 @@ def half_product(name: str) -> tirx.PrimFunc:
 
 
 def _convolution(
-    images: int, size: int, channels: int, filters: int, kernel: int, padding: int, stride: int
+    dtype: str,
+    images: int,
+    size: int,
+    channels: int,
+    filters: int,
+    kernel: int,
+    padding: int,
+    stride: int,
 ) -> tirx.PrimFunc:
     """Channels last, with a bias."""
-    data = te.placeholder((images, size, size, channels), "float16", name="X")
-    weight = te.placeholder((kernel, kernel, channels, filters), "float16", name="W")
+    data = te.placeholder((images, size, size, channels), dtype, name="X")
+    weight = te.placeholder((kernel, kernel, channels, filters), dtype, name="W")
     bias = te.placeholder((filters,), "float32", name="bias")
     grown = size + 2 * padding
 
     def padded(n: Any, y: Any, x: Any, c: Any) -> Any:
         inside = [v >= padding for v in (y, x)] + [v < size + padding for v in (y, x)]
-        zero = tirx.const(0, "float16")
+        zero = tirx.const(0, dtype)
         return te.if_then_else(te.all(*inside), data[n, y - padding, x - padding, c], zero)
 
     source = te.compute((images, grown, grown, channels), padded, "pad") if padding else data
@@ -120,10 +129,10 @@ def on_tensor_cores(sketch: Sketch) -> bool:
     return any(isinstance(step, Tensorize) for step in sketch.steps)
 
 
-def tensor_sketch(name: str) -> Sketch:
-    """The sketch of such a product for tensor cores."""
-    found = [s for s in sketches_of(half_product(name)) if on_tensor_cores(s)]
-    (sketch,) = found
+def tensor_sketch(name: str, dtype: str = "") -> Sketch:
+    """The sketch of such a product for tensor cores; in float32, rounded to tf32."""
+    gpu = TF32_GPU if dtype == "float32" else GPU
+    (sketch,) = filter(on_tensor_cores, sketches_of(tensor_product(name, dtype), gpu))
     return sketch
 
 

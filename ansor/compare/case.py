@@ -23,6 +23,7 @@ class Case:
         warm_up_s: seconds of runs before the clock counts.
         seconds: of timed runs.
         device: "cpu" or "cuda", where every system runs and finds its inputs.
+        tf32: whether all may round operands in float32 to tf32, for tensor cores.
     """
 
     model: str
@@ -31,6 +32,7 @@ class Case:
     warm_up_s: float = 0.5
     seconds: float = 1.0
     device: str = "cpu"
+    tf32: bool = False
 
     def file(self, name: str) -> Path:
         """A file of the case."""

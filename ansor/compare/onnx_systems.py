@@ -22,14 +22,15 @@ def absence(_: Case) -> str:
 def runtime(case: Case) -> Any:
     """A session with all optimisations and the case's number of threads.
 
-    On a GPU it computes fp32 without TF32, and takes and gives PyTorch's tensors there.
+    On a GPU it takes and gives PyTorch's tensors.
     """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = case.threads
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     providers: list[Any] = ["CPUExecutionProvider"]
     if case.device == "cuda":
-        providers.insert(0, (_ON_GPU, {"use_tf32": 0, "cudnn_conv_algo_search": "EXHAUSTIVE"}))
+        settings = {"use_tf32": int(case.tf32), "cudnn_conv_algo_search": "EXHAUSTIVE"}
+        providers.insert(0, (_ON_GPU, settings))
     session = onnxruntime.InferenceSession(str(case.onnx), options, providers=providers)
     if case.device == "cuda":
         return in_place(session, case.device)

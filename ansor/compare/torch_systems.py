@@ -48,8 +48,8 @@ def export_onnx(case: Case) -> None:
 
 def _twin(case: Case) -> torch.nn.Module:
     built = network(case)
-    torch.backends.cuda.matmul.allow_tf32 = False  # fp32 is what all systems compute
-    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = case.tf32  # all systems compute the same
+    torch.backends.cudnn.allow_tf32 = case.tf32
     torch.backends.cudnn.benchmark = True
     return torch_twin(built.name, built.params).to(case.device)
 

@@ -96,7 +96,8 @@ def _tensor_work(profile: StageProfile, kernel: Kernel, gpu: Gpu) -> Work:
     tiles = _product(stage, range(inner, inner + count))
     warps = kernel.threads.astype(np.float32) / np.float32(gpu.warp)
     multiply_adds = _product(stage, range(inner + count, len(stage.loops)))
-    cycles = multiply_adds / np.float32(gpu.tensor_fma_per_cycle)
+    item_bytes = profile.accesses[0].buffer.item_bytes
+    cycles = multiply_adds / np.float32(gpu.tensor_rate(item_bytes))
     instructions = steps * tiles * warps * cycles * np.float32(gpu.schedulers)
     return Work(instructions, 0 * steps, rounds, 2 * tiles)
 

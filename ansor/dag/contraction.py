@@ -20,7 +20,8 @@ from ansor.dag.stage import Access, Axis, Buffer, OpCounts, Stage, axes_of
 _T = TypeVar("_T")
 
 _MULTIPLY_ADDS = (OpCounts(float_add=1, float_mul=1), OpCounts(int_add=1, int_mul=1))
-_HALVES = ("float16", "bfloat16")  # that are multiplied for a sum in float32
+# Operands that are multiplied for a sum in float32; float32 only where it may be rounded to tf32.
+_OPERANDS = ("float16", "bfloat16", "float32")
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,9 @@ class Contraction:
 
 
 def contraction(dag: ComputeDAG, name: str) -> Contraction | None:
-    """The stage as a product of matrices in half precision, added up in float32; None if it is
-    none."""
+    """The stage as a product of matrices, added up in float32; None if it is none."""
     stage = dag.stages[name]
-    if not _multiplies_halves(dag, stage):
+    if not _may_multiply(dag, stage):
         return None
     first, second = (axes_of(read) & set(range(len(stage.axes))) for read in stage.reads)
     both, spatial = first & second, set(stage.spatial)
@@ -89,10 +89,10 @@ def product_dtypes(dag: ComputeDAG, name: str) -> tuple[str, str] | None:
     return (left, dag.buffers[stage.output].dtype) if left == right else None
 
 
-def _multiplies_halves(dag: ComputeDAG, stage: Stage) -> bool:
+def _may_multiply(dag: ComputeDAG, stage: Stage) -> bool:
     """Whether a statement is a sum of products of two reads, of dtypes that tensor cores take."""
     dtypes = product_dtypes(dag, stage.name)
-    if dtypes is None or dtypes[0] not in _HALVES or dtypes[1] != "float32":
+    if dtypes is None or dtypes[0] not in _OPERANDS or dtypes[1] != "float32":
         return False
     if stage.derived or stage.folded or set(stage.writes[0].axes) != set(stage.spatial):
         return False

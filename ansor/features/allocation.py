@@ -44,9 +44,8 @@ def _apart(nest: LoopNest, buffer: str, sizes: tuple[Floats, ...]) -> tuple[Floa
         fills = population.sketch.dag.stages[name].output == buffer
         if fills and isinstance(step, CooperativeFetch) and len(sizes) > 1:
             row = sizes[-1].astype(np.int32)
-            padded = population.values(step.pad)[:, 0] > 0
             item_bytes = population.sketch.dag.buffers[buffer].item_bytes
-            row = np.where(padded, padded_row(row, item_bytes), row)
+            row = padded_row(row, item_bytes, population.values(step.pad)[:, 0])
             return (*sizes[:-1], row.astype(np.float32))
     return sizes
 

@@ -129,9 +129,8 @@ def _fetched(nest: LoopNest, stage: StageNest, placed: Placed, item_bytes: int) 
     last = stage.loops[-1].axis
     along = [i for i in range(stage.num_host, len(stage.loops)) if stage.loops[i].axis == last]
     row: Counts = stage.extents[along].prod(axis=0, dtype=np.int64)
-    padded = nest.population.values(placed.pad)[:, 0] > 0
-    apart: Counts = np.where(padded, padded_row(row, item_bytes), row)
-    return elements // row * apart
+    pad = nest.population.values(placed.pad)[:, 0].astype(np.int64)
+    return elements // row * padded_row(row, item_bytes, pad)
 
 
 def rounds_ahead(nest: LoopNest, root: str) -> Counts:

@@ -12,7 +12,7 @@ from ansor.hardware.cpu import Hardware
 from ansor.hardware.gpu import Gpu, Machine, gpu_of
 from ansor.hardware.measured import Run, measured, processor_name
 from ansor.hardware.probe import Probe, Spec, peak_flops
-from ansor.hardware.target import is_cpu, resolve_target, target_text
+from ansor.hardware.target import is_cpu, resolve_target, rounds_to_tf32, target_text
 from ansor.hardware.threads import available_cores
 from ansor.hardware.vectors import vector_unit
 
@@ -47,7 +47,7 @@ def read_machine(target: tvm.target.Target, threads: int) -> Machine:
 
 def read_gpu(target: tvm.target.Target) -> Gpu:
     """The GPU of a target's architecture: this machine's, if it has one of that kind."""
-    typical, device = gpu_of(str(target.attrs["arch"])), tvm.runtime.cuda(0)
+    typical, device = gpu_of(str(target.attrs["arch"]), rounds_to_tf32(target)), tvm.runtime.cuda(0)
     if not device.exist or f"sm_{device.compute_version.replace('.', '')}" != typical.arch:
         return typical
     return replace(

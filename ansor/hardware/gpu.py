@@ -36,6 +36,7 @@ class Gpu:
         memory_bandwidth: bytes per second.
         memory_latency_s: of a load that finds nothing in the caches.
         launch_s: seconds that a kernel takes to start, as the next one sees it.
+        tf32: whether tensor cores may round operands in float32 to tf32, 10 bits of mantissa.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Gpu:
     shared_bytes_per_cycle: int = 128
     memory_latency_s: float = 450e-9
     launch_s: float = 2.5e-6
+    tf32: bool = False
 
     @property
     def most_shared_per_block(self) -> int:
@@ -75,9 +77,16 @@ class Gpu:
         return int(self.arch[3:5]) >= 80
 
     def multiplies(self, dtype: str) -> bool:
-        """Whether tensor cores take operands of a dtype: float16, and bfloat16 from compute
-        capability 8.0 on (CUDA C++ Programming Guide, "Warp Matrix Functions")."""
-        return dtype == "float16" or (dtype == "bfloat16" and int(self.arch[3:5]) >= 80)
+        """Whether tensor cores take operands of a dtype: float16, and from compute capability 8.0
+        on bfloat16, and float32 as tf32 where that is asked for (CUDA C++ Programming Guide, "Warp
+        Matrix Functions")."""
+        late = dtype == "bfloat16" or (dtype == "float32" and self.tf32)
+        return dtype == "float16" or (late and has_tf32(self.arch))
+
+    def tensor_rate(self, item_bytes: int) -> float:
+        """Multiply-adds of an SM's tensor cores each cycle, by the size of their operands: those in
+        tf32 take twice as long as those in half precision (NVIDIA's white papers)."""
+        return self.tensor_fma_per_cycle * 2 / item_bytes
 
     @property
     def peak_flops(self) -> float:
@@ -86,6 +95,12 @@ class Gpu:
 
 
 Machine = Hardware | Gpu  # what programs are made for
+
+
+def has_tf32(arch: str) -> bool:
+    """Whether an architecture's tensor cores know bfloat16 and tf32."""
+    return int(arch[3:5]) >= 80
+
 
 # Limits: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability".
 # Clocks, sizes and bandwidths: NVIDIA's white papers of one product each; the bandwidth of the
@@ -101,14 +116,14 @@ _KNOWN = (
 ARCHITECTURES = tuple(gpu.arch for gpu in _KNOWN)
 
 
-def gpu_of(arch: str) -> Gpu:
-    """The typical GPU of an architecture.
+def gpu_of(arch: str, tf32: bool = False) -> Gpu:
+    """The typical GPU of an architecture; `tf32` as for `Gpu`.
 
     Raises:
         UnsupportedError: nothing is known of it.
     """
     for gpu in _KNOWN:
         if arch.removesuffix("a") == gpu.arch:
-            return replace(gpu, arch=arch)
+            return replace(gpu, arch=arch, tf32=tf32)
     known = ", ".join(ARCHITECTURES)
     raise UnsupportedError(f"GPU architecture {arch!r}: say one of {known}")

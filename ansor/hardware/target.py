@@ -10,11 +10,14 @@ import tvm
 from tvm.target import codegen
 
 from ansor.errors import ArgumentError, UnsupportedError
-from ansor.hardware.gpu import gpu_of
+from ansor.hardware.gpu import gpu_of, has_tf32
 from ansor.hardware.threads import available_cores
 
 NATIVE = "native"
 CUDA = "cuda"
+TF32 = "tf32"  # a key of a target: tensor cores may round operands in float32
+_TF32_FLAGS = (f"-{TF32}", f"--{TF32}")
+_CUDA_KEYS = ("cuda", "gpu")  # that TVM gives the kind
 _EXAMPLES = 'say "native", "llvm -mcpu=NAME", "cuda" or "cuda -arch=sm_NN"'
 
 
@@ -23,16 +26,18 @@ def resolve_target(target: str | tvm.target.Target) -> tvm.target.Target:
 
     Args:
         target: "native" (this machine), "llvm -mcpu=...", "cuda" (this machine's first GPU),
-            "cuda -arch=sm_NN", TVM's JSON text, or a TVM target.
+            "cuda -arch=sm_NN", TVM's JSON text, or a TVM target. With "-tf32" ("tf32" among the
+            target's keys) products in float32 may be rounded for tensor cores.
 
     Raises:
-        ArgumentError: unknown kind, option, processor or architecture; no GPU here.
+        ArgumentError: unknown kind, option, processor or architecture; no GPU here; tf32 of an
+            architecture that has none.
         UnsupportedError: a target that exists, but for which there are no rules.
     """
     made = target if isinstance(target, tvm.target.Target) else _parse(target)
     kind = str(made.kind.name)
     if kind == CUDA:
-        gpu_of(str(made.attrs["arch"]))
+        _check_gpu(made, target)
         return made
     if kind != "llvm":
         raise UnsupportedError(f"target {kind!r}: CPUs (llvm) and NVIDIA GPUs (cuda) can be tuned")
@@ -44,14 +49,19 @@ def target_text(target: tvm.target.Target, threads: int) -> str:
     """Canonical JSON text, the same in every process; `tvm.target.Target` reads it.
 
     It holds what decides how fast a program is: processor, features, and as "num-cores" the number
-    of threads; of a GPU the architecture. The triple is left out where it is this system's own.
+    of threads; of a GPU the architecture and whether it rounds to tf32. The triple is left out
+    where it is this system's own.
     """
     if str(target.kind.name) == CUDA:
-        return json.dumps({"arch": str(target.attrs["arch"]), "kind": CUDA}, separators=(",", ":"))
+        keys = {"keys": [*_CUDA_KEYS, TF32]} if rounds_to_tf32(target) else {}
+        return _canonical({"kind": CUDA, "arch": str(target.attrs["arch"]), **keys})
     kept = {key: _plain(value) for key, value in target.attrs.items() if key in _KEPT and value}
     if kept.get("mtriple") == str(codegen.llvm_get_system_triple()):
         del kept["mtriple"]
-    document = {**kept, "kind": str(target.kind.name), "num-cores": threads}
+    return _canonical({**kept, "kind": str(target.kind.name), "num-cores": threads})
+
+
+def _canonical(document: dict[str, Any]) -> str:
     return json.dumps(document, sort_keys=True, separators=(",", ":"))
 
 
@@ -91,7 +101,12 @@ def _options(text: str) -> str | dict[str, Any]:
     if text.startswith("{") or " -" not in text:
         return text
     kind, *flags = shlex.split(text)
-    return {"kind": kind, **dict(_flag(flag) for flag in flags)}
+    rounds = {flag for flag in flags if kind == CUDA and flag in _TF32_FLAGS}
+    options = {"kind": kind, **dict(_flag(flag) for flag in flags if flag not in rounds)}
+    if rounds:
+        options["keys"] = [*options.get("keys", _CUDA_KEYS), TF32]
+        options["arch"] = options.get("arch") or _arch_here()
+    return options
 
 
 def _arch_here() -> str:
@@ -131,6 +146,19 @@ def _check_processor(target: tvm.target.Target, given: object) -> None:
     if processor and not codegen.llvm_is_valid_cpu(processor, triple):
         own = str(codegen.llvm_get_system_cpu())
         remedy = f"LLVM knows no processor {processor!r} for {triple}; this machine's is {own!r}"
+        raise ArgumentError("target", str(given), remedy)
+
+
+def rounds_to_tf32(target: tvm.target.Target) -> bool:
+    """Whether products in float32 may be rounded to tf32, for tensor cores."""
+    return str(target.kind.name) == CUDA and TF32 in map(str, target.keys)
+
+
+def _check_gpu(target: tvm.target.Target, given: object) -> None:
+    arch = str(target.attrs["arch"])
+    gpu_of(arch)
+    if rounds_to_tf32(target) and not has_tf32(arch):
+        remedy = f"tensor cores of {arch} know no tf32, those from sm_80 on do: leave it out"
         raise ArgumentError("target", str(given), remedy)
 
 

@@ -14,10 +14,11 @@ import tvm
 
 from ansor.closing import Closing
 from ansor.config import MeasureConfig
+from ansor.dag.contraction import product_dtypes
 from ansor.dag.graph import ComputeDAG
 from ansor.errors import ArgumentError, MeasureError
 from ansor.hardware.detect import gpu_lanes
-from ansor.hardware.target import is_cpu
+from ansor.hardware.target import is_cpu, rounds_to_tf32
 from ansor.measure.batch import measure_batch
 from ansor.measure.device import Candidate
 from ansor.measure.in_place import time_in_place
@@ -63,7 +64,9 @@ class LocalDevice(Closing):
         self.target = target
         self._config = config or MeasureConfig()
         self._definitions: dict[str, Define] = {}
-        lanes = [{}] if is_cpu(tvm.target.Target(target)) else gpu_lanes()
+        made = tvm.target.Target(target)
+        self._tf32 = rounds_to_tf32(made)
+        lanes = [{}] if is_cpu(made) else gpu_lanes()
         self._pool = Pool(threads, self._config, lowering, lanes)
 
     @property
@@ -94,7 +97,7 @@ class LocalDevice(Closing):
         if outcome.error is not None:
             return Verification(error=outcome.error, message=outcome.message)
         difference = cast(float, outcome.value)
-        if difference <= tolerance(task.dag, self._config):
+        if difference <= tolerance(task.dag, self._config, self._tf32):
             return Verification(difference)
         text = f"differs from the reference by {difference:.3g} of the largest value"
         return Verification(difference, ErrorKind.WRONG, text)
@@ -164,12 +167,15 @@ def _original(task: Task) -> DefineOriginal | None:
     return DefineOriginal(text, original.weight, original.convert)
 
 
-def tolerance(dag: ComputeDAG, config: MeasureConfig) -> float:
+def tolerance(dag: ComputeDAG, config: MeasureConfig, tf32: bool = False) -> float:
     """Largest difference from the reference, relative to its largest value, that is not an error.
 
     Grows with the longest reduction, whose rounding errors a program that is right accumulates.
+    With `tf32`, products in float32 may be of rounded operands.
     """
-    allowed = config.verify_rtol
+    products = {product_dtypes(dag, name) for name in dag.order}
+    rounded = tf32 and ("float32", "float32") in products
+    allowed = config.verify_tf32_rtol if rounded else config.verify_rtol
     for stage in dag.stages.values():
         dtype = dag.buffers[stage.output].dtype
         if stage.reduce and "float" in dtype:

@@ -104,18 +104,19 @@ def unrolled_loops(stage: Stage, shape: Shape | None, bound: bool = False) -> li
     return found
 
 
-def row_alignment(item_bytes: int) -> tuple[int, int]:
+def row_alignment(item_bytes: int, pad: int = 1) -> tuple[int, int]:
     """A factor and an offset, in elements: rows in shared memory that are the offset more than a
-    multiple of the factor apart are read from different banks at the same time, and vectors of 16
-    bytes stay aligned."""
+    multiple of the factor apart are read from different banks at the same time, `pad` vectors of
+    each, and vectors of 16 bytes stay aligned."""
     vector = max(1, 16 // item_bytes)
-    return 2 * vector, vector
+    return 2 * pad * vector, pad * vector
 
 
-def padded_row(length: Ints, item_bytes: int) -> Ints:
-    """Distance of rows that long, at least, in shared memory."""
+def padded_row(length: Ints, item_bytes: int, pad: Ints) -> Ints:
+    """Distance of rows that long, at least, in shared memory; without a pad, just that long."""
     factor, offset = row_alignment(item_bytes)
-    return length + (offset - length) % factor
+    row: Ints = length + (offset * pad - length) % np.maximum(factor * pad, 1)
+    return row
 
 
 @lru_cache(maxsize=64)

@@ -238,9 +238,10 @@ def _(step: BindRows, replay: Replay) -> None:
 @replay_for_gpu.register(CooperativeFetch)
 def _(step: CooperativeFetch, replay: Replay) -> None:
     own = _attached(replay, step)
-    if replay.values[step.pad][0] and len(own) > 1:
+    (pad,) = replay.values[step.pad]
+    if pad and len(own) > 1:
         item_bytes = replay.dag.buffers[replay.dag.stages[step.stage].output].item_bytes
-        factor, offset = row_alignment(item_bytes)
+        factor, offset = row_alignment(item_bytes, pad)
         replay.sch.storage_align(replay.blocks[step.stage], 0, -2, factor, offset)
     replay.loops[step.stage] = _shared_out(replay, own, replay.values[step.hole][0], step.host)
 

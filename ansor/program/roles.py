@@ -102,7 +102,8 @@ class Roles:
         scopes = {s.stage: s.scope for s in self.steps if isinstance(s, Store)}
         for name, step in self.placed.items():
             if isinstance(step, LoadFragment):
-                scopes[name] = f"wmma.matrix_{step.operand}"
+                dtype = self.dag.buffers[self.dag.stages[name].output].dtype
+                scopes[name] = fragment_scope(step.operand, dtype)
             elif not isinstance(step, ComputePerThread):
                 scopes[name] = self.shared_scope(step.host)
         return scopes
@@ -276,6 +277,12 @@ class Roles:
             inner = len(stage.reduce) if isinstance(self.placed[name], LoadFragment) else 0
             return enclosing_loops(stage, shape.structure) + inner
         return bound.rows if isinstance(bound, BindRows) else num_leading(stage)
+
+
+def fragment_scope(operand: str, dtype: str) -> str:
+    """The registers of a warp that hold tiles of an operand, "a" or "b"; those in float32 lie where
+    results do (`ansor.program.tf32`)."""
+    return "wmma.accumulator" if dtype == "float32" else f"wmma.matrix_{operand}"
 
 
 def effective_position(

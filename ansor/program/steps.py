@@ -253,7 +253,7 @@ class CooperativeFetch:
 
     Its loops are fused and dealt out to the threads of the block, up to `hole` elements to each at
     a time, as a vector: the greatest common divisor of that and the length of its rows. With a
-    `pad` of 1 the rows are as far apart as `padded_row` says.
+    `pad` of 1, or 2, the rows are as far apart as `padded_row` says.
     """
 
     stage: str

@@ -1,5 +1,5 @@
 """Instructions of tensor cores (wmma, 16 by 16 by 16), as TensorIR knows them: what each computes,
-and the call that it becomes.
+and what it becomes: a call, or two.
 
 TVM has the same and many more in one module, which takes half a minute to load.
 """
@@ -13,12 +13,12 @@ from types import MappingProxyType
 import tvm
 from tvm.s_tir import TensorIntrin
 
-from ansor.program.roles import FRAGMENT
+from ansor.program import tf32
+from ansor.program.roles import FRAGMENT, fragment_scope
 
 _SHARED = "shared.dyn"
 _TOTAL = "float32"
 _ALL = f"0:{FRAGMENT}, 0:{FRAGMENT}"
-_SIZES = f"{FRAGMENT}, {FRAGMENT}, {FRAGMENT}"
 
 
 @cache
@@ -29,22 +29,23 @@ def wmma_names(
     ("compute") and stores ("store") tiles.
 
     Args:
-        dtype: of the operands, which lie in dynamic shared memory; sums are in float32.
+        dtype: of the operands, which lie in dynamic shared memory, those in float32 are rounded to
+            tf32; sums are in float32.
         transposed: whether the left operand's tiles are depth by rows instead of rows by depth, and
             the right one's columns by depth instead of depth by columns.
         swapped: whether the right operand is the first factor of what is added up.
     """
-    layouts = ["col_major" if turned else "row_major" for turned in transposed]
+    left, right = ("col_major" if turned else "row_major" for turned in transposed)
     pairs = {
-        "load_a": _load("wmma.matrix_a", dtype, layouts[0]),
-        "load_b": _load("wmma.matrix_b", dtype, layouts[1]),
-        "init": _clear(),
-        "compute": _multiply(dtype, transposed, swapped),
-        "store": _store(),
+        "load_a": _load("a", dtype, left),
+        "load_b": _load("b", dtype, right),
+        "init": _clear(dtype),
+        "compute": _multiply(dtype, (left, right), swapped),
+        "store": _store(dtype),
     }
     names = {}
     for role, (description, call) in pairs.items():
-        form = ".".join([dtype, *layouts, *["swapped"] * swapped])
+        form = ".".join([dtype, left, right, *["swapped"] * swapped])
         names[role] = f"ansor.wmma.{role}.{form}"
         TensorIntrin.register(names[role], _parsed(description), _parsed(call), override=True)
     return MappingProxyType(names)
@@ -100,56 +101,67 @@ def _number(name: str) -> str:
     return f"{row} * {across} + {name}.elem_offset % {name}1 // {FRAGMENT}"
 
 
-def _load(scope: str, dtype: str, layout: str) -> Pair:
-    call = (
-        f"T.evaluate(T.tvm_load_matrix_sync(C.data, {_SIZES}, {_number('C')}, "
+def _sizes(dtype: str) -> str:
+    """Rows, columns and depth of an instruction as the registers for its results are declared."""
+    return tf32.SIZES if dtype == "float32" else f"{FRAGMENT}, {FRAGMENT}, {FRAGMENT}"
+
+
+def _load(operand: str, dtype: str, layout: str) -> Pair:
+    calls = [
+        f"T.evaluate(T.tvm_load_matrix_sync(C.data, {_sizes(dtype)}, {_number('C')}, "
         f'A.access_ptr("r", ptr_type="{dtype}"), A1, "{layout}", dtype="void"))'
-    )
-    return _copy((dtype, _SHARED), (dtype, scope), call)
+    ]
+    if dtype == "float32":
+        calls = tf32.load_calls(operand, layout, _number("C"))
+    return _copy((dtype, _SHARED), (dtype, fragment_scope(operand, dtype)), calls)
 
 
-def _store() -> Pair:
+def _store(dtype: str) -> Pair:
     call = (
-        f"T.evaluate(T.tvm_store_matrix_sync(A.data, {_SIZES}, {_number('A')}, "
+        f"T.evaluate(T.tvm_store_matrix_sync(A.data, {_sizes(dtype)}, {_number('A')}, "
         f'C.access_ptr("w", ptr_type="{_TOTAL}"), C1, "row_major", dtype="void"))'
     )
-    return _copy((_TOTAL, "wmma.accumulator"), (_TOTAL, _SHARED), call)
+    if dtype == "float32":
+        call = tf32.store_call(f"A.data, {_number('A')}")
+    return _copy((_TOTAL, "wmma.accumulator"), (_TOTAL, _SHARED), [call])
 
 
-def _copy(source: tuple[str, str], target: tuple[str, str], call: str) -> Pair:
+def _copy(source: tuple[str, str], target: tuple[str, str], calls: list[str]) -> Pair:
     """From a tile of a dtype and a scope to another."""
     plain, strided = (
         [_buffer("A", *source, with_strides), _buffer("C", *target, with_strides)]
         for with_strides in (False, True)
     )
     element = _loops("ij", "SS", "C[ii, jj] = A[ii, jj]")
-    return _function("AC", plain, "A", element), _function("AC", strided, "A", [call])
+    return _function("AC", plain, "A", element), _function("AC", strided, "A", calls)
 
 
-def _clear() -> Pair:
+def _clear(dtype: str) -> Pair:
     zero = f"T.{_TOTAL}(0)"
-    call = (
-        f'T.evaluate(T.tvm_fill_fragment(C.data, {_SIZES}, {_number("C")}, {zero}, dtype="void"))'
-    )
+    given = f'C.data, {_sizes(dtype)}, {_number("C")}, {zero}, dtype="void"'
+    call = f"T.evaluate(T.tvm_fill_fragment({given}))"
     plain, strided = ([_buffer("C", _TOTAL, "wmma.accumulator", s)] for s in (False, True))
     element = _loops("ij", "SS", f"C[ii, jj] = {zero}")
     return _function("C", plain, "", element), _function("C", strided, "", [call])
 
 
-def _multiply(dtype: str, transposed: tuple[bool, bool], swapped: bool) -> Pair:
+def _multiply(dtype: str, layouts: tuple[str, str], swapped: bool) -> Pair:
     factors = [
-        "A[kk, ii]" if transposed[0] else "A[ii, kk]",
-        "B[jj, kk]" if transposed[1] else "B[kk, jj]",
+        "A[ii, kk]" if layouts[0] == "row_major" else "A[kk, ii]",
+        "B[kk, jj]" if layouts[1] == "row_major" else "B[jj, kk]",
     ]
-    wide = [f'T.Cast("{_TOTAL}", {factor})' for factor in factors]
-    product = " * ".join(reversed(wide) if swapped else wide)
+    if dtype != _TOTAL:
+        factors = [f'T.Cast("{_TOTAL}", {factor})' for factor in factors]
+    product = " * ".join(reversed(factors) if swapped else factors)
     element = _loops("ijk", "SSR", f"C[ii, jj] = C[ii, jj] + {product}")
-    tiles = ", ".join(f"{name}.data, {_number(name)}" for name in "CABC")
-    call = f'T.evaluate(T.tvm_mma_sync({tiles}, dtype="void"))'
+    left, right, total = (f"{name}.data, {_number(name)}" for name in "ABC")
+    call = f'T.evaluate(T.tvm_mma_sync({total}, {left}, {right}, {total}, dtype="void"))'
+    if dtype == "float32":
+        call = tf32.multiply_call(total, left, right)
     plain, strided = (
         [
-            _buffer("A", dtype, "wmma.matrix_a", s),
-            _buffer("B", dtype, "wmma.matrix_b", s),
+            _buffer("A", dtype, fragment_scope("a", dtype), s),
+            _buffer("B", dtype, fragment_scope("b", dtype), s),
             _buffer("C", _TOTAL, "wmma.accumulator", s),
         ]
         for s in (False, True)

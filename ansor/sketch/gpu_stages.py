@@ -37,14 +37,15 @@ def fetched(state: State, context: Context) -> State:
         if producer is None:
             producer = f"{name}.{buffer}.shared"
             state = state.read_copied(buffer, producer)
-        state = fetch(state, producer, context.config.gpu.vector_widths)
+        config = context.config.gpu
+        state = fetch(state, producer, config.vector_widths, config.pads)
     return state
 
 
-def fetch(state: State, producer: str, widths: tuple[int, ...]) -> State:
+def fetch(state: State, producer: str, widths: tuple[int, ...], pads: tuple[int, ...]) -> State:
     """`state` with a stage computed into shared memory, for its current stage."""
     width = category(f"{producer}.fetch", producer, widths)
-    pad = category(f"{producer}.pad", producer, (0, 1))
+    pad = category(f"{producer}.pad", producer, pads)
     step = CooperativeFetch(producer, state.current, width.name, pad.name)
     return state.add(step, decisions=(width, pad))
 

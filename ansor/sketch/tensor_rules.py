@@ -1,4 +1,5 @@
-"""The derivation rule for tensor cores: products of matrices in half precision, plain or not."""
+"""The derivation rule for tensor cores: products of matrices in half precision, or in float32 where
+it may be rounded to tf32, plain or not."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from ansor.sketch.state import State
 
 
 def tile_for_tensor_cores(state: State, context: Context) -> Derived:
-    """Products of matrices in half precision: a warp's tiles are multiplied by tensor cores.
+    """Products of matrices: a warp's tiles are multiplied by tensor cores, if they take the dtype.
 
     Beyond the paper. What is a product only in disguise, as a convolution is, becomes one, padded
     where sizes ask for it, its operands put together while they are fetched. Operands go through
@@ -37,9 +38,10 @@ def tile_for_tensor_cores(state: State, context: Context) -> Derived:
     """
     name, config = state.current, context.config.gpu
     found = contraction(state.dag, name)
-    if found is None or not context.gpu.multiplies(_operand_dtype(state.dag, name)):
+    if found is None or not context.gpu.multiplies(dtype := _operand_dtype(state.dag, name)):
         return Derived()
-    if waste(state.dag.stages[name], found, FRAGMENT) > config.max_padding:
+    most = config.max_tf32_padding if dtype == "float32" else config.max_padding
+    if waste(state.dag.stages[name], found, FRAGMENT) > most:
         return Derived()
     state = state if free_consumer(state, name) else cached(state)
     consumer = free_consumer(state, name)
@@ -63,30 +65,44 @@ def tile_for_tensor_cores(state: State, context: Context) -> Derived:
         CooperativeStore(name, consumer, WARP_LEVEL, width.name),
         decisions=(*(decisions[a] for a in axes), width),
     )
-    loads = []
-    for buffer, operand in zip(product.operands, "ab", strict=True):
+    state, loads = _loaded(state, product, context)
+    last = Tensorize(name, loads, store, product.transposed, product.swapped)
+    return Derived((pipelined(state.add(last), context).advance(),))
+
+
+def _loaded(
+    state: State, product: operands.MatrixProduct, context: Context
+) -> tuple[State, tuple[str, str]]:
+    """`state` with the operands of its current stage fetched to shared memory and from there to the
+    registers of a warp; what does the latter."""
+    name, config = state.current, context.config.gpu
+    loads, across = [], (product.transposed[0], not product.transposed[1])
+    for buffer, operand, turned in zip(product.operands, "ab", across, strict=True):
         shared = producer_of(state, buffer)
         if shared is None:
             shared = f"{name}.{buffer}.shared"
             state = state.read_copied(buffer, shared)
         load = f"{name}.{operand}.fragment"
-        state = fetch(state, shared, _fetch_widths(state.dag, shared, config))
+        wide = state.dag.buffers[buffer].dtype == "float32"
+        pads = config.tf32_pads if wide and turned else config.pads
+        state = fetch(state, shared, _fetch_widths(state.dag, shared, config), pads)
         state = state.read_copied(state.dag.stages[shared].output, load)
         state = state.add(LoadFragment(load, name, operand))
         loads.append(load)
-    last = Tensorize(name, (loads[0], loads[1]), store, product.transposed, product.swapped)
-    return Derived((pipelined(state.add(last), context).advance(),))
+    return state, (loads[0], loads[1])
 
 
 def left_to_plain_cores(dag: ComputeDAG, gpu: Gpu) -> list[str]:
     """What is said of products that the GPU's tensor cores do not take, once for each dtype.
 
-    Products in float32 are not mentioned: tensor cores would round their operands.
+    Products in float32 are mentioned only where tensor cores may round their operands.
     """
     found: dict[str, None] = {}
     for name in dag.order:
         dtypes = product_dtypes(dag, name)
-        if dtypes is None or dtypes[0] == "float32" or not predicates.has_data_reuse(dag, name):
+        if dtypes is None or not predicates.has_data_reuse(dag, name):
+            continue
+        if dtypes[0] == "float32" and not gpu.tf32:
             continue
         if contraction(dag, name) is None or not gpu.multiplies(dtypes[0]):
             operand, total = dtypes
@@ -124,11 +140,13 @@ def _tensor_tiles(
 
 
 def _fetch_widths(dag: ComputeDAG, name: str, config: GpuSketchConfig) -> tuple[int, ...]:
-    """Elements of a matrix in half precision that a thread may fetch at a time.
+    """Elements of a matrix that a thread may fetch at a time, up to 16 bytes.
 
-    The widest vector has to be one aligned load of what is stored as it is: TVM does not put eight
-    elements together from different places.
+    Eight in half precision have to be one aligned load of what is stored as it is: TVM does not put
+    so many together from different places.
     """
+    if dag.buffers[dag.stages[name].output].item_bytes > 2:
+        return config.vector_widths
     whole = _copies_runs(dag, dag.stages[name], config.tensor_widths[-1])
     return config.tensor_widths if whole else config.tensor_widths[:-1]
 

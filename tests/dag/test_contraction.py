@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from gpu import HALF_PRODUCTS, half_product, legal_sample, on_tensor_cores, sketches_of
+from gpu import HALF_PRODUCTS, legal_sample, on_tensor_cores, sketches_of, tensor_product
 from tvm import te
 
 from ansor.dag.contraction import Contraction, contraction, operand_names, waste
@@ -19,7 +19,7 @@ from ansor.sketch.tensor_rules import left_to_plain_cores
 
 
 def product_of(name: str) -> Contraction:
-    found = contraction(read_dag(half_product(name)), "C")
+    found = contraction(read_dag(tensor_product(name)), "C")
     assert found is not None
     return found
 
@@ -46,7 +46,7 @@ def test_axes_are_grouped_by_the_operands_that_have_them(
 
 
 def test_padding_by_hand() -> None:
-    dag = read_dag(half_product("odd"))  # 30 by 41 by 35
+    dag = read_dag(tensor_product("odd"))  # 30 by 41 by 35
     assert waste(dag.stages["C"], product_of("odd"), 16) == 32 * 48 * 48 / (30 * 41 * 35)
 
 
@@ -55,7 +55,7 @@ DISGUISED = [
     for name in HALF_PRODUCTS
     if any(
         isinstance(step, AsProduct)
-        for sketch in sketches_of(half_product(name))
+        for sketch in sketches_of(tensor_product(name))
         for step in sketch.steps
     )
 ]
@@ -68,7 +68,7 @@ def test_what_lies_in_memory_as_matrices_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize("name", DISGUISED)
 def test_the_graph_is_that_of_the_rewritten_definition(name: str) -> None:
-    func = half_product(name)
+    func = tensor_product(name)
     (sketch,) = [s for s in sketches_of(func) if on_tensor_cores(s)]
     program = legal_sample(sketch, 1).program(0)
     last = next(i for i, step in enumerate(program.steps) if isinstance(step, AsProduct))
@@ -108,9 +108,20 @@ def test_what_is_left_to_plain_cores_is_said(
         return te.sum(a[i, k].astype(total) * b[k, j].astype(total), axis=k)
 
     func = te.create_prim_func([a, b, te.compute((64, 64), product, name="C")])
-    found = left_to_plain_cores(read_dag(func), gpu_of(arch))
-    assert [text.partition(" run on")[0] for text in found] == said
-    assert all(f"tensor cores of {arch}" in text for text in found)
+    for tf32 in (False, True):  # which float32 alone is asked about
+        found = left_to_plain_cores(read_dag(func), gpu_of(arch, tf32))
+        assert [text.partition(" run on")[0] for text in found] == said
+        assert all(f"tensor cores of {arch}" in text for text in found)
+
+
+def test_products_in_float32_are_left_to_plain_cores_where_tf32_was_asked_for() -> None:
+    matrix, vector = te.placeholder((64, 64), name="A"), te.placeholder((64,), name="B")
+    k = te.reduce_axis((0, 64), name="k")
+    total = te.compute((64,), lambda i: te.sum(matrix[i, k] * vector[k], axis=k), name="C")
+    dag = read_dag(te.create_prim_func([matrix, vector, total]))
+    (said,) = left_to_plain_cores(dag, gpu_of("sm_90", tf32=True))
+    assert said.startswith("products of float32 added up in float32 run on plain CUDA cores")
+    assert left_to_plain_cores(dag, gpu_of("sm_90")) == []
 
 
 def test_a_depthwise_convolution_has_no_columns() -> None:

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tvm
-from gpu import GPU, TARGET, legal_sample, on_tensor_cores, sketches_of
+from gpu import GPU, TARGET, TF32_GPU, legal_sample, on_tensor_cores, sketches_of
 from tvm import relax
 from tvm.relax.frontend import nn
 
@@ -100,6 +100,21 @@ def test_a_network_in_half_precision_uses_tensor_cores(dtype: str) -> None:
         (sketch,) = [sketch for sketch in sketches_of(task.func) if on_tensor_cores(sketch)]
         program = legal_sample(sketch, 1).program(0)
         assert "wmma::mma_sync" in cuda_source(lower(task.func, program), TARGET)
+
+
+def test_a_network_in_float32_compiles_with_products_rounded_to_tf32() -> None:
+    target = resolve_target("cuda -arch=sm_90 -tf32")
+    network = prepare(small_network("float32"), target, target_text(target, 2))
+    products = [task for task in network.tasks if task.dag.flops > 100_000]
+    scheduled = {}
+    for task in products:
+        (sketch,) = filter(on_tensor_cores, sketches_of(task.func, TF32_GPU))
+        scheduled[task.name] = lower(task.func, legal_sample(sketch, 1).program(0))
+    assert len(scheduled) == 2
+    bare, _ = detach_weights(apply_programs(network.mod, scheduled))
+    (source,) = sources(compile_module(bare, target).mod)
+    assert source.count("void ansor_load_tf32(") == 1
+    assert all(use.spill_bytes <= 16 for use in compile_source(source, GPU.arch))
 
 
 def test_wide_sums_round_once() -> None:

@@ -10,6 +10,7 @@ import pytest
 from tvm.target import Target, codegen
 
 from ansor.errors import ArgumentError, UnsupportedError
+from ansor.hardware.detect import read_gpu
 from ansor.hardware.target import resolve_target, target_text
 from ansor.hardware.threads import available_cores
 
@@ -105,7 +106,37 @@ def test_only_a_foreign_triple_is_part_of_the_text() -> None:
     assert json.loads(target_text(arm, 1))["mtriple"] == "aarch64-linux-gnu"
 
 
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "cuda -arch=sm_90 -tf32",
+        "cuda --tf32 -arch=sm_90",
+        '{"kind":"cuda","arch":"sm_90","keys":["cuda","gpu","tf32"]}',
+    ],
+)
+def test_tf32_is_part_of_a_gpus_text(spelled: str) -> None:
+    text = '{"arch":"sm_90","keys":["cuda","gpu","tf32"],"kind":"cuda"}'
+    assert target_text(resolve_target(spelled), 2) == text
+    assert target_text(resolve_target(text), 2) == text
+    assert read_gpu(resolve_target(spelled)).multiplies("float32")
+    assert not read_gpu(resolve_target("cuda -arch=sm_90")).multiplies("float32")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cuda -arch=sm_75 -tf32", "target='cuda -arch=sm_75 -tf32': .*sm_75 know no tf32.*sm_80"),
+        ("cuda -arch=sm_90 -tf16", "'-tf16' is not of the form -option=value"),
+        ("llvm -tf32", "'-tf32' is not of the form -option=value"),
+    ],
+)
+def test_tf32_where_there_is_none(text: str, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        resolve_target(text)
+
+
 _PRINT = """
+from ansor.hardware.detect import read_gpu
 from ansor.hardware.target import resolve_target, target_text
 print(target_text(resolve_target("llvm -mcpu=haswell -mattr=+fma,-avx2"), 2))
 """

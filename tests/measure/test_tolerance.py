@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tvm import te
 
@@ -33,3 +35,22 @@ def test_half_precision_is_allowed_more() -> None:
 
 def test_integers_are_not() -> None:
     assert row_sum(1 << 22, "int32") == CONFIG.verify_rtol
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tf32", "allowed"),
+    [
+        ("float32", True, CONFIG.verify_tf32_rtol),
+        ("float32", False, CONFIG.verify_rtol),
+        ("float16", True, CONFIG.verify_rtol),
+    ],
+)
+def test_operands_rounded_to_tf32_are_allowed_more(dtype: str, tf32: bool, allowed: float) -> None:
+    a, b = (te.placeholder((64, 64), dtype, name=n) for n in "AB")
+    k = te.reduce_axis((0, 64), "k")
+
+    def product(i: Any, j: Any) -> Any:
+        return te.sum(a[i, k].astype("float32") * b[k, j].astype("float32"), axis=k)
+
+    func = te.create_prim_func([a, b, te.compute((64, 64), product, name="C")])
+    assert tolerance(read_dag(func), CONFIG, tf32) == allowed

@@ -15,11 +15,11 @@ from gpu import (
     GPU,
     HALF_PRODUCTS,
     TARGET,
-    half_product,
     legal_sample,
     on_cpu,
     on_tensor_cores,
     sketches_of,
+    tensor_product,
     tensor_sketch,
 )
 from tvm import te, tirx
@@ -39,7 +39,7 @@ PROGRAMS = 2 * int(os.environ.get("ANSOR_CUDA_PROGRAMS", "1"))  # `make check-cu
 
 @pytest.mark.parametrize("name", HALF_PRODUCTS)
 def test_tiles_compute_the_product(name: str) -> None:
-    func, rng = half_product(name), np.random.default_rng(0)
+    func, rng = tensor_product(name), np.random.default_rng(0)
     *operands, out = func.params
     shapes = [tuple(int(n) for n in operand.shape) for operand in operands]
     arrays = [
@@ -70,7 +70,7 @@ def test_programs_become_instructions_of_tensor_cores(name: str) -> None:
     population = legal_sample(sketch, PROGRAMS, seed=1)
     (kernel,) = kernels(build_nest(population))
     for row in range(len(population)):
-        source = cuda_source(lower(half_product(name), population.program(row)), TARGET)
+        source = cuda_source(lower(tensor_product(name), population.program(row)), TARGET)
         for instruction in ("load_matrix_sync", "mma_sync", "store_matrix_sync", "fill_fragment"):
             assert f"wmma::{instruction}" in source
         assert f"__launch_bounds__({kernel.threads[row]})" in source

@@ -1,0 +1,35 @@
+"""Tunes an operator with MetaSchedule; ``python -m benchmarks.metaschedule_child CASE``.
+
+In a process of its own, whose GPU is free again when the programs are timed. The best program is
+left in the case's folder, what is told of the search in "metaschedule.json".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from tvm.ir import save_json
+
+from ansor.measure.nvcc import compiler_variables
+from benchmarks.operator_case import Case
+from benchmarks.peers_metaschedule import best
+
+SYSTEM = "metaschedule"
+
+
+def run(case: Case) -> None:
+    """Tunes, or takes what an earlier run found.
+
+    Raises:
+        NothingFoundError: no program runs.
+    """
+    os.environ.update(compiler_variables())  # MetaSchedule's builders see them
+    func, notes = best(case)
+    case.program(SYSTEM).write_text(save_json(func), encoding="utf-8")
+    case.file(f"{SYSTEM}.json").write_text(json.dumps(notes), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    run(Case(**json.loads(sys.argv[1])))
