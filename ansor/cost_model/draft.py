@@ -104,7 +104,7 @@ def _arithmetic_cycles(profile: StageProfile, tile: RegisterTile, hardware: Hard
     fused = min(ops.float_add, ops.float_mul)
     plain = ops.float_add + ops.float_mul - fused + ops.float_cmp + ops.select
     plain += ops.int_add + ops.int_mul + ops.int_cmp + ops.int_div * int(_DIV_CYCLES)
-    vectors = tile.statements
+    vectors = tile.statements * tile.fill
     cycles = vectors * np.float32(max(plain, 1) / hardware.fma_per_cycle)
     cycles = cycles + vectors * np.float32(ops.float_div * _DIV_CYCLES)
     cycles = cycles + vectors * np.float32(ops.float_special * _SPECIAL_CYCLES)

@@ -22,6 +22,7 @@ class RegisterTile:
         elements: elements it computes.
         statements: vector statements of a step.
         accumulators: vector registers that hold its results.
+        fill: what a statement's vectors take of the units, over that of whole registers.
         operations: arithmetic operations of a step, in vectors.
         loads: vector loads of a step, spills included.
         stores: vector stores of a step, spills included.
@@ -36,6 +37,7 @@ class RegisterTile:
     elements: Floats
     statements: Floats
     accumulators: Floats
+    fill: Floats
     operations: Floats
     loads: Floats
     stores: Floats
@@ -61,7 +63,9 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
     ones = np.ones(profile.extents.shape[1], dtype=np.float32)
     loops = compiled_loops(profile, hardware)
     unrolled, width = loops.unrolled, loops.width
-    vectors = np.ceil(width / np.float32(hardware.lanes(write.buffer.item_bytes)))
+    lanes = hardware.lanes(write.buffer.item_bytes)
+    vectors = np.ceil(width / np.float32(lanes))
+    fill = _fill(width, lanes, hardware.slots)
     folded = _unrolled_reduction(profile, unrolled)
     copies = unrolled.prod(axis=0, dtype=np.float32) / folded
     points = np.minimum(loops.points, copies) if stage.reduce else copies
@@ -74,10 +78,10 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
         needed = _registers(profile, read, loops, vectors)
         stay = needed + accumulators < np.float32(hardware.vector_registers)
         repeats = np.where(stay, _repeats(profile, read, loops), 1).astype(np.float32)
-        loads = loads + needed / repeats
+        loads = loads + needed / repeats * _turns(read, loops, fill, hardware)
         wide = _width(profile, read, vectors)
         held = held + np.float32(_HELD) * _shared(read, loops, wide, needed)
-    stores = _registers(profile, write, loops, vectors)
+    stores = _registers(profile, write, loops, vectors) * fill
     drain, chain = 0 * ones, ones
     if stage.reduce:
         over = accumulators + vectors + 1 + held - np.float32(hardware.vector_registers)
@@ -97,6 +101,7 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
         elements=copies * width,
         statements=statements,
         accumulators=accumulators,
+        fill=fill,
         operations=statements * np.float32(count),
         loads=loads.astype(np.float32),
         stores=stores.astype(np.float32),
@@ -140,6 +145,28 @@ def _shared(access: AccessProfile, loops: CompiledLoops, width: Floats, needed: 
     return shared
 
 
+def _fill(width: Floats, lanes: int, slots: int) -> Floats:
+    """`[P]`: turns in a unit of a statement on so many elements, over those of whole registers."""
+    turns = np.ceil(width / np.float32(lanes / slots)) / np.float32(slots)
+    fill: Floats = (turns / np.ceil(width / np.float32(lanes))).astype(np.float32)
+    return fill
+
+
+def _turns(access: AccessProfile, loops: CompiledLoops, fill: Floats, hardware: Hardware) -> Floats:
+    """`[P]`: turns of a load, over those of a whole register; that of an element takes one."""
+    whole = np.abs(_lane_stride(access, loops)) == 1
+    return np.where(whole, fill, np.float32(1 / hardware.slots)).astype(np.float32)
+
+
+def _lane_stride(access: AccessProfile, loops: CompiledLoops) -> Floats:
+    """`[P]`: elements between what neighbouring lanes of a statement access."""
+    strides = np.zeros((len(loops.unrolled) + 1, len(loops.width)), dtype=np.float32)
+    for number, moved in access.strides.items():
+        strides[number] = moved
+    stride: Floats = np.take_along_axis(strides, loops.lanes[None], axis=0)[0]
+    return stride  # of no loop, -1: the row of zeros
+
+
 def _width(profile: StageProfile, access: AccessProfile, vectors: Floats) -> Floats:
     """`[P]`: registers that one statement reads of an access."""
     moved = None if profile.vector is None else access.strides.get(profile.vector)
@@ -154,12 +181,9 @@ def _registers(
     One per distinct vector; an operand that does not move along the vector is broadcast, one that
     moves by more than an element is gathered element by element.
     """
-    depth, count = _outermost(profile, loops), len(loops.width)
+    depth = _outermost(profile, loops)
     elements = np.take_along_axis(access.footprint, depth[None], axis=0)[0]
-    strides = np.zeros((len(profile.extents) + 1, count), dtype=np.float32)
-    for number, moved in access.strides.items():
-        strides[number] = moved
-    stride = np.take_along_axis(strides, loops.lanes[None], axis=0)[0]  # -1: the row of zeros
+    stride = _lane_stride(access, loops)
     gathered = np.where(np.abs(stride) > 1, np.float32(_GATHER), 1)
     looped = (depth > loops.lanes) & (loops.lanes >= 0) & (stride != 0)
     elements = elements * np.where(looped, loops.width, 1)  # a loop that became vectors

@@ -14,10 +14,12 @@ class Hardware:
         cores: threads that a program may use.
         vector_bytes: width of a vector register.
         vector_registers: number of vector registers.
-        fma_per_cycle: vector multiply-adds a core issues per cycle.
+        slots: turns that an instruction on a whole register takes in its unit: 2 where units are
+            half as wide as registers (AVX-512 on Zen 4), so that one on half of it takes 1.
+        fma_per_cycle: multiply-adds on whole registers a core issues per cycle.
         fma_latency: cycles until a multiply-add's result can be used.
-        loads_per_cycle: vector loads a core issues per cycle.
-        stores_per_cycle: vector stores a core issues per cycle.
+        loads_per_cycle: loads of whole registers a core issues per cycle.
+        stores_per_cycle: stores of whole registers a core issues per cycle.
         reorder_window: instructions in flight in a core.
         issue_width: operations of any kind a core issues per cycle.
         frequency_hz: sustained clock.
@@ -34,6 +36,7 @@ class Hardware:
     cores: int = 2
     vector_bytes: int = 64
     vector_registers: int = 32
+    slots: int = 1
     fma_per_cycle: float = 2.0
     fma_latency: float = 4.0
     loads_per_cycle: float = 2.0

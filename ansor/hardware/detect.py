@@ -17,6 +17,7 @@ from ansor.hardware.threads import available_cores
 from ansor.hardware.vectors import vector_unit
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
+_NO_SLOWER = 0.75  # of the speed on whole registers; half of it where units are as wide as they
 
 
 def detect_machine(target: tvm.target.Target, threads: int) -> Machine:
@@ -92,6 +93,7 @@ def with_probe(hardware: Hardware, probe: Probe) -> Hardware:
     The clock is the one at which `fma_per_cycle` gives the measured peak, so `peak_flops` is the
     peak that was measured whatever the processor issues per cycle.
     """
+    hardware = _with_slots(hardware, probe)
     per_cycle = 2 * hardware.lanes(4) * hardware.fma_per_cycle * hardware.cores
     frequency = probe.peak_flops / per_cycle
     level2, last, memory = (b / frequency / hardware.cores for b in probe.stream_bytes)
@@ -101,6 +103,19 @@ def with_probe(hardware: Hardware, probe: Probe) -> Hardware:
         cache_bandwidth=(level2, last, memory),
         memory_bandwidth=probe.stream_bytes[2],
         parallel_overhead_s=probe.parallel_overhead_s,
+    )
+
+
+def _with_slots(hardware: Hardware, probe: Probe) -> Hardware:
+    """`hardware` with units of half the width, if vectors of half the width lose no speed."""
+    if probe.half_flops < _NO_SLOWER * probe.core_flops:
+        return hardware
+    return replace(
+        hardware,
+        slots=2,
+        fma_per_cycle=hardware.fma_per_cycle / 2,
+        loads_per_cycle=hardware.loads_per_cycle / 2,
+        stores_per_cycle=hardware.stores_per_cycle / 2,
     )
 
 

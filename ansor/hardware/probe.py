@@ -52,12 +52,14 @@ class Probe:
     Attributes:
         peak_flops: multiply-adds of all cores, two operations each, per second.
         core_flops: the same of one core alone.
+        half_flops: the same on vectors of half the width.
         stream_bytes: bytes per second that all cores together read from L2, last level, memory.
         parallel_overhead_s: seconds that starting and joining a parallel loop adds.
     """
 
     peak_flops: float
     core_flops: float
+    half_flops: float
     stream_bytes: tuple[float, float, float]
     parallel_overhead_s: float
 
@@ -68,24 +70,25 @@ class Probe:
 
 def probe(spec: Spec) -> Probe:
     """Runs the micro-benchmark; the pool of threads must have its size already."""
-    core = _flops(spec, 1)
+    core = _flops(spec, 1, spec.lanes)
     return Probe(
         peak_flops=_peak(spec, core),
         core_flops=core,
+        half_flops=_flops(spec, 1, spec.lanes // 2),
         stream_bytes=_streams(spec),
         parallel_overhead_s=_overhead(spec),
     )
 
 
-def _flops(spec: Spec, parts: int) -> float:
-    module = kernels.fma(parts, spec.lanes, _FMA_ROUNDS)
+def _flops(spec: Spec, parts: int, lanes: int) -> float:
+    module = kernels.fma(parts, lanes, _FMA_ROUNDS)
     seconds = _best_s(module, spec.target, number=3)
-    return kernels.fma_flops(parts, spec.lanes, _FMA_ROUNDS) / seconds
+    return kernels.fma_flops(parts, lanes, _FMA_ROUNDS) / seconds
 
 
 def peak_flops(spec: Spec) -> float:
     """Flop/s of all cores at this moment; the pool of threads must have its size already."""
-    return _flops(spec, spec.threads)
+    return _flops(spec, spec.threads, spec.lanes)
 
 
 def _peak(spec: Spec, core: float) -> float:

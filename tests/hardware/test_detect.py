@@ -16,7 +16,7 @@ from ansor.hardware.probe import Probe, Spec
 from ansor.hardware.target import resolve_target
 from ansor.hardware.vectors import VectorUnit, vector_unit
 
-PROBE = Probe(512e9, 262e9, (400e9, 200e9, 40e9), 2e-6)
+PROBE = Probe(512e9, 262e9, 131e9, (400e9, 200e9, 40e9), 2e-6)
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from ansor.hardware.measured import ProbeError, key_of, run_probe
 from ansor.hardware.probe import Probe, Spec
 from ansor.hardware.target import resolve_target, target_text
 
-PROBE = Probe(500e9, 250e9, (400e9, 200e9, 40e9), 2e-6)
+PROBE = Probe(500e9, 250e9, 125e9, (400e9, 200e9, 40e9), 2e-6)
 OTHER = replace(PROBE, peak_flops=480e9)
 
 
