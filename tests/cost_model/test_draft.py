@@ -120,6 +120,32 @@ def test_it_prefers(matmul: Sketch, idea: str) -> None:
     assert times[0] < times[1] * 0.95
 
 
+# One unit for two of half the width, at twice the clock: the same peak.
+NARROW = replace(
+    HARDWARE,
+    slots=2,
+    fma_per_cycle=HARDWARE.fma_per_cycle / 2,
+    frequency_hz=HARDWARE.frequency_hz * 2,
+)
+
+
+@pytest.mark.parametrize(("lanes", "fill"), [(4, 0.5), (8, 0.5), (16, 1), (24, 0.75), (32, 1)])
+def test_narrow_units_take_half_a_register_in_one_turn(lanes: int, fill: float) -> None:
+    """By hand: of two turns for 16 lanes, 8 lanes need one, and 24 three of four."""
+    values = {"C.i": (48, 1, 1, 4), "C.j": (192 // lanes, 1, 1, lanes), "C.k": (48, 4)}
+    made = profiles_of(square_matmul(192), GOOD | values)["C"]
+    assert register_tile(made, HARDWARE).fill.tolist() == [1]
+    assert register_tile(made, NARROW).fill.tolist() == [fill]
+
+
+def test_narrow_vectors_lose_nothing_on_narrow_units(matmul: Sketch) -> None:
+    wide, half = GOOD, GOOD | {"C.i": (2, 4, 2, 16), "C.j": (4, 4, 2, 8)}
+    plain = drafted(matmul, wide, half)
+    narrow = drafted(matmul, wide, half, hardware=NARROW)
+    assert plain[1] > 1.5 * plain[0]
+    assert narrow[1] < 1.2 * narrow[0]
+
+
 def test_a_good_program_comes_near_the_peak_and_none_exceeds_it(matmul: Sketch) -> None:
     fastest = 2 * 256**3 / HARDWARE.peak_flops
     assert fastest <= drafted(matmul, GOOD)[0] < 1.5 * fastest

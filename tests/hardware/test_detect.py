@@ -96,6 +96,19 @@ def test_the_measured_peak_is_the_peak() -> None:
     assert hardware.parallel_overhead_s == 2e-6
 
 
+def test_units_are_half_as_wide_where_half_a_register_is_as_fast() -> None:
+    """By hand: 512 GFLOP/s = 2 cores x 1 FMA x 16 lanes x 2 operations x 8 GHz."""
+    plain = with_probe(Hardware(cores=2, vector_bytes=64), PROBE)
+    assert (plain.slots, plain.fma_per_cycle, plain.stores_per_cycle) == (1, 2.0, 1.0)
+    narrow = with_probe(
+        Hardware(cores=2, vector_bytes=64), replace(PROBE, half_flops=PROBE.core_flops)
+    )
+    assert (narrow.slots, narrow.fma_per_cycle) == (2, 1.0)
+    assert (narrow.loads_per_cycle, narrow.stores_per_cycle) == (1.0, 0.5)
+    assert narrow.frequency_hz == pytest.approx(8e9)
+    assert narrow.peak_flops == pytest.approx(512e9)
+
+
 @pytest.mark.parametrize("fma_per_cycle", [1.0, 2.0])
 def test_the_peak_does_not_depend_on_the_assumed_issue_rate(fma_per_cycle: float) -> None:
     hardware = replace(Hardware(), fma_per_cycle=fma_per_cycle)
