@@ -42,10 +42,11 @@ def _gpu_lines(found: Gpu) -> dict[str, str]:
 def _cpu_lines(found: Hardware) -> dict[str, str]:
     caches = " / ".join(f"{size >> 10} KiB" for size in found.cache_bytes)
     speeds = " / ".join(f"{speed:.1f}" for speed in found.cache_bandwidth)
+    units = ", units half as wide" if found.slots == 2 else ""
     return {
         "processor": found.name,
         "threads": str(found.cores),
-        "vectors": f"{found.vector_bytes * 8} bits, {found.vector_registers} registers",
+        "vectors": f"{found.vector_bytes * 8} bits, {found.vector_registers} registers{units}",
         "peak": f"{found.peak_flops / 1e9:.0f} GFLOP/s fp32, multiply-adds on all threads",
         "caches": f"{caches} (L1 data, L2, last level)",
         "bandwidth": f"{speeds} bytes per cycle and thread (L2, last level, memory)",
