@@ -159,6 +159,8 @@ class MeasureConfig:
     # A program may add up in order; of the worst case of its rounding errors, the number of
     # additions times half a unit in the last place, this share is allowed for.
     verify_rounding: float = 0.05
+    # Of few additions errors of random sign are more: so many times their root, half a unit each.
+    verify_walk: float = 2.0
 
 
 @dataclass(frozen=True)

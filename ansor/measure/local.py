@@ -181,6 +181,6 @@ def tolerance(dag: ComputeDAG, config: MeasureConfig, tf32: bool = False) -> flo
         if stage.reduce and "float" in dtype:
             additions = math.prod(stage.axes[axis].size for axis in stage.reduce)
             eps = float(ml_dtypes.finfo(dtype).eps)  # type: ignore[no-untyped-call]
-            rounding = additions * eps / 2
-            allowed = max(allowed, config.verify_rounding * rounding)
+            worst, random = additions * eps / 2, math.sqrt(additions) * eps / 2
+            allowed = max(allowed, config.verify_rounding * worst, config.verify_walk * random)
     return allowed

@@ -30,7 +30,12 @@ def test_long_reductions_are_allowed_their_rounding() -> None:
 
 
 def test_half_precision_is_allowed_more() -> None:
-    assert row_sum(512, "float16") == pytest.approx(0.05 * 512 * 2**-11)
+    assert row_sum(1 << 14, "float16") == pytest.approx(0.05 * 2**14 * 2**-11)
+
+
+def test_errors_of_few_additions_walk_at_random() -> None:
+    """By hand: 16 additions, half a unit of bfloat16 is 2^-8, twice the root of 16."""
+    assert row_sum(16, "bfloat16") == pytest.approx(2 * 4 * 2**-8)
 
 
 def test_integers_are_not() -> None:
