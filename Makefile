@@ -22,8 +22,8 @@ help: ## list the targets
 demo: $(WITH_PEERS) ## tune ResNet-18 for this CPU and compare it with PyTorch and ONNX Runtime
 	$(BIN)/ansor demo --model resnet18 --minutes $(MINUTES)
 
-test: $(DEV) $(WITH_PEERS) ## run the tests
-	$(BIN)/python -m pytest
+test: $(DEV) $(WITH_PEERS) ## run the tests, on all cores
+	$(BIN)/python -m pytest --numprocesses logical --dist loadfile
 
 check: lint types test ## run everything that must pass before a commit
 
