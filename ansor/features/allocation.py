@@ -79,8 +79,7 @@ def _places(nest: LoopNest) -> dict[str, Place]:
 
 def _home(roles: Roles, name: str) -> str:
     """The stage among whose loops the buffer lies that a stage writes."""
-    finishes = any(s.stage == name for s in roles.fused.values())
-    return name if finishes else roles.root(name)
+    return name if roles.fused_into(name) else roles.root(name)
 
 
 def _depth_in(nest: LoopNest, home: str, user: str) -> npt.NDArray[np.int32]:

@@ -11,7 +11,7 @@ from typing import Any
 import tvm
 from tvm import relax, tirx
 
-from ansor.dag.chains import is_channelwise, is_pointwise
+from ansor.dag.convolutions import is_depthwise, is_pointwise
 from ansor.dag.from_tir import read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.errors import UnsupportedError
@@ -59,7 +59,7 @@ def _ends(mod: tvm.IRModule, least_bytes: int) -> tuple[set[str], set[str]]:
     firsts = {
         name
         for name, dag in graphs.items()
-        if dag is not None and is_channelwise(dag) and _result_bytes(dag) >= least_bytes
+        if dag is not None and is_depthwise(dag) and _result_bytes(dag) >= least_bytes
     }
     results = _results(mod)
     ends: set[str] = set()

@@ -7,7 +7,7 @@ from functools import cached_property
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Stage
 from ansor.program.loops import enclosing_loops, num_leading
-from ansor.program.roles import Roles
+from ansor.program.roles import Roles, root_of
 from ansor.program.steps import MultiLevelTile
 
 
@@ -57,7 +57,7 @@ class Locations:
         if not _writes_in_place(self.dag, name):
             return None
         readers = [reader for reader, _ in self.roles.readers(name)]
-        roots = {_root(reader, hosts) for reader in readers}
+        roots = {root_of(reader, hosts) for reader in readers}
         if len(roots) != 1 or not self._read_by_affine(name):
             return None
         return roots.pop()
@@ -69,12 +69,6 @@ class Locations:
             for read in self.dag.stages[reader].reads
             if read.buffer == buffer
         )
-
-
-def _root(name: str, hosts: dict[str, str]) -> str:
-    while name in hosts:
-        name = hosts[name]
-    return name
 
 
 def _enclosing(stage: Stage, structure: str) -> int:

@@ -318,8 +318,7 @@ class Replay:
         position = roles.position_of(self.values, step.stage)
         if position > 0:
             loop = self.loops[step.host][position - 1]
-            fused = [s.consumer for s in roles.fused.values() if s.stage == step.stage]
-            for name in (*fused, step.stage):
+            for name in (*roles.fused_into(step.stage), step.stage):
                 self.sch.compute_at(self.blocks[name], loop, preserve_unit_loops=True)
             self._adopt(step.stage)
             return

@@ -126,9 +126,11 @@ class Roles:
 
     def root(self, name: str) -> str:
         """The stage whose nest holds a stage: itself, its host, or its host's host."""
-        while name in self.host:
-            name = self.host[name]
-        return name
+        return root_of(name, self.host)
+
+    def fused_into(self, name: str) -> list[str]:
+        """The consumers that are computed with the tiles of a stage."""
+        return [consumer for consumer, step in self.fused.items() if step.stage == name]
 
     def is_inner(self, name: str) -> bool:
         """Whether a stage is fused into one that is itself attached."""
@@ -140,10 +142,9 @@ class Roles:
         A consumer that is fused into it finishes each tile; the tile's shape is the same.
         """
         dag = self.dag
-        for consumer in dag.consumers(name):
-            if consumer in self.fused and self.fused[consumer].stage == name:
-                return [(c, dag.stages[consumer].output) for c in dag.consumers(consumer)]
-        return [(c, dag.stages[name].output) for c in dag.consumers(name)]
+        fused = self.fused_into(name)
+        last = next((c for c in dag.consumers(name) if c in fused), name)
+        return [(c, dag.stages[last].output) for c in dag.consumers(last)]
 
     @cached_property
     def vector(self) -> dict[str, Vectorize]:
@@ -283,6 +284,13 @@ def fragment_scope(operand: str, dtype: str) -> str:
     """The registers of a warp that hold tiles of an operand, "a" or "b"; those in float32 lie where
     results do (`ansor.program.tf32`)."""
     return "wmma.accumulator" if dtype == "float32" else f"wmma.matrix_{operand}"
+
+
+def root_of(name: str, hosts: Mapping[str, str]) -> str:
+    """The stage at the end of a chain of hosts."""
+    while name in hosts:
+        name = hosts[name]
+    return name
 
 
 def effective_position(

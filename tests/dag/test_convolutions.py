@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from definitions import dag
 
-from ansor.dag.chains import is_channelwise, is_pointwise
+from ansor.dag.convolutions import is_depthwise, is_pointwise
 from ansor.dag.from_tir import read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.workloads import build
@@ -29,8 +29,8 @@ def conv2d(kernel: int, stride: int = 1) -> ComputeDAG:
         ("norm", False),
     ],
 )
-def test_channelwise_graphs(name: str, expected: bool) -> None:
-    assert is_channelwise(dag(name)) is expected
+def test_depthwise_graphs(name: str, expected: bool) -> None:
+    assert is_depthwise(dag(name)) is expected
 
 
 def test_pointwise_graphs() -> None:

@@ -1,0 +1,54 @@
+"""Kinds of convolutions, told by what a graph reads: depthwise and pointwise ones."""
+
+from __future__ import annotations
+
+from ansor.dag.graph import ComputeDAG
+from ansor.dag.index import Index
+from ansor.dag.predicates import has_data_reuse
+from ansor.dag.stage import Access, Stage, axes_of
+
+
+def is_depthwise(dag: ComputeDAG) -> bool:
+    """Whether the one reduction of a graph keeps to a channel.
+
+    All that it reads runs along its last axis, and something is used again along another.
+    """
+    stage = _only_reduction(dag)
+    if stage is None or not has_data_reuse(dag, stage.name):
+        return False
+    return all(stage.spatial[-1] in axes_of(read) for read in stage.reads)
+
+
+def is_pointwise(dag: ComputeDAG, buffer: str) -> bool:
+    """Whether the one reduction of a graph multiplies a buffer, point by point: it runs along the
+    buffer's last dimension, and the others are axes of the result."""
+    stage = _only_reduction(dag)
+    if stage is None or not has_data_reuse(dag, stage.name):
+        return False
+    reads = [read for read in stage.reads if _source(dag, read.buffer) == buffer]
+    long = [axis for axis in stage.reduce if stage.axes[axis].extent != 1]
+    if len(reads) != 1 or len(long) != 1:
+        return False
+    *points, last = [_long_axes(stage, index) for index in reads[0].indices]
+    return last == set(long) and all(len(axes - last) == len(axes) < 2 for axes in points)
+
+
+def _long_axes(stage: Stage, index: Index | None) -> set[int]:
+    """The axes that an index depends on, but those of one iteration."""
+    axes = axes_of(Access("", (index,))) & set(range(len(stage.axes)))
+    return {axis for axis in axes if stage.axes[axis].extent != 1}
+
+
+def _source(dag: ComputeDAG, buffer: str) -> str:
+    """The buffer that another one is a plain copy of, or the buffer itself."""
+    copies = [s for s in dag.stages.values() if s.output == buffer and not s.reduce]
+    if len(copies) != 1 or copies[0].has_branch or copies[0].ops.flops:
+        return buffer
+    reads = copies[0].reads
+    same = len(reads) == 1 and reads[0].axes == copies[0].writes[0].axes
+    return _source(dag, reads[0].buffer) if same else buffer
+
+
+def _only_reduction(dag: ComputeDAG) -> Stage | None:
+    found = [stage for stage in dag.stages.values() if stage.reduce]
+    return found[0] if len(found) == 1 else None
