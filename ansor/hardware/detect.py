@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 
 import tvm
@@ -11,7 +12,7 @@ from ansor.hardware.caches import read_caches
 from ansor.hardware.cpu import Hardware
 from ansor.hardware.gpu import Gpu, Machine, gpu_of
 from ansor.hardware.measured import Run, measured, processor_name
-from ansor.hardware.probe import Probe, Spec, peak_flops
+from ansor.hardware.probe import Probe, Spec, peak_meter
 from ansor.hardware.target import is_cpu, resolve_target, rounds_to_tf32, target_text
 from ansor.hardware.threads import available_cores
 from ansor.hardware.vectors import vector_unit
@@ -143,9 +144,11 @@ def peak_gflops(
     return None if found is None else found.peak_flops / 1e9
 
 
-def peak_gflops_here(target: tvm.target.Target, threads: int) -> float:
-    """The same at this moment, of this process, whose pool of threads has its size already."""
-    return peak_flops(_spec(target, read_system(target, threads))) / 1e9
+def peak_meter_here(target: tvm.target.Target, threads: int) -> Callable[[], float]:
+    """Tells the same in GFLOP/s of any moment, for this process, whose pool of threads has its size
+    already."""
+    flops = peak_meter(_spec(target, read_system(target, threads)))
+    return lambda: flops() / 1e9
 
 
 def _spec(target: tvm.target.Target, hardware: Hardware) -> Spec:

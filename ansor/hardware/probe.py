@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,21 +82,24 @@ def probe(spec: Spec) -> Probe:
 
 
 def _flops(spec: Spec, parts: int, lanes: int) -> float:
-    module = kernels.fma(parts, lanes, _FMA_ROUNDS)
-    seconds = _best_s(module, spec.target, number=3)
-    return kernels.fma_flops(parts, lanes, _FMA_ROUNDS) / seconds
+    return _flops_meter(spec, parts, lanes)()
 
 
-def peak_flops(spec: Spec) -> float:
-    """Flop/s of all cores at this moment; the pool of threads must have its size already."""
-    return _flops(spec, spec.threads, spec.lanes)
+def _flops_meter(spec: Spec, parts: int, lanes: int) -> Callable[[], float]:
+    best_s = _meter(kernels.fma(parts, lanes, _FMA_ROUNDS), spec.target, number=3)
+    return lambda: kernels.fma_flops(parts, lanes, _FMA_ROUNDS) / best_s()
+
+
+def peak_meter(spec: Spec) -> Callable[[], float]:
+    """Tells flop/s of all cores at the moment; the pool of threads must have its size already."""
+    return _flops_meter(spec, spec.threads, spec.lanes)
 
 
 def _peak(spec: Spec, core: float) -> float:
     """Flop/s of all cores; where other work holds one of them, waits a little for it to pass."""
-    best = 0.0
+    best, flops = 0.0, peak_meter(spec)
     for _ in range(_ATTEMPTS):
-        best = max(best, peak_flops(spec))
+        best = max(best, flops())
         if best >= _ALL_CORES * spec.threads * core:
             break
         time.sleep(_PAUSE_S)
@@ -104,7 +108,8 @@ def _peak(spec: Spec, core: float) -> float:
 
 def _streams(spec: Spec) -> tuple[float, float, float]:
     """Bytes per second from each level: the arrays lie well inside it and well outside the one
-    before. The best of a few passes: others may use the shared levels for a while."""
+    before. The best of a few passes: others may use the shared levels for a while. What a level
+    gives, those before it give too, whatever disturbed their runs."""
     level1, level2, last = spec.cache_bytes
     sizes = (
         max(level2 // 2, 2 * level1),
@@ -113,7 +118,7 @@ def _streams(spec: Spec) -> tuple[float, float, float]:
     )
     passes = [[_stream(spec, size) for size in sizes] for _ in range(_PASSES)]
     first, second, third = (max(found) for found in zip(*passes, strict=True))
-    return first, second, third
+    return max(first, second, third), max(second, third), third
 
 
 def _stream(spec: Spec, part_bytes: int) -> float:
@@ -134,13 +139,21 @@ def _overhead(spec: Spec) -> float:
 
 
 def _best_s(module: tvm.IRModule, target: str, number: int = 1) -> float:
-    """Seconds of the fastest run; all arguments are float32 arrays of zeros."""
+    return _meter(module, target, number)()
+
+
+def _meter(module: tvm.IRModule, target: str, number: int = 1) -> Callable[[], float]:
+    """Tells seconds of the fastest run; all arguments are float32 arrays of zeros."""
     arrays = [_zeros(buffer) for buffer in module["main"].params]
     built: Any = tvm.compile(module, tvm.target.Target(target)).mod
     evaluator = built.time_evaluator("main", tvm.cpu(), number=number, repeat=_REPEATS)
     built["main"](*arrays)  # starts the pool of threads
-    with on_cores(free_cores()):
-        return float(min(evaluator(*arrays).results))
+
+    def best_s() -> float:
+        with on_cores(free_cores()):
+            return float(min(evaluator(*arrays).results))
+
+    return best_s
 
 
 def _zeros(buffer: Any) -> Any:
