@@ -15,10 +15,9 @@ from ansor.hardware.gpu import Gpu
 from ansor.measure.build import ENTRY, build
 from ansor.workloads.workload import Array
 from benchmarks.operator_case import Case
-from benchmarks.operator_peers import run_system
+from benchmarks.operator_peers import tune_metaschedule
 
 Run = Callable[[], float]  # seconds of a run
-_TUNING = ("-m", "benchmarks.metaschedule_child")
 
 
 def tvm_run(
@@ -98,5 +97,5 @@ def metaschedule_program(case: Case) -> tuple[Any, dict[str, Any]]:
     Raises:
         ChildError: it fails, hangs or is not installed; the last line of what it said.
     """
-    notes = run_system(case, "metaschedule", _TUNING)
+    notes = tune_metaschedule(case)
     return load_json(case.program("metaschedule").read_text(encoding="utf-8")), notes

@@ -14,7 +14,8 @@ from typing import Any
 import click
 
 from ansor.compare.case import Case
-from ansor.compare.rounds import Comparison, compare, peer_systems, save_networks
+from ansor.compare.results import Comparison
+from ansor.compare.rounds import compare, peer_systems, save_networks
 from ansor.compare.table import render
 from ansor.hardware.target import check_runs_here, resolve_target, rounds_to_tf32
 from ansor.hardware.threads import available_cores
@@ -41,7 +42,8 @@ class Row:
     """One system on one network.
 
     Attributes:
-        latency_ms: median over rounds, each the median of many runs after warm-up.
+        latency_ms: median over rounds, each the median of the runs of a turn.
+        to_own: latency over that of our tuned network, median over the rounds.
         tuning_s: seconds of tuning, None for what is not tuned.
         trials: programs measured, None for what is not tuned.
         max_rel_err: largest difference from PyTorch's output (or the untuned network's, without
@@ -51,6 +53,7 @@ class Row:
     model: str
     system: str
     latency_ms: float
+    to_own: float | None
     tuning_s: float | None
     trials: int | None
     max_rel_err: float
@@ -67,7 +70,7 @@ def measure(
     with tempfile.TemporaryDirectory() as folder:
         device = "cuda" if budget.target.startswith("cuda") else "cpu"
         tf32 = rounds_to_tf32(resolve_target(budget.target))
-        case = Case(model, folder, threads, seconds / 2, seconds, device, tf32)
+        case = Case(model, folder, threads, seconds / 4, seconds, device, tf32)
         save_networks(tuned, case)
         comparison = compare(case, systems, rounds, print)
     print(f"\n{model}\n{render(comparison)}\n")
@@ -96,6 +99,7 @@ def _rows(model: str, comparison: Comparison, tuning_s: float, tuned: TunedModel
             model=model,
             system=result.system,
             latency_ms=result.latency_s * 1e3,
+            to_own=comparison.to_own(result),
             tuning_s=tuning_s if result.system == "ansor" else None,
             trials=trials if result.system == "ansor" else None,
             max_rel_err=result.difference,
@@ -104,8 +108,12 @@ def _rows(model: str, comparison: Comparison, tuning_s: float, tuned: TunedModel
     ]
 
 
-def _samples_ms(comparison: Comparison) -> dict[str, list[float]]:
-    return {r.system: [1e3 * sample for sample in r.samples_s] for r in comparison.results}
+def _samples_ms(comparison: Comparison) -> dict[str, list[list[float]]]:
+    """Latencies by round and turn."""
+    return {
+        r.system: [[1e3 * sample for sample in turns] for turns in r.samples_s]
+        for r in comparison.results
+    }
 
 
 @click.command()
@@ -116,8 +124,8 @@ def _samples_ms(comparison: Comparison) -> dict[str, list[float]]:
 @click.option("--trials", type=int, help="Programs to measure; 0 uses the database as it is.")
 @click.option("--database", metavar="FILE", help="Records, read and extended.")
 @click.option("--threads", type=int, help="That every system uses; all cores by default.")
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True)
-@click.option("--seconds", type=float, default=2.0, show_default=True, help="Timed, each round.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
+@click.option("--seconds", type=float, default=0.4, show_default=True, help="Timed, each round.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--json", "file", metavar="FILE", help="Where results are written.")
 def main(

@@ -12,8 +12,11 @@ from ansor.workloads import Workload, build, names, suite, suite_workload
 from ansor.workloads.workload import Array
 from benchmarks.half import half_inputs, half_workload
 
-REPEATS = 10  # of what is timed, the median of which counts
-DISTURBED = 30  # more that are made up for while other work disturbs: some 3 s
+REPEATS = 3  # of what is timed in a turn, the median of which counts
+DISTURBED = 6  # more that are made up for while other work disturbs: some 0.5 s
+WARM_UP_S = 0.02  # seconds of runs before the clock counts, each turn
+
+PEAK = "peak_gflops"  # in the answer of our own turns: of the machine right after
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Case:
         target: text of the TVM target, threads included.
         threads: that every system may use.
         seed: of the inputs and of MetaSchedule's search.
-        seconds: of timed runs.
+        seconds: of timed runs, each turn.
         trials: of MetaSchedule.
         cache: folder that MetaSchedule's tuning is kept in.
         peak_gflops: of the machine at full speed; slower moments are not timed.
@@ -40,7 +43,7 @@ class Case:
     target: str
     threads: int
     seed: int = 0
-    seconds: float = 0.5
+    seconds: float = 0.1
     trials: int = 128
     cache: str = ""
     peak_gflops: float = 0.0

@@ -1,8 +1,8 @@
-"""Times one system on one operator; ``python -m benchmarks.operator_child SYSTEM CASE``.
+"""One system on one operator; ``python -m benchmarks.operator_child SYSTEM CASE``.
 
 In a process of its own, since pools of threads that have just been idle disturb whoever is timed
-next. What was found goes to "SYSTEM.json" of the case's folder, the output to "SYSTEM.npy".
-PyTorch's time is that of a call from Python, as its users see it.
+next. Its output goes to "SYSTEM.npy" of the case's folder; then it takes its turns. PyTorch's time
+is that of a call from Python, as its users see it.
 """
 
 from __future__ import annotations
@@ -15,60 +15,64 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.operator_case import Case
+from ansor.compare.turns import LATENCY, Answer, serve
+from benchmarks.operator_case import PEAK, Case
 
-Found = tuple[float, Any, dict[str, Any]]  # seconds, output, and whatever else is to be told
+# The output, what else is to be told of the system, and what times a turn.
+Loaded = tuple[Any, Answer, Callable[[], Answer]]
 
 
-def ansor(case: Case) -> Found:
-    """The program that the parent tuned and saved, and right after it the machine's peak."""
+def ansor(case: Case) -> Loaded:
+    """The program that the parent tuned and saved, and right after each turn the machine's peak."""
     return _saved(case, "ansor")
 
 
-def zero(case: Case) -> Found:
+def zero(case: Case) -> Loaded:
     """The program that the parent chose without measuring, and the peak."""
     return _saved(case, "zero")
 
 
-def _saved(case: Case, system: str) -> Found:
+def _saved(case: Case, system: str) -> Loaded:
     from tvm.ir import load_json
 
-    from ansor.hardware.detect import peak_gflops_here
+    from ansor.hardware.detect import peak_meter_here
     from ansor.hardware.target import resolve_target
-    from benchmarks.tvm_timing import time_function
+    from benchmarks.tvm_timing import ready_function
 
     func = load_json(case.program(system).read_text(encoding="utf-8"))
-    found = time_function(func, case, exact=False)
-    peak = peak_gflops_here(resolve_target(case.target), case.threads)
-    return (*found, {"peak_gflops": peak})
+    output, seconds = ready_function(func, case, exact=False)
+    peak = peak_meter_here(resolve_target(case.target), case.threads)
+    return output, {}, lambda: {LATENCY: seconds(), PEAK: peak()}
 
 
-def metaschedule(case: Case) -> Found:
+def metaschedule(case: Case) -> Loaded:
     """MetaSchedule's best program, from its cache or tuned now."""
     from benchmarks.peers_metaschedule import best
-    from benchmarks.tvm_timing import time_function
+    from benchmarks.tvm_timing import ready_function
 
     func, notes = best(case)
-    return (*time_function(func, case, exact=True), notes)
+    output, seconds = ready_function(func, case, exact=True)
+    return output, notes, lambda: {LATENCY: seconds()}
 
 
-def torch(case: Case) -> Found:
+def torch(case: Case) -> Loaded:
     """PyTorch, contiguous."""
     return _torch(case, False)
 
 
-def torch_channels_last(case: Case) -> Found:
+def torch_channels_last(case: Case) -> Loaded:
     """PyTorch, activations and weights channels last."""
     return _torch(case, True)
 
 
-def _torch(case: Case, channels_last: bool) -> Found:
-    from benchmarks.peers_torch import time_torch
+def _torch(case: Case, channels_last: bool) -> Loaded:
+    from benchmarks.peers_torch import ready_torch
 
-    return (*time_torch(case, channels_last), {})
+    output, seconds = ready_torch(case, channels_last)
+    return output, {}, lambda: {LATENCY: seconds()}
 
 
-SYSTEMS: Mapping[str, Callable[[Case], Found]] = MappingProxyType(
+SYSTEMS: Mapping[str, Callable[[Case], Loaded]] = MappingProxyType(
     {
         "ansor": ansor,
         "zero": zero,
@@ -79,14 +83,18 @@ SYSTEMS: Mapping[str, Callable[[Case], Found]] = MappingProxyType(
 )
 
 
-def run(system: str, case: Case) -> None:
-    """Times a system and writes what was found; the output only the first time."""
-    latency_s, output, notes = SYSTEMS[system](case)
+def load(system: str, case: Case) -> tuple[Answer, Callable[[], Answer]]:
+    """Makes a system ready; keeps its output, but only the first time."""
+    output, notes, turn = SYSTEMS[system](case)
     if not case.file(f"{system}.npy").exists():
         np.save(case.file(f"{system}.npy"), output)
-    text = json.dumps({"latency_s": latency_s, **notes})
-    case.file(f"{system}.json").write_text(text, encoding="utf-8")
+    return notes, turn
+
+
+def main(system: str, case: Case) -> None:
+    """Serves until nothing more is asked."""
+    serve(lambda: load(system, case))
 
 
 if __name__ == "__main__":
-    run(sys.argv[1], Case(**json.loads(sys.argv[2])))
+    main(sys.argv[1], Case(**json.loads(sys.argv[2])))

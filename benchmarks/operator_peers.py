@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from ansor.compare.process import ChildError, run_child
+from ansor.compare.process import Child, ChildError, run_child
 from ansor.errors import ArgumentError
 from benchmarks.operator_case import Case
 
 ENTRY = ("-m", "benchmarks.operator_child")  # what a process runs
+_TUNING = ("-m", "benchmarks.metaschedule_child")
 _TIMEOUT_S = 7200.0  # MetaSchedule may tune for an hour
 _NAMES = ("zero", "torch", "metaschedule")
 _PACKAGES = {  # beyond this package's own
@@ -65,29 +65,34 @@ def systems_for(op: str, peers: Peers) -> list[str]:
     return found
 
 
-def start(case: Case, system: str) -> dict[str, Any]:
-    """Runs a system once, to its end; returns "latency_s" and what else it tells.
+def start(case: Case, system: str) -> Child:
+    """Starts a system; see `benchmarks.operator_child`.
+
+    Raises:
+        ChildError: it is not installed.
+    """
+    arguments = [*ENTRY, system, json.dumps(asdict(case))]
+    return Child(arguments, case.threads, _TIMEOUT_S, _first_path(case, system))
+
+
+def tune_metaschedule(case: Case) -> dict[str, Any]:
+    """Lets MetaSchedule tune in a process of its own; returns what is told of its search.
 
     Raises:
         ChildError: it fails, hangs or is not installed; the last line of what it said.
     """
-    return run_system(case, system, (*ENTRY, system))
+    system = "metaschedule"
+    arguments = [*_TUNING, json.dumps(asdict(case))]
+    run_child(arguments, case.threads, _TIMEOUT_S, _first_path(case, system))
+    found: dict[str, Any] = json.loads(case.file(f"{system}.json").read_text(encoding="utf-8"))
+    return found
 
 
-def run_system(case: Case, system: str, entry: Sequence[str]) -> dict[str, Any]:
-    """Runs Python with the arguments `entry` and the case; returns what it leaves in the case's
-    folder as "SYSTEM.json".
-
-    Raises:
-        ChildError: it fails, hangs or is not installed; the last line of what it said.
-    """
+def _first_path(case: Case, system: str) -> list[str]:
     missing = [name for name in _PACKAGES.get(system, ()) if find_spec(name) is None]
     if missing:
         raise ChildError(f"not installed: {', '.join(missing)}")
-    first = [_without_torch(case)] if system == "metaschedule" else []
-    run_child([*entry, json.dumps(asdict(case))], case.threads, _TIMEOUT_S, first)
-    found: dict[str, Any] = json.loads(case.file(f"{system}.json").read_text(encoding="utf-8"))
-    return found
+    return [_without_torch(case)] if system == "metaschedule" else []
 
 
 def _without_torch(case: Case) -> str:

@@ -14,9 +14,9 @@ def summary(rows: Sequence[Document]) -> list[dict[str, Any]]:
     """One entry per peer, over the operators that both ran.
 
     "torch" stands for PyTorch's better layout. Keys: "peer", "ops", "geomean" and "least" of the
-    peer's latency over ours, "least_op"; where the peer tuned: "reached", how many operators got
-    as fast as its best while we tuned, and "time_share", the median over them of our seconds until
-    then over its seconds.
+    peer's latency over ours ("to_own"), "least_op"; where the peer tuned: "reached", how many
+    operators got as fast as its best while we tuned, and "time_share", the median over them of our
+    seconds until then over its seconds.
     """
     by_op: dict[str, dict[str, Document]] = {}
     for row in rows:
@@ -36,9 +36,9 @@ def _entry(peer: str, by_op: Mapping[str, Mapping[str, Document]]) -> dict[str, 
     for op, systems in by_op.items():
         ours = systems.get("ansor", {})
         best = _fastest(row for name, row in systems.items() if _peer(name) == peer)
-        if best is None or ours.get("latency_us") is None:
+        if best is None:
             continue
-        ratios[op] = best["latency_us"] / ours["latency_us"]
+        ratios[op] = best["to_own"]
         if best.get("trials"):
             tuned = True
             seconds = reached_s(ours, best["latency_us"])
@@ -55,8 +55,8 @@ def _entry(peer: str, by_op: Mapping[str, Mapping[str, Document]]) -> dict[str, 
 
 
 def _fastest(rows: Iterable[Document]) -> Document | None:
-    known = [row for row in rows if row["latency_us"] is not None]
-    return min(known, key=lambda row: float(row["latency_us"]), default=None)
+    known = [row for row in rows if row["to_own"] is not None]
+    return min(known, key=lambda row: float(row["to_own"]), default=None)
 
 
 def reached_s(row: Document, latency_us: float) -> float | None:

@@ -10,6 +10,7 @@ import statistics
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,7 +22,7 @@ from tvm import tirx
 from tvm.ir import save_json
 
 from ansor.callbacks import Callback, Round
-from ansor.errors import AnsorError
+from ansor.compare.turns import Outcome, ratio, take_turns
 from ansor.hardware.detect import peak_gflops
 from ansor.hardware.target import resolve_target, target_text
 from ansor.hardware.threads import available_cores
@@ -30,12 +31,21 @@ from ansor.report.text import align
 from ansor.tune import auto_schedule
 from ansor.workloads import Workload, suite
 from benchmarks.environment import environment, write
-from benchmarks.operator_case import Case, workload_of
+from benchmarks.operator_case import PEAK, Case, workload_of
 from benchmarks.operator_peers import Peers, parse_peers, start, systems_for
 from benchmarks.operator_summary import lines, summary
 
-_HEADER = ("op", "system", "latency µs", "GFLOP/s", "of peak", "tuning s", "trials", "error")
-_SLOW_S = 0.5  # a program slower than this is not timed again in later rounds
+_HEADER = (
+    "op",
+    "system",
+    "latency µs",
+    "GFLOP/s",
+    "of peak",
+    "to ansor",
+    "tuning s",
+    "trials",
+    "error",
+)
 
 
 @dataclass(frozen=True)
@@ -43,9 +53,11 @@ class Row:
     """One operator by one system; numbers are None where there are none.
 
     Attributes:
-        latency_us: of one run; the median of rounds, each in a process of its own.
+        latency_us: of one run; the median of all turns.
+        to_own: latency over that of our tuned program, median of the ratios within a turn.
         gflops: billions of operations of the definition per second.
-        peak_gflops: fp32 peak of the machine, measured right after each round of our program.
+        peak_gflops: fp32 peak of the machine, measured right after each turn of our program.
+        of_peak: share of it, median over the turns.
         tuning_s: seconds from the call to the compiled operator.
         trials: programs measured.
         max_rel_err: largest difference from NumPy's result over its largest value.
@@ -57,8 +69,10 @@ class Row:
     op: str
     system: str
     latency_us: float | None = None
+    to_own: float | None = None
     gflops: float | None = None
     peak_gflops: float | None = None
+    of_peak: float | None = None
     tuning_s: float | None = None
     trials: int | None = None
     max_rel_err: float | None = None
@@ -92,25 +106,12 @@ def measure(case: Case, trials: int, peers: Peers, rounds: int) -> Iterator[Row]
     for name in systems_for(case.op, peers):
         ours = name == "zero"
         rows[name] = _tuned(case, workload, name, 0) if ours else Row(case.op, name)
-    samples: dict[str, list[float]] = {name: [] for name in rows}
-    peaks: list[float] = []
-    for _ in range(rounds):
-        for name, times in samples.items():
-            if rows[name].error or (times and times[0] > _SLOW_S):
-                continue
-            try:
-                found = start(case, name)
-            except AnsorError as error:
-                rows[name] = replace(rows[name], error=str(error))
-                continue
-            times.append(found.pop("latency_s"))
-            peaks += [found.pop("peak_gflops")] if "peak_gflops" in found else []
-            rows[name] = replace(rows[name], **found)
+    names = [name for name, row in rows.items() if not row.error]
+    outcome = take_turns(lambda name: start(case, name), names, rounds, case.seconds)
     expected = workload.reference(*case.inputs(workload))
-    peak = statistics.median(peaks) if peaks else None
-    for name, found_row in rows.items():
-        judged = _judged(found_row, samples[name], expected, case, workload.flops)
-        yield replace(judged, peak_gflops=peak)
+    for name, row in rows.items():
+        found = replace(row, error=row.error or outcome.missing.get(name, ""))
+        yield found if found.error else _judged(found, outcome, expected, case, workload.flops)
 
 
 def _tuned(case: Case, workload: Workload, system: str, trials: int) -> Row:
@@ -137,14 +138,28 @@ def _tuned(case: Case, workload: Workload, system: str, trials: int) -> Row:
     return Row(case.op, system, tuning_s=tuning_s, trials=trials, best_so_far=points)
 
 
-def _judged(row: Row, samples_s: Sequence[float], expected: Any, case: Case, flops: int) -> Row:
-    if row.error or not samples_s:
-        return row
-    latency_s = statistics.median(samples_s)
+def _judged(row: Row, outcome: Outcome, expected: Any, case: Case, flops: int) -> Row:
+    """The row of a system that ran."""
+    latencies_s = outcome.latencies_s(row.system)
+    latency_s = statistics.median(chain.from_iterable(latencies_s))
     output = np.load(case.file(f"{row.system}.npy"), mmap_mode="r")
-    error = float(np.abs(output - expected).max() / np.abs(expected).max())
-    gflops = flops / latency_s / 1e9
-    return replace(row, latency_us=latency_s * 1e6, gflops=gflops, max_rel_err=error)
+    row = replace(
+        row,
+        **outcome.told[row.system],
+        latency_us=latency_s * 1e6,
+        gflops=flops / latency_s / 1e9,
+        max_rel_err=float(np.abs(output - expected).max() / np.abs(expected).max()),
+    )
+    if "ansor" not in outcome.answers:
+        return row
+    peaks = [[answer[PEAK] for answer in turns] for turns in outcome.answers["ansor"]]
+    at_peak_s = [[flops / peak / 1e9 for peak in turns] for turns in peaks]
+    return replace(
+        row,
+        peak_gflops=statistics.median(chain.from_iterable(peaks)),
+        of_peak=1 / ratio(latencies_s, at_peak_s),
+        to_own=ratio(latencies_s, outcome.latencies_s("ansor")),
+    )
 
 
 def _first_line(error: Exception) -> str:
@@ -172,7 +187,8 @@ def table(rows: Sequence[Row]) -> str:
             row.system,
             _number(row.latency_us, ".1f"),
             _number(row.gflops, ".0f"),
-            _of_peak(row),
+            _number(row.of_peak, ".0%"),
+            _number(row.to_own, ".2f"),
             _number(row.tuning_s, ".0f"),
             _number(row.trials, "d"),
             row.error or _number(row.max_rel_err, ".1e"),
@@ -180,12 +196,6 @@ def table(rows: Sequence[Row]) -> str:
         for row in rows
     ]
     return align(_HEADER, cells, (0, 1))
-
-
-def _of_peak(row: Row) -> str:
-    if row.gflops is None or row.peak_gflops is None:
-        return "-"
-    return f"{100 * row.gflops / row.peak_gflops:.0f}%"
 
 
 def _number(value: float | None, form: str) -> str:
@@ -212,7 +222,7 @@ def default_cache() -> str:
 @click.option("--cache", default=default_cache, help="Where MetaSchedule's tuning is kept.")
 @click.option("--threads", type=int, help="All cores by default.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
-@click.option("--seconds", type=float, default=0.3, show_default=True, help="Timed in a round.")
+@click.option("--seconds", type=float, default=0.1, show_default=True, help="Timed in a turn.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--json", "file", metavar="FILE", help="Where results are written.")
 def main(

@@ -18,9 +18,8 @@ from ansor.errors import ArgumentError
 from ansor.measure.quiet import Sentinel, in_quiet
 from ansor.workloads.suite import SHAPES
 from ansor.workloads.workload import Array
-from benchmarks.operator_case import DISTURBED, REPEATS, Case
+from benchmarks.operator_case import DISTURBED, REPEATS, WARM_UP_S, Case
 
-_WARM_UP_S = 0.1
 _SIZE = 256  # of a square product, 0.1 ms, that tells whether the machine runs at full speed
 _CONVOLUTIONS = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}
 
@@ -204,23 +203,26 @@ def shape_of(op: str) -> Sequence[int]:
     return SHAPES[family][int(index)] if family in SHAPES else ()
 
 
-def time_torch(case: Case, channels_last: bool) -> tuple[float, Array]:
-    """Median seconds of one call, and the output in the definition's layout."""
+def ready_torch(case: Case, channels_last: bool) -> tuple[Array, Callable[[], float]]:
+    """The output in the definition's layout, and what tells median seconds of a call: of one turn,
+    while the machine runs at full speed, as our own are taken."""
     torch.set_num_threads(case.threads)
     inputs = case.inputs(case.workload)
     made = form(case.op, inputs, channels_last, shape_of(case.op))
     with torch.inference_mode():
         out = np.ascontiguousarray(made.finish(made.call()).numpy())
-        timed(made.call, 0.0, _WARM_UP_S)
-        return _in_quiet(made.call, case), out
-
-
-def _in_quiet(call: Callable[[], Any], case: Case) -> float:
-    """Median seconds of one call while the machine runs at full speed, as our own are taken."""
     config = MeasureConfig(disturbed_repeats=DISTURBED)
     square = torch.ones(_SIZE, _SIZE)
     sentinel = Sentinel(
         lambda: timed(lambda: torch.mm(square, square), 0.0, 0.0), config.quiet_factor
     )
-    windows = in_quiet(lambda: timed(call, 0.0, case.seconds / REPEATS), REPEATS, sentinel, config)
-    return statistics.median(windows)
+
+    def once() -> float:
+        return timed(made.call, 0.0, case.seconds / REPEATS)
+
+    def turn() -> float:
+        with torch.inference_mode():
+            timed(made.call, 0.0, WARM_UP_S)
+            return statistics.median(in_quiet(once, REPEATS, sentinel, config))
+
+    return out, turn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,11 @@ from ansor.measure.build import ENTRY, build
 from ansor.measure.quiet import core_sentinel
 from ansor.measure.timing import Timed, time_program
 from ansor.workloads.workload import Array
-from benchmarks.operator_case import DISTURBED, REPEATS, Case
-
-_WARM_UP_S = 0.1
+from benchmarks.operator_case import DISTURBED, REPEATS, WARM_UP_S, Case
 
 
-def time_function(func: Any, case: Case, exact: bool) -> tuple[float, Array]:
-    """Median seconds of one run, and the output.
+def ready_function(func: Any, case: Case, exact: bool) -> tuple[Array, Callable[[], float]]:
+    """The output, and what tells median seconds of a run: of one turn.
 
     Args:
         func: a TensorIR function with the parameters of the case's workload.
@@ -36,9 +35,13 @@ def time_function(func: Any, case: Case, exact: bool) -> tuple[float, Array]:
     sets = [[*arguments, out]]
     module[ENTRY](*sets[0])
     result = out.numpy().copy()
-    warm_up = MeasureConfig(min_time_s=_WARM_UP_S, repeats=1)
-    time_program(Timed(module, device, sets), None, warm_up)
+    warm_up = MeasureConfig(min_time_s=WARM_UP_S, repeats=1)
     config = MeasureConfig(min_time_s=case.seconds, repeats=REPEATS, disturbed_repeats=DISTURBED)
     sentinel = core_sentinel(case.target, config, case.peak_gflops * 1e9)
     timed = Timed(module, device, sets, sentinel=sentinel)
-    return statistics.median(time_program(timed, None, config)), result
+
+    def turn() -> float:
+        time_program(Timed(module, device, sets), None, warm_up)
+        return statistics.median(time_program(timed, None, config))
+
+    return result, turn

@@ -22,7 +22,9 @@ from ansor.tune import auto_schedule
 @click.option("--minutes", type=float, default=4.5, show_default=True, help="For tuning.")
 @click.option("--trials", type=int, help="Programs to measure, at most.")
 @click.option("--threads", type=int, help="That every system uses; all cores by default.")
-@click.option("--rounds", type=int, default=3, show_default=True, help="Of the comparison.")
+@click.option(
+    "--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of the comparison."
+)
 @click.option(
     "--peers", default="torch,onnxruntime", show_default=True, help=f"Of {', '.join(PEERS)}."
 )

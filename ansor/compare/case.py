@@ -20,8 +20,8 @@ class Case:
         model: name of a built-in network.
         folder: holds the saved networks, the exported one, and each system's outputs.
         threads: that every system may use.
-        warm_up_s: seconds of runs before the clock counts.
-        seconds: of timed runs.
+        warm_up_s: seconds of runs before the clock counts, each turn.
+        seconds: of timed runs, each turn.
         device: "cpu" or "cuda", where every system runs and finds its inputs.
         tf32: whether all may round operands in float32 to tf32, for tensor cores.
     """
@@ -29,8 +29,8 @@ class Case:
     model: str
     folder: str
     threads: int
-    warm_up_s: float = 0.5
-    seconds: float = 1.0
+    warm_up_s: float = 0.1
+    seconds: float = 0.4
     device: str = "cpu"
     tf32: bool = False
 

@@ -1,7 +1,7 @@
-"""Runs one system once; ``python -m ansor.compare.child SYSTEM CASE`` in a process of its own.
+"""One system in a process of its own; ``python -m ansor.compare.child SYSTEM CASE``.
 
-The latency goes to the file "SYSTEM.json" of the case's folder, the output to "SYSTEM.npy". As
-SYSTEM, "export" writes the ONNX file instead.
+Its first output goes to the file "SYSTEM.npy" of the case's folder; then it takes its turns. As
+SYSTEM, "export" writes the ONNX file and ends.
 """
 
 from __future__ import annotations
@@ -17,26 +17,35 @@ import numpy as np
 
 from ansor.compare.case import Case, inputs, network
 from ansor.compare.systems import SYSTEMS
+from ansor.compare.turns import LATENCY, Answer, serve
 
 EXPORT = "export"
 _LEAST_RUNS = 2
 
 
-def run(system: str, case: Case) -> None:
-    """Loads a system, warms it up, times it, and keeps its output."""
+def main(system: str, case: Case) -> None:
+    """Does what the process was started for."""
     if system == EXPORT:
         # PyTorch is optional: only an export needs it.
         from ansor.compare.torch_systems import export_onnx
 
         export_onnx(case)
         return
+    serve(lambda: _loaded(system, case))
+
+
+def _loaded(system: str, case: Case) -> tuple[Answer, Callable[[], Answer]]:
+    """A system's network on its inputs, after a first run whose output is kept."""
     call = SYSTEMS[system].load(case)
     arguments = inputs(network(case))
     if case.device != "cpu":
         call, arguments = _on_gpu(call), _placed(arguments, case.device)
-    np.save(case.output(system), _on_host(call(*arguments)))  # a first run, the slowest
-    latency_s = timed(lambda: call(*arguments), case.warm_up_s, case.seconds)
-    case.file(f"{system}.json").write_text(json.dumps({"latency_s": latency_s}))
+    np.save(case.output(system), _on_host(call(*arguments)))
+
+    def turn() -> Answer:
+        return {LATENCY: timed(lambda: call(*arguments), case.warm_up_s, case.seconds)}
+
+    return {}, turn
 
 
 def _placed(arrays: Sequence[Any], device: str) -> list[Any]:
@@ -79,4 +88,4 @@ def _times(call: Callable[[], Any], seconds: float, least: int) -> list[float]:
 
 
 if __name__ == "__main__":
-    run(sys.argv[1], Case(**json.loads(sys.argv[2])))
+    main(sys.argv[1], Case(**json.loads(sys.argv[2])))

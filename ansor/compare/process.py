@@ -1,14 +1,21 @@
-"""A system in a process of its own, run to its end."""
+"""Systems in processes of their own: one that is run to its end, and one that stays to answer."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Sequence
+from typing import Any
 
+from ansor.closing import Closing
 from ansor.errors import AnsorError
 from ansor.hardware.threads import pool_variables
+
+_LEAVE_S = 10.0  # that a process has to end by itself when nothing more is asked
 
 
 class ChildError(AnsorError):
@@ -40,10 +47,94 @@ def run_child(
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise ChildError(f"no answer within {timeout_s:.0f} s") from error
+        raise ChildError(_late(timeout_s)) from error
     if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
-        raise ChildError(last[0])
+        raise ChildError(_last_words(done.stderr, done.returncode))
+
+
+class Child(Closing):
+    """Python with the given arguments, that answers every line it is told with one of JSON.
+
+    Args as for `run_child`, but that `timeout_s` is of an answer.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        threads: int,
+        timeout_s: float,
+        first_path: Sequence[str] = (),
+    ) -> None:
+        self._timeout_s = timeout_s
+        # A file, since nobody reads a pipe while the process works.
+        self._said = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
+        self._process = subprocess.Popen(
+            [sys.executable, *arguments],
+            env=_environment(threads, first_path),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            text=True,
+        )
+
+    def ask(self, what: str) -> Any:
+        """Tells the process a line; returns its answer.
+
+        Raises:
+            ChildError: it has failed or hangs; the last line of what it said.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        late = threading.Event()
+        timer = threading.Timer(self._timeout_s, self._give_up, [late])
+        timer.start()
+        try:
+            self._process.stdin.write(f"{what}\n")
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        finally:
+            timer.cancel()
+        if late.is_set():
+            raise ChildError(_late(self._timeout_s))
+        if not answer:
+            raise ChildError(self._why())
+        return json.loads(answer)
+
+    def _why(self) -> str:
+        """Why a process that answers no more has ended."""
+        try:
+            status = self._process.wait(_LEAVE_S)  # it may still be saying so
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            status = self._process.wait()
+        self._said.seek(0)
+        return _last_words(self._said.read(), status)
+
+    def _give_up(self, late: threading.Event) -> None:
+        late.set()
+        self._process.kill()
+
+    def close(self) -> None:
+        """Ends the process."""
+        try:
+            self._process.communicate(timeout=_LEAVE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+        except BrokenPipeError:  # it ended before
+            self._process.wait()
+        self._said.close()
+
+
+def _late(timeout_s: float) -> str:
+    return f"no answer within {timeout_s:.0f} s"
+
+
+def _last_words(said: str, status: int) -> str:
+    lines = said.strip().splitlines()
+    return lines[-1] if lines else f"exit status {status}"
 
 
 def _environment(threads: int, first_path: Sequence[str]) -> dict[str, str]:

@@ -1,53 +1,23 @@
-"""Times several systems in turns, every one in a process of its own."""
+"""Compares our own networks with those of peers."""
 
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
-
-import numpy as np
+from dataclasses import asdict
 
 from ansor.compare.case import Case
 from ansor.compare.child import EXPORT
-from ansor.compare.process import ChildError, run_child
+from ansor.compare.process import Child, ChildError, run_child
+from ansor.compare.results import Comparison, judge
 from ansor.compare.systems import OWN, PEERS, SYSTEMS
+from ansor.compare.turns import take_turns
 from ansor.errors import ArgumentError
 from ansor.frontend.storage import StoredModel, save_model
 from ansor.tuned import TunedModel
 
 ENTRY = ("-m", "ansor.compare.child")  # what a process runs
-_TIMEOUT_S = 600.0  # one process; Inductor compiles for minutes on a busy machine
-_SLOW_S = 1.0  # a network slower than this is not timed again in later rounds
-_REFERENCES = ("torch", "untuned")  # whose output the others are compared with, if it is there
-
-
-@dataclass(frozen=True)
-class SystemResult:
-    """One system's latencies, the median of each round in seconds, and its error.
-
-    `difference` is the largest absolute difference from the reference's output, relative to the
-    largest absolute value of that output.
-    """
-
-    system: str
-    samples_s: tuple[float, ...]
-    difference: float
-
-    @property
-    def latency_s(self) -> float:
-        """Median over the rounds."""
-        return statistics.median(self.samples_s)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """All systems that ran, in order; and why others did not."""
-
-    results: tuple[SystemResult, ...]
-    reference: str
-    missing: dict[str, str] = field(default_factory=dict)
+_TIMEOUT_S = 600.0  # for an answer; Inductor compiles for minutes on a busy machine
 
 
 def peer_systems(peers: Iterable[str]) -> list[str]:
@@ -93,56 +63,26 @@ def compare(
     names = [*OWN, *(name for name in systems if name not in missing)]
     if any(SYSTEMS[name].exported for name in names):
         names = _export(case, names, missing)
-    samples: dict[str, list[float]] = {name: [] for name in names}
-    for turn in range(rounds):
-        tell(f"comparing, round {turn + 1} of {rounds}: {', '.join(samples)}")
-        for name in [name for name in samples if not _settled(samples[name])]:
-            try:
-                samples[name].append(_run(case, name))
-            except ChildError as error:
-                if name == OWN[0]:  # an untuned network may take minutes for a run
-                    raise
-                missing[name] = str(error)
-                del samples[name]
-    return _judged(case, samples, missing)
-
-
-def _settled(samples_s: Sequence[float]) -> bool:
-    """Whether one round is enough: a run of seconds is its own average."""
-    return bool(samples_s) and samples_s[0] > _SLOW_S
+    outcome = take_turns(lambda name: _start(case, name), names, rounds, case.seconds, tell)
+    if OWN[0] in outcome.missing:  # an untuned network may take minutes for a run
+        raise ChildError(outcome.missing[OWN[0]])
+    samples_s = {name: outcome.latencies_s(name) for name in outcome.answers}
+    return judge(case, samples_s, missing | outcome.missing)
 
 
 def _export(case: Case, names: list[str], missing: dict[str, str]) -> list[str]:
     """Writes the ONNX file; if that fails, whoever needs it is left out."""
     try:
-        _start(case, EXPORT)
+        run_child(_arguments(case, EXPORT), case.threads, _TIMEOUT_S)
     except ChildError as error:
         missing |= {name: f"no ONNX file: {error}" for name in names if SYSTEMS[name].exported}
         return [name for name in names if name not in missing]
     return names
 
 
-def _run(case: Case, system: str) -> float:
-    _start(case, system)
-    return float(json.loads(case.file(f"{system}.json").read_text())["latency_s"])
+def _start(case: Case, system: str) -> Child:
+    return Child(_arguments(case, system), case.threads, _TIMEOUT_S)
 
 
-def _start(case: Case, what: str) -> None:
-    """Runs a child to its end.
-
-    Raises:
-        ChildError: it fails or hangs; the last line of what it said.
-    """
-    run_child([*ENTRY, what, json.dumps(asdict(case))], case.threads, _TIMEOUT_S)
-
-
-def _judged(case: Case, samples: dict[str, list[float]], missing: dict[str, str]) -> Comparison:
-    outputs = {name: np.load(case.output(name)) for name in samples}
-    reference = next((name for name in _REFERENCES if name in outputs), "ansor")
-    expected = outputs[reference]
-    scale = float(np.abs(expected).max())
-    results = [
-        SystemResult(name, tuple(times), float(np.abs(outputs[name] - expected).max()) / scale)
-        for name, times in samples.items()
-    ]
-    return Comparison(tuple(results), reference, missing)
+def _arguments(case: Case, what: str) -> list[str]:
+    return [*ENTRY, what, json.dumps(asdict(case))]

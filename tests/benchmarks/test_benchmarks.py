@@ -13,16 +13,19 @@ import pytest
 from click.testing import CliRunner
 
 from ansor.cli import demo
+from ansor.closing import Closing
 from ansor.compare import rounds, systems
 from ansor.compare.case import Case
 from ansor.compare.child import timed
 from ansor.compare.process import ChildError
-from ansor.compare.rounds import SystemResult, compare, peer_systems
+from ansor.compare.results import Comparison, SystemResult
+from ansor.compare.rounds import compare, peer_systems
 from ansor.compare.table import render
+from ansor.compare.turns import TURNS
 from ansor.errors import ArgumentError
 from benchmarks import environment, network, operators, throughput
 
-ROW = {"model", "system", "latency_ms", "tuning_s", "trials", "max_rel_err"}
+ROW = {"model", "system", "latency_ms", "to_own", "tuning_s", "trials", "max_rel_err"}
 
 
 def run(command: click.Command, *arguments: str, file: Path | None = None) -> Any:
@@ -54,26 +57,36 @@ def test_a_network_is_compared_with_what_is_installed(tiny: str, tmp_path: Path)
 def test_the_demo_ends_with_a_comparison(
     tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rounds, "_start", pretend)
+    monkeypatch.setattr(rounds, "_start", Pretending)
     options = ["--model", tiny, "--trials", "0", "--peers", "", "--rounds", "1"]
     output = run(demo.demo, *options, "--out", str(tmp_path / "out"))
     assert "vs ansor" in output
     assert (tmp_path / "out" / "model.ansor").is_file()
 
 
-def pretend(case: Case, what: str) -> None:
+class Pretending(Closing):
     """A child that answers at once: 1 ms, 2 s untuned; Inductor fails."""
-    if what == "inductor":
-        raise ChildError("out of order")
-    latency_s = 2.0 if what == "untuned" else 1e-3
-    case.file(f"{what}.json").write_text(json.dumps({"latency_s": latency_s}))
-    np.save(case.output(what), np.float32([2.0, -4.0 + 0.4 * (what == "ansor")]))
+
+    def __init__(self, case: Case, system: str) -> None:
+        self.system = system
+        np.save(case.output(system), np.float32([2.0, -4.0 + 0.4 * (system == "ansor")]))
+
+    def ask(self, what: str) -> dict[str, float]:
+        if self.system == "inductor":
+            raise ChildError("out of order")
+        if what == "ready":
+            return {}
+        return {"latency_s": 2.0 if self.system == "untuned" else 1e-3}
+
+    def close(self) -> None:
+        pass
 
 
 @pytest.fixture
 def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
     """A case whose children only pretend."""
-    monkeypatch.setattr(rounds, "_start", pretend)
+    monkeypatch.setattr(rounds, "_start", Pretending)
+    monkeypatch.setattr(rounds, "run_child", lambda *_: None)  # no export
     return Case("resnet18", str(tmp_path), 1)
 
 
@@ -95,10 +108,12 @@ def test_a_peer_that_fails_is_left_out(case: Case, monkeypatch: pytest.MonkeyPat
     assert found.results[-1].system == "onnxruntime"
 
 
-def test_systems_take_turns_and_slow_ones_run_once(case: Case) -> None:
-    found = {result.system: result for result in compare(case, [], rounds=3).results}
-    assert found["ansor"].samples_s == (1e-3,) * 3
-    assert found["untuned"].samples_s == (2.0,)
+def test_systems_take_turns_and_slow_ones_few(case: Case) -> None:
+    found = compare(case, [], rounds=2)
+    ours, untuned = found.results
+    assert ours.samples_s == ((1e-3,) * TURNS,) * 2
+    assert untuned.samples_s == ((2.0,),) * 2
+    assert found.to_own(untuned) == pytest.approx(2000.0)
 
 
 def test_outputs_are_compared_with_the_reference(case: Case) -> None:
@@ -107,9 +122,22 @@ def test_outputs_are_compared_with_the_reference(case: Case) -> None:
     assert found.results[0].difference == pytest.approx(0.1)
 
 
-def test_a_child_that_dies_says_why(tmp_path: Path) -> None:
-    with pytest.raises(ChildError, match="KeyError: 'nothing'"):
-        rounds._start(Case("resnet18", str(tmp_path), 1), "nothing")
+def test_our_own_network_must_run(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Pretending, what: str) -> None:
+        raise ChildError(f"{self.system} has no answer to {what}")
+
+    monkeypatch.setattr(Pretending, "ask", fail)
+    with pytest.raises(ChildError, match="ansor has no answer to ready"):
+        compare(case, [])
+
+
+def test_ratios_are_those_within_a_turn() -> None:
+    ours = SystemResult("ansor", ((1.0, 2.0), (2.0,)), 0.0)
+    peer = SystemResult("peer", ((3.0, 6.0), (1.0,)), 0.0)
+    found = Comparison((ours, peer), "ansor")
+    assert found.to_own(peer) == 3.0  # 1.5 between the medians
+    assert found.to_own(ours) == 1.0
+    assert Comparison((peer,), "peer").to_own(peer) is None
 
 
 def test_unknown_peers_and_models_are_named() -> None:
@@ -124,8 +152,10 @@ def test_peers_stand_for_systems() -> None:
     assert found == ["torch", "torch_channels_last", "onnxruntime"]
 
 
-def test_latency_is_the_median_of_rounds() -> None:
-    assert SystemResult("x", (3.0, 1.0, 2.0), 0.0).latency_s == 2.0
+def test_latency_is_the_median_of_turns() -> None:
+    result = SystemResult("x", ((3.0, 9.0, 8.0), (1.0, 2.0)), 0.0)
+    assert result.latency_s == 3.0
+    assert result.rounds_s == [8.0, 1.5]
 
 
 def test_runs_are_timed_at_least_twice() -> None:
@@ -144,7 +174,7 @@ def test_an_operator_is_compared_with_the_peak(
     (row,) = found["results"]
     assert found["environment"]["peak_gflops"] == 100.0
     assert set(row) == {
-        "op", "system", "latency_us", "gflops", "peak_gflops",
+        "op", "system", "latency_us", "to_own", "gflops", "peak_gflops", "of_peak",
         "tuning_s", "trials", "max_rel_err", "best_so_far",
     }  # fmt: skip
     assert row["trials"] == 4

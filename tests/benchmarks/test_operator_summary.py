@@ -9,11 +9,14 @@ import pytest
 from benchmarks.operator_summary import lines, reached_s, summary
 
 
-def row(op: str, system: str, latency_us: float | None, **more: Any) -> dict[str, Any]:
+def row(
+    op: str, system: str, latency_us: float | None, to_own: float | None = None, **more: Any
+) -> dict[str, Any]:
     return {
         "op": op,
         "system": system,
         "latency_us": latency_us,
+        "to_own": to_own,
         "tuning_s": None,
         "trials": None,
         **more,
@@ -22,12 +25,12 @@ def row(op: str, system: str, latency_us: float | None, **more: Any) -> dict[str
 
 ROWS = [
     row("A", "ansor", 10.0, best_so_far=[[1.0, 30.0], [2.0, 18.0], [4.0, 10.0]]),
-    row("A", "torch", 40.0),
-    row("A", "torch_channels_last", 20.0),
-    row("A", "metaschedule", 20.0, tuning_s=100.0, trials=128),
+    row("A", "torch", 40.0, 4.0),
+    row("A", "torch_channels_last", 21.0, 2.0),
+    row("A", "metaschedule", 20.0, 2.0, tuning_s=100.0, trials=128),
     row("B", "ansor", 8.0, best_so_far=[[1.0, None], [3.0, 9.0], [5.0, 8.0]]),
-    row("B", "torch", 4.0),
-    row("B", "metaschedule", 2.0, tuning_s=50.0, trials=128),
+    row("B", "torch", 4.0, 0.5),
+    row("B", "metaschedule", 2.0, 0.25, tuning_s=50.0, trials=128),
     row("C", "ansor", None),
     row("C", "torch", 5.0),
 ]

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from definitions import SMALL_SUITE
 
+from ansor.closing import Closing
 from ansor.compare.process import ChildError
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.workloads.opevo import convolution_nchw, product
@@ -23,7 +24,7 @@ from benchmarks.operator_case import Case
 from benchmarks.operator_peers import Peers, parse_peers, start, systems_for
 
 KEYS = {
-    *("op", "system", "latency_us", "gflops", "peak_gflops"),
+    *("op", "system", "latency_us", "to_own", "gflops", "peak_gflops", "of_peak"),
     *("tuning_s", "trials", "max_rel_err"),
 }
 OPEVO = {
@@ -66,6 +67,8 @@ def test_members_of_the_suite_are_compared_with_pytorch(tmp_path: Path) -> None:
     assert min(rows["ansor"]["tuning_s"], rows["zero"]["tuning_s"]) > 0
     assert len({row["peak_gflops"] for row in rows.values()}) == 1
     assert rows["ansor"]["peak_gflops"] > 1
+    assert rows["ansor"]["to_own"] == 1.0
+    assert all(0 < row["of_peak"] < 1 for row in rows.values())
 
 
 def test_an_operator_that_fails_is_reported_and_the_run_goes_on(
@@ -87,37 +90,56 @@ def test_an_operator_that_fails_is_reported_and_the_run_goes_on(
     assert second["max_rel_err"] < 1e-5
 
 
-def test_a_peer_that_fails_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def pretend(case: Case, system: str) -> dict[str, Any]:
-        if system == "metaschedule":
-            raise ChildError("no program after 8 trials")
-        np.save(case.file(f"{system}.npy"), np.zeros(1, dtype=np.float32))
-        return {"latency_s": 2.0}
+class Pretending(Closing):
+    """A child of few words: its turns take 2 s on a machine of 100 GFLOP/s, of PyTorch 6 s.
 
+    MetaSchedule finds nothing.
+    """
+
+    def __init__(self, case: Case, system: str) -> None:
+        self.system = system
+        np.save(case.file(f"{system}.npy"), np.zeros(1, dtype=np.float32))
+
+    def ask(self, what: str) -> dict[str, float]:
+        if self.system == "metaschedule":
+            raise ChildError("no program after 8 trials")
+        ours = {"latency_s": 2.0, "peak_gflops": 100.0}
+        turn = ours if self.system == "ansor" else {"latency_s": 6.0}
+        return {} if what == "ready" else turn
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_peer_that_fails_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tuned = operators.Row("NRM.0", "ansor", tuning_s=1.0, trials=0)
     monkeypatch.setattr(operators, "_tuned", lambda *_: tuned)
-    monkeypatch.setattr(operators, "start", pretend)
+    monkeypatch.setattr(operators, "start", Pretending)
     options = ("--ops", "NRM.0", "--trials", "0", "--peers", "torch,metaschedule:8")
     ansor, torch, other = run(tmp_path, *options)["results"]
-    assert ansor["latency_us"] == torch["latency_us"] == 2e6
+    assert ansor["latency_us"] == 2e6
+    assert (ansor["to_own"], torch["to_own"]) == (1.0, 3.0)
+    assert ansor["peak_gflops"] == torch["peak_gflops"] == 100.0
+    assert ansor["of_peak"] == pytest.approx(ansor["gflops"] / 100.0)
     assert ansor["max_rel_err"] == 1.0
     assert other["error"] == "no program after 8 trials"
+    assert other["latency_us"] is None
 
 
 def test_a_child_that_dies_says_why(tmp_path: Path) -> None:
     case = Case("NRM.0", 1, str(tmp_path), "llvm", 1)
-    with pytest.raises(ChildError, match="KeyError: 'nothing'"):
-        start(case, "nothing")
+    with start(case, "nothing") as child, pytest.raises(ChildError, match="KeyError: 'nothing'"):
+        child.ask("ready")
 
 
 def test_the_output_is_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = Case("NRM.0", 1, str(tmp_path), "llvm", 1)
     for value in (1.0, 2.0):
-        found = (value, np.float32([value]), {"trials": 3})
-        monkeypatch.setattr(operator_child, "SYSTEMS", {"x": lambda _, found=found: found})
-        operator_child.run("x", case)
+        made = (np.float32([value]), {"trials": 3}, lambda value=value: {"latency_s": value})
+        monkeypatch.setattr(operator_child, "SYSTEMS", {"x": lambda _, made=made: made})
+        told, turn = operator_child.load("x", case)
+        assert (told, turn()) == ({"trials": 3}, {"latency_s": value})
     assert np.load(case.file("x.npy")) == [1.0]
-    assert json.loads(case.file("x.json").read_text()) == {"latency_s": 2.0, "trials": 3}
     assert Case(**json.loads(json.dumps(asdict(case)))) == case
 
 

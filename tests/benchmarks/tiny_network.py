@@ -14,4 +14,4 @@ CONFIGS = {NAME: ResNetConfig(blocks=(1,), width=8, classes=10, image=32)}
 
 if __name__ == "__main__":
     registry.CONFIGS = CONFIGS
-    child.run(sys.argv[1], Case(**json.loads(sys.argv[2])))
+    child.main(sys.argv[1], Case(**json.loads(sys.argv[2])))

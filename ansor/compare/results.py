@@ -1,0 +1,79 @@
+"""What a comparison found: latencies, ratios of them, and errors."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+
+from ansor.compare.case import Case
+from ansor.compare.systems import OWN
+from ansor.compare.turns import ratio
+
+_REFERENCES = ("torch", "untuned")  # whose output the others are compared with, if it is there
+
+
+@dataclass(frozen=True)
+class SystemResult:
+    """One system's latencies and error.
+
+    Attributes:
+        system: its name.
+        samples_s: median seconds of a run, by round and turn.
+        difference: the largest absolute difference from the reference's output, relative to the
+            largest absolute value of that output.
+    """
+
+    system: str
+    samples_s: tuple[tuple[float, ...], ...]
+    difference: float
+
+    @property
+    def latency_s(self) -> float:
+        """Median over all turns."""
+        return statistics.median(chain.from_iterable(self.samples_s))
+
+    @property
+    def rounds_s(self) -> list[float]:
+        """Median of each round."""
+        return [statistics.median(turns) for turns in self.samples_s]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All systems that ran, in order; and why others did not."""
+
+    results: tuple[SystemResult, ...]
+    reference: str
+    missing: dict[str, str] = field(default_factory=dict)
+
+    def to_own(self, result: SystemResult) -> float | None:
+        """A system's latency over that of our tuned network: median of the ratios in a turn."""
+        own = next((each for each in self.results if each.system == OWN[0]), None)
+        return None if own is None else ratio(result.samples_s, own.samples_s)
+
+
+def judge(
+    case: Case,
+    samples_s: Mapping[str, tuple[tuple[float, ...], ...]],
+    missing: dict[str, str],
+) -> Comparison:
+    """Puts latencies and outputs together.
+
+    Args:
+        case: whose folder holds every system's output.
+        samples_s: latencies of each system that ran, by round and turn.
+        missing: why others did not.
+    """
+    outputs = {name: np.load(case.output(name)) for name in samples_s}
+    reference = next((name for name in _REFERENCES if name in outputs), OWN[0])
+    expected = outputs[reference]
+    scale = float(np.abs(expected).max())
+    results = [
+        SystemResult(name, times, float(np.abs(outputs[name] - expected).max()) / scale)
+        for name, times in samples_s.items()
+    ]
+    return Comparison(tuple(results), reference, missing)

@@ -1,0 +1,139 @@
+"""Systems that take short turns, each in a process of its own that stays: both ends.
+
+A machine that others share changes its speed within seconds. Turns shorter than that let all
+systems meet the same speeds, and ratios are taken within a round.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from ansor.closing import Closing
+from ansor.compare.process import Child, ChildError
+
+TURNS = 10  # of each system in a round; they take longer than a machine keeps one speed
+LATENCY = "latency_s"  # in the answer of a turn: median seconds of a run
+_READY, _TIME = "ready", "time"
+_SLOW_TURNS = 1  # are enough for a system whose one run takes longer than a turn should
+
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What systems answered.
+
+    Attributes:
+        answers: of each system that ran, by round and turn; a slow one stops early in each round.
+        told: what each of them said when it was ready.
+        missing: why others did not run to the end.
+    """
+
+    answers: dict[str, list[list[Answer]]]
+    told: dict[str, Answer]
+    missing: dict[str, str]
+
+    def latencies_s(self, name: str) -> tuple[tuple[float, ...], ...]:
+        """Of a system that ran, by round and turn."""
+        return tuple(tuple(each[LATENCY] for each in turns) for turns in self.answers[name])
+
+
+def take_turns(
+    start: Callable[[str], Child],
+    names: Sequence[str],
+    rounds: int,
+    turn_s: float,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Outcome:
+    """Times systems in turns.
+
+    Args:
+        start: the process of a system.
+        names: the systems; one that fails is left out from then on.
+        rounds: for which processes start anew, since some have more luck than others with where
+            their memory lies.
+        turn_s: seconds that a turn should take.
+        tell: receives a line of progress now and then.
+    """
+    outcome = Outcome({name: [] for name in names}, {}, {})
+    for number in range(rounds):
+        with _Round(start, turn_s, outcome) as running:
+            tell(f"round {number + 1} of {rounds}: {', '.join(outcome.answers)}")
+            for name in tuple(outcome.answers):
+                running.load(name)
+            for turn in range(TURNS):
+                running.take(backwards=turn % 2 == 1)
+    return outcome
+
+
+def ratio(numerator: Sequence[Sequence[float]], denominator: Sequence[Sequence[float]]) -> float:
+    """Median of the ratios within a turn; both by round and turn."""
+    rounds = zip(numerator, denominator, strict=False)
+    pairs = (pair for turns in rounds for pair in zip(*turns, strict=False))  # slow ones stop early
+    return statistics.median(above / below for above, below in pairs)
+
+
+def serve(load: Callable[[], tuple[Answer, Callable[[], Answer]]]) -> None:
+    """The end in the process: answers every line of standard input, until that is closed.
+
+    Args:
+        load: makes a system ready; what is told of that, and what a turn does.
+    """
+    with _answers() as answers:
+        told, turn = load()
+        for line in sys.stdin:
+            answer = turn() if line.strip() == _TIME else told
+            print(json.dumps(answer), file=answers, flush=True)
+
+
+def _answers() -> TextIO:
+    """What was standard output; whatever else is printed goes where errors do."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return answers
+
+
+class _Round(Closing):
+    """The other end: processes, and their turns."""
+
+    def __init__(self, start: Callable[[str], Child], turn_s: float, outcome: Outcome) -> None:
+        self._start, self._turn_s, self._outcome = start, turn_s, outcome
+        self._children: dict[str, Child] = {}
+
+    def load(self, name: str) -> None:
+        """Starts a system and waits until it is ready."""
+        try:
+            self._children[name] = self._start(name)
+            self._outcome.told[name] = self._children[name].ask(_READY)
+        except ChildError as error:
+            self._leave_out(name, error)
+        else:
+            self._outcome.answers[name].append([])
+
+    def take(self, backwards: bool) -> None:
+        """Times each system once, in one order or the other, so that neighbours change."""
+        names = [name for name in self._outcome.answers if not self._is_settled(name)]
+        for name in reversed(names) if backwards else names:
+            try:
+                self._outcome.answers[name][-1].append(self._children[name].ask(_TIME))
+            except ChildError as error:
+                self._leave_out(name, error)
+
+    def _is_settled(self, name: str) -> bool:
+        """Whether its turns are enough: a run longer than a turn is an average itself."""
+        turns = self._outcome.answers[name][-1]
+        return len(turns) >= _SLOW_TURNS and turns[0][LATENCY] > self._turn_s
+
+    def _leave_out(self, name: str, error: ChildError) -> None:
+        self._outcome.missing[name] = str(error)
+        del self._outcome.answers[name]
+
+    def close(self) -> None:
+        for child in self._children.values():
+            child.close()
