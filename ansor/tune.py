@@ -29,7 +29,7 @@ from ansor.hardware.gpu import Gpu, Machine
 from ansor.hardware.target import check_runs_here, resolve_target, target_text
 from ansor.measure.local import LocalDevice
 from ansor.prepare import Network, merged, prepare
-from ansor.sketch.rules import Rule
+from ansor.sketch.rule import Rule
 from ansor.sketch.tensor_rules import left_to_plain_cores
 from ansor.task import Task
 from ansor.task_scheduler.objective import Objective, total_latency

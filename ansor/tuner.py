@@ -22,7 +22,7 @@ from ansor.measure.result import Measurement
 from ansor.policy.policy import SearchPolicy
 from ansor.search_state import TaskSearch
 from ansor.sketch.generate import generate
-from ansor.sketch.rules import Rule
+from ansor.sketch.rule import Rule
 from ansor.task import Task
 from ansor.task_scheduler.gradient import TaskProgress
 from ansor.task_scheduler.networks import Networks

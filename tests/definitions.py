@@ -28,6 +28,7 @@ SIZES: Mapping[str, tuple[str, dict[str, int]]] = MappingProxyType(
         "matmul": ("matmul", {"rows": 32, "columns": 48, "depth": 24}),
         "matmul_relu": ("matmul", {"rows": 32, "columns": 40, "depth": 36, "relu": 1}),
         "dense": ("dense", {"rows": 24, "columns": 32, "depth": 12}),
+        "dense_squares": ("dense", {"rows": 24, "columns": 32, "depth": 48}),
         "matmul_prime": ("matmul", {"rows": 37, "columns": 53, "depth": 12, "relu": 1}),
         "batch_matmul": ("batch_matmul", {"batch": 3, "rows": 8, "columns": 16, "depth": 12}),
         "conv1d": ("conv1d", {"length": 14, "channels": 8, "filters": 16}),

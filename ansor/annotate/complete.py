@@ -10,6 +10,7 @@ from ansor.annotate.complete_gpu import complete_for_gpu
 from ansor.config import SketchConfig
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.operands import is_dense_along
+from ansor.dag.padding import padded
 from ansor.dag.stage import HoleExtent, Stage
 from ansor.hardware.cpu import Hardware
 from ansor.hardware.gpu import Gpu, Machine
@@ -25,9 +26,11 @@ from ansor.program.steps import (
     MultiLevelTile,
     Parallel,
     RegisterTile,
+    SkipPadding,
     Step,
     StripMine,
     Structural,
+    Transpose,
     Unroll,
     Vectorize,
 )
@@ -52,6 +55,7 @@ class _Builder:
         self.structure: list[Step] = [s for s in state.steps if isinstance(s, Structural)]
         self.tiles: list[Step] = [s for s in state.steps if isinstance(s, MultiLevelTile)]
         self.inner: list[Step] = [s for s in state.steps if isinstance(s, RegisterTile)]
+        self.transposed = {s.stage: s for s in state.steps if isinstance(s, Transpose)}
         self.fusions = [s for s in state.steps if isinstance(s, FuseConsumer)]
 
     def build(self) -> Sketch:
@@ -67,11 +71,12 @@ class _Builder:
         unroll = [self._unroll(name) for name in roots]
         roles = Roles(self.dag, (*self.tiles, *self.inner))
         unroll += [Unroll(name, None) for name in locations.host if roles.unrolled(name)]
+        skips = [skip for step in self.tiles for skip in self._skip(step.stage)]
         initial = [Initialise(s.name) for s in self.dag.stages.values() if s.reduce]
         within = [s for s in self.fusions if s.stage in locations.host]  # once that has its place
         around = [s for s in self.fusions if s.stage not in locations.host]
         steps = (*self.structure, *self.tiles, *parallel, *around, *self.inner, *located, *within)
-        return Sketch(self.dag, (*steps, *vector, *unroll, *initial), tuple(self.decisions))
+        return Sketch(self.dag, (*steps, *vector, *unroll, *initial, *skips), tuple(self.decisions))
 
     def _in_order(self) -> list[Stage]:
         return [self.dag.stages[name] for name in self.dag.order]
@@ -132,7 +137,17 @@ class _Builder:
         return ComputeAt(name, host, hole)
 
     def _vectorize(self, stage: Stage) -> Step:
+        if stage.name in self.transposed:
+            return self.transposed[stage.name]
         return Vectorize(stage.name, self._lanes(stage), self._register(stage))
+
+    def _skip(self, name: str) -> list[Step]:
+        """A decision to leave out steps on padding, where there are enough of them."""
+        found = [p for p in padded(self.dag, name) if 1 - p.share >= self.config.min_padding_share]
+        if not found:
+            return []
+        hole = self._decide(category(f"{name}.padding", name, (0, 1)))
+        return [SkipPadding(name, tuple(found), hole)]
 
     def _unroll(self, name: str) -> Step:
         hole = self._decide(category(f"{name}.unroll", name, self.config.unroll_steps))

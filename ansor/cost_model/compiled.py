@@ -88,11 +88,12 @@ def _unrolled(profile: StageProfile, asked: Bools, size: Any, most: Any) -> Bool
     a statement of `size`, up to the first loop that stays."""
     unrolled: Bools = asked.copy()
     count = np.where(asked, profile.extents, 1).prod(axis=0) * size
+    guarded = profile.nest.guarded[list(profile.active)]
     inside = np.ones(len(count), dtype=np.bool_)  # all loops further in are unrolled
     for number in reversed(range(len(asked))):
         if number != profile.vector:
             extent = profile.extents[number]
-            more = inside & ~asked[number] & (count * extent <= most)
+            more = inside & ~asked[number] & ~guarded[number] & (count * extent <= most)
             count = np.where(more, count * extent, count)
             unrolled[number] |= more
             inside = inside & (unrolled[number] | (extent == 1))
@@ -114,12 +115,15 @@ def _size(profile: StageProfile) -> Floats:
 def _kept(profile: StageProfile, unrolled: Floats) -> tuple[Floats, Floats]:
     """`[P]` each: points and length of the run of the reduction that stays in registers.
 
-    The run ends at the first loop outwards that goes on to other elements and is not unrolled.
+    The run ends at the first loop outwards that goes on to other elements and is not unrolled, or
+    that has a condition inside.
     """
     ones = np.ones(unrolled.shape[1], dtype=np.float32)
+    guarded = profile.nest.guarded[list(profile.active)]
     points, so_far, run, going = ones, ones, ones, ones.astype(np.bool_)
     for number in reversed(range(len(unrolled))):
         extent = profile.extents[number]
+        going = going & ~guarded[number]
         if _is_reduction(profile, number):
             run = np.where(going, run * extent, run)
             points = np.where(going & (extent > 1), so_far, points)

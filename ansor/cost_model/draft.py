@@ -20,8 +20,10 @@ from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
 
 # Cycles per vector operation that is not a plain addition, multiplication or comparison.
+_SHUFFLE_CYCLES = 1.0  # one unit exchanges elements of whole registers
 _DIV_CYCLES = 8.0  # throughput of a 512-bit division on current cores
 _SPECIAL_CYCLES = 12.0  # exp and its like, as polynomials of some two dozen operations
+_CONDITION_CYCLES = 4.0  # in which it is known whether a step meets padding; fitted once
 _NO_OVERLAP = 0.15  # share of the other resources' time that adds to the slowest; fitted once
 
 
@@ -79,7 +81,8 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     parts = np.stack([arithmetic, ports, issue, *transfer])
     slowest = parts.max(axis=0)
     cycles = slowest + np.float32(_NO_OVERLAP) * (parts.sum(axis=0) - slowest)
-    cycles = cycles + tile.steps * tile.drain + lookups
+    conditions = _conditions(profile) * np.float32(_CONDITION_CYCLES)
+    cycles = cycles + tile.steps * tile.drain + lookups + conditions
     cycles = cycles * tile.risk
     speedup = parallel_speedup(profile.parallel, hardware.cores)
     start = np.where(profile.parallel > 1, np.float32(hardware.parallel_overhead_s), 0)
@@ -89,6 +92,13 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     l2, l3, dram = transfer
     total: Floats = (time + start).astype(np.float32)
     return Breakdown(arithmetic, ports, issue, l2, l3, dram, speedup, tile.accumulators, total)
+
+
+def _conditions(profile: StageProfile) -> Floats:
+    """`[P]`: how often it is asked whether steps meet padding."""
+    guarded = profile.nest.guarded[list(profile.active)]
+    asked: Floats = np.where(guarded, profile.outer[1:], 0).sum(axis=0, dtype=np.float32)
+    return asked
 
 
 def parallel_speedup(iterations: Floats, cores: int) -> Floats:
@@ -108,6 +118,7 @@ def _arithmetic_cycles(profile: StageProfile, tile: RegisterTile, hardware: Hard
     cycles = vectors * np.float32(max(plain, 1) / hardware.fma_per_cycle)
     cycles = cycles + vectors * np.float32(ops.float_div * _DIV_CYCLES)
     cycles = cycles + vectors * np.float32(ops.float_special * _SPECIAL_CYCLES)
+    cycles = cycles + tile.shuffles * np.float32(_SHUFFLE_CYCLES)
     if profile.nest.stage.reduce:
         cycles = np.maximum(cycles, _latency(tile, hardware))
     result: Floats = cycles.astype(np.float32)

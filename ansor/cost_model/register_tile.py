@@ -24,6 +24,7 @@ class RegisterTile:
         accumulators: vector registers that hold its results.
         fill: what a statement's vectors take of the units, over that of whole registers.
         operations: arithmetic operations of a step, in vectors.
+        shuffles: exchanges between two vectors of a step.
         loads: vector loads of a step, spills included.
         stores: vector stores of a step, spills included.
         drain: cycles a step loses to spills, and to loading and storing the accumulators around
@@ -39,6 +40,7 @@ class RegisterTile:
     accumulators: Floats
     fill: Floats
     operations: Floats
+    shuffles: Floats
     loads: Floats
     stores: Floats
     drain: Floats
@@ -78,7 +80,7 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
         needed = _registers(profile, read, loops, vectors)
         stay = needed + accumulators < np.float32(hardware.vector_registers)
         repeats = np.where(stay, _repeats(profile, read, loops), 1).astype(np.float32)
-        loads = loads + needed / repeats * _turns(read, loops, fill, hardware)
+        loads = loads + needed / repeats * _turns(profile, read, loops, fill, hardware)
         wide = _width(profile, read, vectors)
         held = held + np.float32(_HELD) * _shared(read, loops, wide, needed)
     stores = _registers(profile, write, loops, vectors) * fill
@@ -89,20 +91,24 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
         chain = np.maximum(loops.reduction, folded)
         rounds = chain / folded
         in_flight = np.maximum(hardware.reorder_window / ((statements + loads) * rounds), 1)
-        drain = np.maximum(np.float32(_DRAIN_PER_POINT) * copies, stores) / rounds / in_flight
+        exchange = 1 / hardware.stores_per_cycle + 1 / hardware.loads_per_cycle
+        drain = np.maximum(np.float32(_DRAIN_PER_POINT) * copies, np.float32(exchange) * stores)
+        drain = drain / rounds / in_flight
         drain = drain + spilled
         loads = loads + stores / rounds + spilled
         stores = stores / rounds + spilled
     ops = stage.ops
     count = max(ops.float_add, ops.float_mul) + ops.float_cmp + ops.float_div + ops.select
     count += ops.int_add + ops.int_mul + ops.int_cmp + ops.float_special * 8
+    shuffles = np.where(profile.nest.transposed, vectors * lanes * np.log2(lanes), 0)
     return RegisterTile(
-        steps=profile.iterations / (copies * folded * width),
+        steps=profile.iterations * profile.nest.executed / (copies * folded * width),
         elements=copies * width,
         statements=statements,
         accumulators=accumulators,
         fill=fill,
-        operations=statements * np.float32(count),
+        operations=statements * np.float32(count) + shuffles,
+        shuffles=shuffles.astype(np.float32),
         loads=loads.astype(np.float32),
         stores=stores.astype(np.float32),
         drain=drain.astype(np.float32),
@@ -152,19 +158,27 @@ def _fill(width: Floats, lanes: int, slots: int) -> Floats:
     return fill
 
 
-def _turns(access: AccessProfile, loops: CompiledLoops, fill: Floats, hardware: Hardware) -> Floats:
+def _turns(
+    profile: StageProfile,
+    access: AccessProfile,
+    loops: CompiledLoops,
+    fill: Floats,
+    hardware: Hardware,
+) -> Floats:
     """`[P]`: turns of a load, over those of a whole register; that of an element takes one."""
-    whole = np.abs(_lane_stride(access, loops)) == 1
+    whole = np.abs(_lane_stride(profile, access, loops)) == 1
     return np.where(whole, fill, np.float32(1 / hardware.slots)).astype(np.float32)
 
 
-def _lane_stride(access: AccessProfile, loops: CompiledLoops) -> Floats:
-    """`[P]`: elements between what neighbouring lanes of a statement access."""
+def _lane_stride(profile: StageProfile, access: AccessProfile, loops: CompiledLoops) -> Floats:
+    """`[P]`: elements between what neighbouring lanes of a statement access in memory."""
     strides = np.zeros((len(loops.unrolled) + 1, len(loops.width)), dtype=np.float32)
     for number, moved in access.strides.items():
         strides[number] = moved
     stride: Floats = np.take_along_axis(strides, loops.lanes[None], axis=0)[0]
-    return stride  # of no loop, -1: the row of zeros
+    # Of no loop, -1: the row of zeros. A square is loaded along the other loop.
+    loaded: Floats = np.where(profile.nest.transposed, 1, stride)
+    return loaded
 
 
 def _width(profile: StageProfile, access: AccessProfile, vectors: Floats) -> Floats:
@@ -183,7 +197,7 @@ def _registers(
     """
     depth = _outermost(profile, loops)
     elements = np.take_along_axis(access.footprint, depth[None], axis=0)[0]
-    stride = _lane_stride(access, loops)
+    stride = _lane_stride(profile, access, loops)
     gathered = np.where(np.abs(stride) > 1, np.float32(_GATHER), 1)
     looped = (depth > loops.lanes) & (loops.lanes >= 0) & (stride != 0)
     elements = elements * np.where(looped, loops.width, 1)  # a loop that became vectors

@@ -122,6 +122,7 @@ def _split(stage: Stage, axis: int, factor: int, between: str) -> Stage:
         reads=tuple(map(moved, stage.reads)),
         writes=tuple(map(moved, stage.writes)),
         folded=frozenset(a + (a > axis) for a in stage.folded),
+        nonzero=(),
     )
 
 
@@ -163,6 +164,7 @@ def _ordered(stage: Stage, order: tuple[int, ...], between: str, dims: tuple[int
         reads=tuple(map(moved, stage.reads)),
         writes=tuple(map(moved, stage.writes)),
         folded=frozenset(order.index(a) for a in stage.folded),
+        nonzero=tuple((order.index(a), first, end) for a, first, end in stage.nonzero),
     )
 
 

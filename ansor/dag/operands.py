@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ansor.dag.contraction import contraction
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.index import Index, Quotient, Remainder, runs_along
-from ansor.dag.stage import Stage, axes_of
+from ansor.dag.stage import OpCounts, Stage, axes_of
 
 
 def vector_operand(dag: ComputeDAG, name: str) -> str | None:
@@ -40,6 +40,21 @@ def transposed_operand(dag: ComputeDAG, name: str) -> tuple[str, tuple[int, ...]
             along = axes.index(stage.spatial[-1])
             return read.buffer, (*(d for d in range(len(axes)) if d != along), along)
     return None
+
+
+def transposed_axes(dag: ComputeDAG, name: str) -> tuple[int, int] | None:
+    """The last two axes of a stage that only copies, if the one before the last is the one along
+    which its source is dense."""
+    stage = dag.stages[name]
+    if stage.reduce or stage.ops != OpCounts() or len(stage.reads) != 1 or len(stage.writes) != 1:
+        return None
+    (read,), (write,) = stage.reads, stage.writes
+    plain = None not in read.axes and not any(index.const for index in read.indices if index)
+    same = dag.buffers[read.buffer].dtype == dag.buffers[write.buffer].dtype
+    if not plain or not same or len(stage.axes) < 2 or write.axes != stage.spatial:
+        return None
+    before, last = stage.spatial[-2:]
+    return (before, last) if read.axes[-1] == before else None
 
 
 def other_vector_axis(dag: ComputeDAG, name: str, lanes: int) -> int | None:

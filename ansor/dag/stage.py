@@ -112,6 +112,9 @@ class OpCounts:
         return OpCounts(*(a + b for a, b in zip(_fields(self), _fields(other), strict=True)))
 
 
+Span = tuple[int, int, int]  # an axis, the first of its values, and one past the last
+
+
 @dataclass(frozen=True)
 class Derived:
     """An axis that a step split in two: its value is ``outer * extent(inner) + inner``."""
@@ -129,7 +132,8 @@ class Stage:
     axis ``len(axes) + i`` stands for ``derived[i]``. `reducer` names the operator of a reduction
     that is ``out = op(out, value)`` with a commutative ``op``, else it is None. `folded` are axes
     that choose constants of the statement (the matrices of a Winograd transform): with their loops
-    unrolled, these become literals.
+    unrolled, these become literals. `nonzero` are spans of axes outside of which what is written is
+    zero.
     """
 
     name: str
@@ -142,6 +146,7 @@ class Stage:
     derived: tuple[Derived, ...] = ()
     reducer: str | None = None
     folded: frozenset[int] = frozenset()
+    nonzero: tuple[Span, ...] = ()
 
     @property
     def spatial(self) -> tuple[int, ...]:

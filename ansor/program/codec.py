@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
-from typing import get_args
+from functools import cache
+from typing import Any, get_args, get_origin, get_type_hints
 
 from ansor.program.program import Program
 from ansor.program.steps import Step
@@ -31,12 +33,26 @@ def decode(text: str) -> Program:
     """
     try:
         document = json.loads(text)
-        steps = tuple(_TYPES[name](**_tuples(fields)) for name, fields in document["steps"])
+        steps = tuple(_read(_TYPES[name], fields) for name, fields in document["steps"])
         values = {hole: tuple(map(int, row)) for hole, row in document["values"].items()}
         return Program(document["sketch"], steps, values)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a program of this version: {error!r}") from error
 
 
-def _tuples(fields: dict[str, object]) -> dict[str, object]:
-    return {key: tuple(v) if isinstance(v, list) else v for key, v in fields.items()}
+def _read(kind: Any, value: Any) -> Any:
+    """What JSON made of a value of this type: of a dataclass, a tuple, or what JSON knows."""
+    if dataclasses.is_dataclass(kind):
+        make: Any = kind
+        hints = _hints(make)
+        return make(**{key: _read(hints[key], part) for key, part in value.items()})
+    if get_origin(kind) is tuple:
+        first, *others = get_args(kind)
+        kinds = itertools.repeat(first) if others == [...] else (first, *others)
+        return tuple(_read(each, part) for each, part in zip(kinds, value, strict=False))
+    return value
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)

@@ -27,6 +27,7 @@ from ansor.program.loops import (
 from ansor.program.lower_gpu import replay_for_gpu
 from ansor.program.program import Program
 from ansor.program.roles import Roles
+from ansor.program.skip import Guard, skip_padding
 from ansor.program.steps import (
     CacheRead,
     CacheWrite,
@@ -41,16 +42,19 @@ from ansor.program.steps import (
     Parallel,
     RegisterTile,
     RFactor,
+    SkipPadding,
     SplitAxis,
     Step,
     StoreFragment,
     StripMine,
     TensorTile,
+    Transpose,
     Unroll,
     Vectorize,
 )
 from ansor.program.tail import Tail, shift_tails
 from ansor.program.threads import deal_out
+from ansor.program.transpose import transpose_tiles
 
 TENSOR_CORES = "ansor.tensor_cores"  # attribute of a function that uses them
 ASYNC_COPIES = "ansor.async_copies"  # the same, to shared memory
@@ -101,6 +105,8 @@ class Replay:
     the axes of a block's variables where the block has another order than the stage. `initial` are
     the blocks that initialise reductions; `tails[stage, axis]` is a split that does not divide;
     `dealt[stage]` is the loop that is dealt out to threads of a GPU, and how many a block has;
+    `guards[stage]` say which of its steps are left out;
+    `squares[stage]` is the outer loop of tiles that are transposed in registers, and its extent;
     `instructions[stage]` is the block inside a stage's own that a tensor unit computes;
     `asynchronous` says whether something is copied while threads go on.
     """
@@ -118,6 +124,8 @@ class Replay:
         self.initial: dict[str, Any] = {}
         self.tails: dict[tuple[str, int], Tail] = {}
         self.dealt: dict[str, tuple[Any, int]] = {}
+        self.guards: dict[str, list[Guard]] = {}
+        self.squares: dict[str, tuple[Any, int]] = {}
         self.instructions: dict[str, Any] = {}
         self.asynchronous = False
         self.dag = read_dag(func)
@@ -136,10 +144,18 @@ class Replay:
                 if block is not None:
                     found = tails.setdefault(str(self.sch.get(block).name_hint), {})
                     found[self._spatial_number(name, axis)] = tail
-        loops = {self.sch.get(loop).loop_var: size for loop, size in self.dealt.values()}
-        func = deal_out(shift_tails(self.sch.mod["main"], tails), loops)
+        func = shift_tails(self.sch.mod["main"], tails)
+        func = skip_padding(func, {self._hint(name): found for name, found in self.guards.items()})
+        func = transpose_tiles(func, self._variables(self.squares))
+        func = deal_out(func, self._variables(self.dealt))
         func = func.with_attr(TENSOR_CORES, True) if self.instructions else func
         return func.with_attr(ASYNC_COPIES, True) if self.asynchronous else func
+
+    def _hint(self, name: str) -> str:
+        return str(self.sch.get(self.blocks[name]).name_hint)
+
+    def _variables(self, loops: dict[str, tuple[Any, int]]) -> dict[Any, int]:
+        return {self.sch.get(loop).loop_var: size for loop, size in loops.values()}
 
     def _spatial_number(self, name: str, axis: int) -> int:
         """Number of an axis among the spatial variables of its block."""
@@ -340,7 +356,9 @@ class Replay:
             return
         parts: dict[tuple[int, int], Any] = {}
         for axis, (loop, hole) in enumerate(zip(own, shape.holes, strict=True)):
-            split = [loop] if not hole else self._divide(loop, self.values[hole][0])
+            most = self.values[hole][0] if hole else 1
+            reduce = self.dag.stages[name].axes[axis].reduce
+            split = [loop] if reduce else self._divide(loop, most)
             parts |= {(axis, part): handle for part, handle in enumerate(split)}
         self._reorder(name, own_loops(self.dag.stages[name], shape), parts)
 
@@ -373,7 +391,16 @@ class Replay:
 
     @apply.register
     def _(self, step: Vectorize) -> None:
-        loop = self.loops[step.stage][-1]
+        self._vectorize(self.loops[step.stage][-1])
+
+    @apply.register
+    def _(self, step: Transpose) -> None:
+        outer, inner = self.loops[step.stage][-2:]
+        if all(int(self.sch.get(loop).extent) == step.lanes for loop in (outer, inner)):
+            self.squares[step.stage] = outer, step.lanes
+        self._vectorize(inner)
+
+    def _vectorize(self, loop: Any) -> None:
         if int(self.sch.get(loop).extent) > 1:
             self.sch.vectorize(loop)
 
@@ -395,6 +422,13 @@ class Replay:
         order = own_loops(stage, self.roles.shape.get(step.stage))
         first = next(i for i, loop in enumerate(order) if loop.reduce)
         self.blocks[step.stage] = self._update_of(step.stage, self.loops_of(step.stage)[first])
+
+    @apply.register
+    def _(self, step: SkipPadding) -> None:
+        if self.values[step.hole][0]:
+            self.guards[step.stage] = [
+                Guard(self.buffers[p.buffer], p.dim, p.first, p.end) for p in step.padded
+            ]
 
     @apply.register(TensorTile)  # kinds of steps that have an interpretation above
     @apply.register(CooperativeStore)

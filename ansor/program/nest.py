@@ -22,7 +22,9 @@ from ansor.program.steps import (
     CooperativeFetch,
     CooperativeStore,
     RegisterTile,
+    SkipPadding,
     StripMine,
+    Transpose,
     Vectorize,
 )
 
@@ -42,6 +44,10 @@ class StageNest:
         parallel: `[L, P] bool`; the loops that are fused and run on all cores.
         unrolled: `[L, P] bool`; the loops of the register tile, and of folded axes.
         vector: number of the loop that is vectorised, None for none.
+        transposed: `[P] bool`; whether the two innermost loops are a square of vectors that is
+            transposed in registers.
+        executed: `[P] float32`; share of the iterations that are not left out as padding.
+        guarded: `[L, P] bool`; the loops inside which a condition says what is left out.
         unroll_most: `[P]`: inner loops are unrolled as well as long as that makes no more
             statements than this.
     """
@@ -56,6 +62,9 @@ class StageNest:
     unrolled: npt.NDArray[np.bool_]
     vector: int | None
     unroll_most: Column
+    transposed: npt.NDArray[np.bool_]
+    executed: npt.NDArray[np.float32]
+    guarded: npt.NDArray[np.bool_]
 
     def coefficients(self, index: Index | None) -> dict[int, Column]:
         """By how much each loop advances an affine index, `[P]` each; loops with none left out."""
@@ -89,6 +98,7 @@ class LoopNest:
         rows = [nest.extents, nest.parallel[: nest.num_host or None].sum(0, dtype=np.int32)[None]]
         hole = self.population.sketch.roles.unroll.get(nest.stage.name)
         rows += [self.population.values(hole).T] if hole else []
+        rows += [(nest.executed < 1)[None]]
         return np.concatenate([*rows, (nest.position > 0)[None].astype(np.int32)])
 
 
@@ -119,7 +129,37 @@ def _root(nest: LoopNest, roles: Roles, name: str) -> StageNest:
     vector = len(loops) - 1 if name in roles.vector and not loops[-1].reduce else None
     hole = roles.unroll.get(name)
     most = population.values(hole)[:, 0] if hole else np.zeros(nest.size, dtype=np.int32)
-    return StageNest(stage, loops, 0, extents, steps, position, parallel, unrolled, vector, most)
+    inner = unrolled.copy()
+    if vector is not None:
+        inner[vector] = True
+    square = _is_square(roles.vector.get(name), extents)
+    skipped = _skipped(population, roles.skipping.get(name), loops, extents, inner)
+    kinds = (parallel, unrolled, vector, most, square, *skipped)
+    return StageNest(stage, loops, 0, extents, steps, position, *kinds)
+
+
+def _skipped(
+    population: Population,
+    step: SkipPadding | None,
+    loops: tuple[Loop, ...],
+    extents: npt.NDArray[np.int32],
+    inner: npt.NDArray[np.bool_],
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    """`[P]`, `[L, P]`: share of a root stage's iterations that `SkipPadding` leaves, and the loops
+    with a condition inside; `inner` are the loops of the register tile."""
+    share = np.ones(len(population), dtype=np.float32)
+    guarded = np.zeros(extents.shape, dtype=np.bool_)
+    if step is None:
+        return share, guarded
+    asked = population.values(step.hole)[:, 0] == 1
+    numbers = np.arange(len(loops))[:, None]
+    for padded in step.padded:
+        moving = np.asarray([loop.axis in padded.axes for loop in loops])[:, None] & (extents > 1)
+        here = asked & moving.any(axis=0) & ~(moving & inner).any(axis=0)
+        innermost = np.where(moving, numbers, -1).max(axis=0)
+        guarded |= here & (numbers == innermost)
+        share = np.where(here, share * np.float32(padded.share), share)
+    return share, guarded
 
 
 def _root_extents(
@@ -179,9 +219,18 @@ def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:
     unrolled[[num_host + number for number in roles.unrolled(name)]] = True
     most = np.where(position > 0, outer.unroll_most, 0)
     chain = (*outer.loops, *loops)
-    return StageNest(
-        stage, chain, num_host, extents, steps, position, parallel, unrolled, vector, most
-    )
+    square = _is_square(roles.vector.get(name), extents)
+    skipped = _skipped(nest.population, None, chain, extents, unrolled)
+    kinds = (parallel, unrolled, vector, most, square, *skipped)
+    return StageNest(stage, chain, num_host, extents, steps, position, *kinds)
+
+
+def _is_square(step: Vectorize | None, extents: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    """`[P]`: see `Transpose`."""
+    if not isinstance(step, Transpose):
+        return np.zeros(extents.shape[1], dtype=np.bool_)
+    square: npt.NDArray[np.bool_] = (extents[-2:] == step.lanes).all(axis=0)
+    return square
 
 
 def _region(
@@ -278,8 +327,8 @@ def _split_for_registers(
     rows = []
     for loop in loops:
         extent = region[loop.axis]
-        if loop.axis in inner:
-            part = inner[loop.axis]
+        if not loop.reduce:
+            part = inner.get(loop.axis, np.ones_like(extent))
             extent = part if loop.part == 1 else extent // part
         rows.append(extent)
     return np.stack(rows).astype(np.int32)

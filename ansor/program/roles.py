@@ -39,6 +39,7 @@ from ansor.program.steps import (
     Placed,
     ReduceInBlock,
     RegisterTile,
+    SkipPadding,
     Step,
     Store,
     Unroll,
@@ -155,6 +156,11 @@ class Roles:
     def packed(self) -> dict[str, str]:
         """Packed buffer to the hole that says how wide."""
         return {s.buffer: s.hole for s in self.steps if isinstance(s, LayoutRewrite)}
+
+    @cached_property
+    def skipping(self) -> dict[str, SkipPadding]:
+        """Tiled stage that may leave out steps on padding to its step."""
+        return {s.stage: s for s in self.steps if isinstance(s, SkipPadding)}
 
     @cached_property
     def unroll(self) -> dict[str, str]:

@@ -113,18 +113,25 @@ def _remark(roles: Roles, name: str) -> str:
     if name in roles.located:
         step = roles.located[name]
         return f"{step.hole}: here, or inside that many loops of {step.host}"
+    remarks = []
     if name in roles.parallel:
-        return f"{roles.parallel[name]}: how many of the outermost loops are fused and parallel"
-    return ""
+        hole = roles.parallel[name]
+        remarks.append(f"{hole}: how many of the outermost loops are fused and parallel")
+    if name in roles.skipping:
+        remarks.append(f"{roles.skipping[name].hole}: whether steps on padding are left out")
+    return "; ".join(remarks)
 
 
 def _program_view(nest: LoopNest, roles: Roles, name: str) -> _View:
     stage = nest.stages[name]
     unroll = roles.unroll.get(name)
     steps = int(nest.population.values(unroll)[0, 0]) if unroll else 0
-    remark = f"unroll further loops up to {steps} statements" if steps else ""
+    remarks = [f"unroll further loops up to {steps} statements"] if steps else []
+    if stage.executed[0] < 1:
+        remarks.append(f"steps on padding left out: {1 - stage.executed[0]:.0%}")
     outside = nest.stages[roles.host[name]].num_host if name in roles.host else 0
-    return _View(stage.stage, _headers(stage, roles), int(stage.position[0]) - outside, remark)
+    position = int(stage.position[0]) - outside
+    return _View(stage.stage, _headers(stage, roles), position, "; ".join(remarks))
 
 
 def _headers(nest: StageNest, roles: Roles) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ansor.dag.contraction import Contraction
+from ansor.dag.padding import Padded
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,9 @@ class MultiLevelTile:
 class RegisterTile:
     """Tile an attached `stage` for registers: outer spatial loops, reduction, inner spatial loops.
 
-    `holes[a]` names the decision that says how large the inner part of spatial axis `a` may be,
-    "" for a reduction axis: it is the largest divisor of what is computed there.
+    `holes[a]` names the decision that says how large the inner part of spatial axis `a` may be:
+    it is the largest divisor of what is computed there. "" for a reduction axis, and for a spatial
+    one whose inner part is one element.
     """
 
     stage: str
@@ -193,6 +195,14 @@ class Vectorize:
 
 
 @dataclass(frozen=True)
+class Transpose(Vectorize):
+    """Vectorise the innermost loop of `stage`, a copy that is dense in its source along the loop
+    around that. Where both have as many iterations as there are `lanes`, that square is loaded
+    along the outer one and transposed in registers.
+    """
+
+
+@dataclass(frozen=True)
 class Unroll:
     """Unroll the register tile and the folded axes of `stage` explicitly, and further loops up to
     `hole` statements where there is one.
@@ -207,6 +217,17 @@ class Initialise:
     """Initialise the reduction of `stage` in a nest of its own, outside the reduction loops."""
 
     stage: str
+
+
+@dataclass(frozen=True)
+class SkipPadding:
+    """Leave out the steps of the tiled reduction `stage` that meet only zeros of `padded`, where
+    `hole` is 1: along dimensions whose index no loop of the register tile moves.
+    """
+
+    stage: str
+    padded: tuple[Padded, ...]
+    hole: str
 
 
 @dataclass(frozen=True)
@@ -378,8 +399,10 @@ Step = (
     | FuseConsumer
     | ComputeAt
     | Vectorize
+    | Transpose
     | Unroll
     | Initialise
+    | SkipPadding
     | BindTiles
     | BindLoops
     | BindRows

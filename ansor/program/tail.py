@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tvm import sym, tirx
-from tvm.s_tir import SBlock, SBlockRealize
+from tvm.s_tir import SBlockRealize
 
 from ansor.dag.from_tir import REDUCE, is_literal
+from ansor.program.rewrite import with_body, with_loop_body
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,7 @@ def _statement(stmt: Any, tails: Tails) -> Any:
     if isinstance(stmt, tirx.SeqStmt):
         return tirx.SeqStmt([_statement(child, tails) for child in stmt.seq])
     if isinstance(stmt, tirx.For):
-        body = _statement(stmt.body, tails)
-        head = (stmt.loop_var, stmt.min, stmt.extent, stmt.kind)
-        return tirx.For(*head, body, stmt.thread_binding, stmt.annotations, stmt.step)
+        return with_loop_body(stmt, _statement(stmt.body, tails))
     if not isinstance(stmt, SBlockRealize):
         return stmt
     name, block = str(stmt.block.name_hint), stmt.block
@@ -49,12 +48,6 @@ def _statement(stmt: Any, tails: Tails) -> Any:
         body = _statement(block.body, tails)
         return SBlockRealize(stmt.iter_values, stmt.predicate, with_body(block, body))
     return _shifted(stmt, tails[name]) if name in tails else stmt
-
-
-def with_body(block: SBlock, body: Any) -> SBlock:
-    """The block around other statements."""
-    parts = (block.iter_vars, block.reads, block.writes, block.name_hint, body, block.init)
-    return SBlock(*parts, block.alloc_buffers, block.match_buffers, block.annotations)
 
 
 def _shifted(realize: Any, tails: Mapping[int, Tail]) -> Any:

@@ -11,29 +11,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from tvm import tirx
-from tvm.s_tir import SBlockRealize
 
-from ansor.program.tail import with_body
+from ansor.program.rewrite import replace_loops
 
 BLOCK, VIRTUAL, WARPS, THREAD = "blockIdx.x", "vthread.x", "threadIdx.y", "threadIdx.x"
 
 
 def deal_out(func: tirx.PrimFunc, loops: Mapping[Any, int]) -> tirx.PrimFunc:
     """`func` with the loops of the given variables split into blocks of so many threads."""
-    return func.with_body(_statement(func.body, loops)) if loops else func
-
-
-def _statement(stmt: Any, loops: Mapping[Any, int]) -> Any:
-    if isinstance(stmt, tirx.SeqStmt):
-        return tirx.SeqStmt([_statement(child, loops) for child in stmt.seq])
-    if isinstance(stmt, SBlockRealize):
-        block = with_body(stmt.block, _statement(stmt.block.body, loops))
-        return SBlockRealize(stmt.iter_values, stmt.predicate, block)
-    if isinstance(stmt, tirx.For):
-        for variable, size in loops.items():
-            if stmt.loop_var.same_as(variable):
-                return _dealt(stmt, size)
-    return stmt
+    return func.with_body(replace_loops(func.body, loops, _dealt)) if loops else func
 
 
 def _dealt(loop: Any, size: int) -> Any:

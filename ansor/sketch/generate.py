@@ -8,7 +8,8 @@ from ansor.config import SketchConfig
 from ansor.dag.graph import ComputeDAG
 from ansor.hardware.gpu import Gpu, Machine
 from ansor.sketch.gpu_rules import GPU_RULES
-from ansor.sketch.rules import CPU_RULES, Context, Rule
+from ansor.sketch.rule import Context, Rule
+from ansor.sketch.rules import CPU_RULES
 from ansor.sketch.state import State, start
 
 

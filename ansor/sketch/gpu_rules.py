@@ -27,7 +27,8 @@ from ansor.program.steps import (
 )
 from ansor.sketch import tables
 from ansor.sketch.gpu_stages import cached, fetched, free_consumer, pipelined, rows_of
-from ansor.sketch.rules import Context, Derived, Rule, always_inline, skip
+from ansor.sketch.rule import Context, Derived, Rule
+from ansor.sketch.rules import always_inline, skip
 from ansor.sketch.state import State
 from ansor.sketch.tensor_rules import tile_for_tensor_cores
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ansor.dag import predicates
 from ansor.program.decision import category
 from ansor.program.steps import BindRows, CooperativeFetch, Pipeline, Placed
-from ansor.sketch.rules import Context
+from ansor.sketch.rule import Context
 from ansor.sketch.state import State
 
 

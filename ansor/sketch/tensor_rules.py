@@ -24,7 +24,7 @@ from ansor.program.steps import (
     TensorTile,
 )
 from ansor.sketch.gpu_stages import cached, fetch, free_consumer, pipelined, producer_of
-from ansor.sketch.rules import Context, Derived
+from ansor.sketch.rule import Context, Derived
 from ansor.sketch.state import State
 
 

@@ -25,6 +25,7 @@ from ansor.program.steps import (
     Parallel,
     RegisterTile,
     RFactor,
+    SkipPadding,
     SplitAxis,
     Step,
     StripMine,
@@ -44,6 +45,7 @@ PHASES = (
     (Vectorize,),
     (Unroll,),
     (Initialise,),
+    (SkipPadding,),
 )
 
 

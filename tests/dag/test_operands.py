@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from definitions import HARDWARE, dag
 from tvm import te, topi
@@ -9,9 +11,15 @@ from tvm import te, topi
 from ansor.config import SketchConfig
 from ansor.dag import edit
 from ansor.dag.from_tir import read_dag
-from ansor.dag.operands import is_whole_along_vectors, reads_per_element, transposed_operand
+from ansor.dag.operands import (
+    is_whole_along_vectors,
+    reads_per_element,
+    transposed_axes,
+    transposed_operand,
+)
 from ansor.program.steps import MultiLevelTile
-from ansor.sketch.rules import Context, inline_padding
+from ansor.sketch.rule import Context
+from ansor.sketch.rules import inline_padding
 from ansor.sketch.state import State
 
 
@@ -61,3 +69,20 @@ def test_a_transposed_copy_has_its_dimensions_in_the_new_order() -> None:
     assert [str(index) for index in copy.writes[0].indices] == ["i0", "i1"]
     (read,) = (r for r in graph.stages["C"].reads if r.buffer == "C.B.pack")
     assert [str(index) for index in read.indices] == ["i2", "i1"]  # k, j
+
+
+@pytest.mark.parametrize(
+    ("value", "axes"),
+    [
+        (lambda x, i, j: x[j, i], (0, 1)),
+        (lambda x, i, j: x[i, j], None),  # nothing is transposed
+        (lambda x, i, j: x[j + 1, i], None),  # squares begin where vectors do
+        (lambda x, i, j: x[j, i] + 1, None),
+        (lambda x, i, j: x[j, i].astype("float64"), None),
+    ],
+)
+def test_what_only_transposes_is_recognised(value: Any, axes: tuple[int, int] | None) -> None:
+    x = te.placeholder((40, 40), "float32", "x")
+    turned = te.compute((32, 32), lambda i, j: value(x, i, j), "turned")
+    out = te.compute((32, 32), lambda i, j: turned[i, j] * 2, "out")
+    assert transposed_axes(read_dag(te.create_prim_func([x, out])), "turned") == axes

@@ -11,9 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sampling import sample
 
+from ansor.dag.contraction import Contraction
+from ansor.dag.padding import Padded
 from ansor.program.codec import decode, encode
 from ansor.program.program import Program
 from ansor.program.sketch import Sketch
+from ansor.program.steps import AsProduct, LoadFragment, SkipPadding, Tensorize
 
 all_sketches = st.sampled_from(NAMES).flatmap(lambda name: st.sampled_from(sketches(name)))
 seeds = st.integers(0, 2**32 - 1)
@@ -35,6 +38,18 @@ def test_equal_text_means_equal_programs(sketch: Sketch, one: int, other: int) -
     assert (encode(first) == encode(second)) == (first == second)
 
 
+def test_what_steps_are_made_of_round_trips() -> None:
+    steps = (
+        AsProduct("C", "D", Contraction((0,), (1, 2), (), (3,), 1), 16),
+        SkipPadding("C", (Padded("wide", 1, 1, 15, (0, 2), 0.875),), "C.padding"),
+        LoadFragment("C", "D", "a"),
+        Tensorize("C", ("a", "b"), "D", (True, False), False),
+    )
+    found = decode(encode(Program("x", steps, {"C.padding": (1,)})))
+    assert found.steps == steps
+    assert hash(found.steps) == hash(steps)
+
+
 def test_the_untuned_program_round_trips() -> None:
     assert decode(encode(Program())) == Program()
 
@@ -51,6 +66,7 @@ def test_the_untuned_program_round_trips() -> None:
         '{"sketch": "x", "steps": [["Inline", {"place": "A"}]], "values": {}}',
         '{"sketch": "x", "steps": [], "values": {"hole": 3}}',
         '{"sketch": "x", "steps": [["Inline"]], "values": {}}',
+        '{"sketch": "x", "steps": [["Inline", 3]], "values": {}}',
     ],
 )
 def test_other_text_is_refused(text: str) -> None:

@@ -124,6 +124,7 @@ def test_a_whole_axis_is_not_moved() -> None:
         "compute.dw": (2, 2),
         "compute.parallel": (0,),
         "compute.unroll": (0,),
+        "compute.padding": (0,),
         "kernel_transform.location": (0,),
         "data_pad.location": (11,),
         "data_dilate.location": (11,),

@@ -14,7 +14,8 @@ from ansor.dag.operands import batch_axes
 from ansor.dag.predicates import has_data_reuse
 from ansor.program.sketch import Sketch
 from ansor.program.steps import FuseConsumer, MultiLevelTile, RegisterTile
-from ansor.sketch.rules import Context, register_tile, tile_host
+from ansor.sketch.chain_rules import register_tile, tile_host
+from ansor.sketch.rule import Context
 from ansor.sketch.state import start
 
 CONTEXT = Context(HARDWARE, SketchConfig())

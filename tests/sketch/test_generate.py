@@ -10,7 +10,7 @@ from definitions import HARDWARE, NAMES, dag
 from ansor.config import SketchConfig
 from ansor.program.steps import FuseConsumer, Inline, MultiLevelTile
 from ansor.sketch.generate import generate
-from ansor.sketch.rules import Context, Derived
+from ansor.sketch.rule import Context, Derived
 from ansor.sketch.state import State
 
 

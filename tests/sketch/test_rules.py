@@ -10,7 +10,7 @@ from definitions import HARDWARE, dag
 from ansor.config import SketchConfig
 from ansor.program.steps import CacheWrite, FuseConsumer, Inline, MultiLevelTile, RFactor
 from ansor.sketch import rules
-from ansor.sketch.rules import Context, Derived
+from ansor.sketch.rule import Context, Derived
 from ansor.sketch.state import State, start
 
 CONTEXT = Context(HARDWARE, SketchConfig())

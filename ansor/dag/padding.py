@@ -1,0 +1,80 @@
+"""Padding: which steps of a convolution meet nothing but zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from ansor.dag.graph import ComputeDAG
+from ansor.dag.index import Index
+from ansor.dag.stage import Access, Stage
+
+_MOST_POINTS = 1 << 16  # of axes that an index moves with, counted one by one
+
+
+@dataclass(frozen=True)
+class Padded:
+    """A dimension of what a reduction reads, padded with zeros.
+
+    Attributes:
+        buffer: that is read.
+        dim: its dimension.
+        first: where values begin that need not be zero.
+        end: one past the last of them.
+        axes: of the reduction, that the index moves with.
+        share: of the steps of the reduction that meet such values.
+    """
+
+    buffer: str
+    dim: int
+    first: int
+    end: int
+    axes: tuple[int, ...]
+    share: float
+
+
+def padded(dag: ComputeDAG, name: str) -> tuple[Padded, ...]:
+    """The padded dimensions of what a sum of products reads, where a step on zeros adds nothing."""
+    stage = dag.stages[name]
+    if stage.reducer != "Add" or not _is_product(stage):
+        return ()
+    return tuple(found for read in stage.reads for found in _padded(dag, stage, read))
+
+
+def _is_product(stage: Stage) -> bool:
+    """Whether each step multiplies two operands and adds that."""
+    ops = stage.ops
+    adds, products = ops.float_add + ops.int_add, ops.float_mul + ops.int_mul
+    others = ops.float_div + ops.float_cmp + ops.float_special + ops.int_div + ops.int_cmp
+    return (adds, products, others + ops.select) == (1, 1, 0) and len(stage.reads) == 2
+
+
+def _padded(dag: ComputeDAG, stage: Stage, read: Access) -> Iterator[Padded]:
+    writers = [dag.stages[p] for p in dag.producers(stage.name)]
+    for source in (s for s in writers if s.output == read.buffer and len(s.writes) == 1):
+        for axis, first, end in source.nonzero:
+            dim = source.writes[0].axes.index(axis) if axis in source.writes[0].axes else None
+            index = None if dim is None else read.indices[dim]
+            if dim is None or index is None or not index.is_affine or stage.derived:
+                continue
+            axes = tuple(atom for atom, _ in index.terms if isinstance(atom, int))
+            share = _share(stage, index, first, end)
+            if set(axes) & set(stage.reduce) and share < 1:
+                yield Padded(read.buffer, dim, first, end, axes, share)
+
+
+def _share(stage: Stage, index: Index, first: int, end: int) -> float:
+    """Share of an index's values, over all that its axes take, that lie in a span."""
+    extents = [(stage.axes[atom].size, factor) for atom, factor in index.terms]  # type: ignore[index]
+    count = 1
+    for size, _ in extents:
+        count *= size
+    if count > _MOST_POINTS:
+        return 1.0
+    factors = [factor for _, factor in extents]
+    inside = sum(
+        first <= index.const + sum(f * v for f, v in zip(factors, values, strict=True)) < end
+        for values in product(*(range(size) for size, _ in extents))
+    )
+    return inside / count

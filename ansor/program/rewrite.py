@@ -1,0 +1,54 @@
+"""Small tools for those who rewrite scheduled statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tvm import tirx
+from tvm.s_tir import SBlock, SBlockRealize
+from tvm_ffi import structural_map, structural_walk
+
+
+def with_body(block: SBlock, body: Any) -> SBlock:
+    """The block around other statements."""
+    parts = (block.iter_vars, block.reads, block.writes, block.name_hint, body, block.init)
+    return SBlock(*parts, block.alloc_buffers, block.match_buffers, block.annotations)
+
+
+def with_loop_body(loop: Any, body: Any) -> Any:
+    """The loop around another statement."""
+    head = (loop.loop_var, loop.min, loop.extent, loop.kind)
+    return tirx.For(*head, body, loop.thread_binding, loop.annotations, loop.step)
+
+
+def replace_loops(stmt: Any, loops: Mapping[Any, int], made: Callable[[Any, int], Any]) -> Any:
+    """`stmt` with what `made` makes of the loops of the given variables, and of their numbers."""
+    if isinstance(stmt, tirx.SeqStmt):
+        return tirx.SeqStmt([replace_loops(child, loops, made) for child in stmt.seq])
+    if isinstance(stmt, SBlockRealize):
+        block = with_body(stmt.block, replace_loops(stmt.block.body, loops, made))
+        return SBlockRealize(stmt.iter_values, stmt.predicate, block)
+    if isinstance(stmt, tirx.For):
+        for variable, number in loops.items():
+            if stmt.loop_var.same_as(variable):
+                return made(stmt, number)
+        return with_loop_body(stmt, replace_loops(stmt.body, loops, made))
+    return stmt
+
+
+def substitute(expr: Any, values: Mapping[Any, Any]) -> Any:
+    """`expr` with variables replaced."""
+
+    def replaced(variable: Any) -> Any:
+        found = (value for key, value in values.items() if key.same_as(variable))
+        return next(found, variable)
+
+    return structural_map(expr, (tirx.Var, replaced)) if values else expr
+
+
+def collect(root: Any, kind: type) -> list[Any]:
+    """All nodes of a kind, children first."""
+    found: list[Any] = []
+    structural_walk(root, (kind, found.append), order="post")
+    return found

@@ -1,0 +1,84 @@
+"""Rules for chains of costly stages: the last one hosts the others, tile by tile.
+
+Beyond the paper, whose fusion reaches one elementwise consumer.
+"""
+
+from __future__ import annotations
+
+from ansor.dag import chains, operands, predicates
+from ansor.dag.graph import ComputeDAG
+from ansor.program.steps import FuseConsumer, MultiLevelTile, RegisterTile
+from ansor.sketch import tables
+from ansor.sketch.rule import Context, Derived, holes_of, locations_of
+from ansor.sketch.state import State
+
+
+def tile_host(state: State, context: Context) -> Derived:
+    """Tiles the end of a chain, so that its producers can be computed tile by tile inside it.
+
+    Beyond the paper, whose fusion reaches one elementwise consumer.
+    """
+    name, dag, config = state.current, state.dag, context.config
+    if not chains.ends_chain(dag, name) or not predicates.has_static_axes(dag.stages[name]):
+        return Derived()
+    if locations_of(state).host.get(name) is not None:
+        return Derived()
+    decisions = tables.host_tiles(dag, name, context.config)
+    step = MultiLevelTile(name, config.host_structure, holes_of(dag, name, decisions))
+    return Derived((state.add(step, decisions=tuple(decisions.values())).advance(),))
+
+
+def register_tile(state: State, context: Context) -> Derived:
+    """Tiles a stage for registers only and computes it inside the loops of a tiled one, and its
+    elementwise consumer with each tile.
+
+    Beyond the paper; how deep is a decision, as for any stage without a nest of its own.
+    """
+    name, dag = state.current, state.dag
+    if not predicates.has_data_reuse(dag, name) or not predicates.has_static_axes(dag.stages[name]):
+        return Derived()
+    host = locations_of(state).host.get(name)
+    if host is None or host not in state.tiled:
+        return Derived()
+    decisions = tables.register_tiles(dag, name, context.hardware, context.config)
+    step = RegisterTile(name, holes_of(dag, name, decisions))
+    done = state.add(step, decisions=tuple(decisions.values())).advance()
+    if (consumer := _finishes(state, name)) is not None:
+        done = done.add(FuseConsumer(name, consumer, 1))
+    # The end of a chain is tiled for nothing but its producers.
+    return Derived((done,), exclusive=chains.ends_chain(dag, host))
+
+
+def _finishes(state: State, name: str) -> str | None:
+    """The consumer of an attached stage that can be computed with each of its register tiles."""
+    dag, consumer = state.dag, predicates.fusible_consumer(state.dag, name)
+    if consumer is None or consumer in state.tiled or consumer in state.fused:
+        return None
+    others = {read.buffer for read in dag.stages[consumer].reads} - {dag.stages[name].output}
+    inputs = all(dag.buffers[buffer].kind == "input" for buffer in others)
+    return consumer if inputs and locations_of(state).host.get(consumer) is not None else None
+
+
+def completes_for_reuse(dag: ComputeDAG, name: str) -> bool:
+    """Whether a stage ends what a reduction began, and another reduction reads it repeatedly.
+
+    Deviation: such a stage (bias and activation between a depthwise and a pointwise convolution)
+    is computed where the first reduction is; inlined into the second, once for each of its filters.
+    """
+    repeated = any(
+        predicates.has_data_reuse(dag, c) and operands.reads_per_element(dag, c, name) > 1
+        for c in dag.consumers(name)
+    )
+    return repeated and dag.stages[name].ops.flops > 0 and _completes(dag, name)
+
+
+def _completes(dag: ComputeDAG, name: str) -> bool:
+    """Whether a stage is an elementwise function of a reduction with reuse, over several stages or
+    at once."""
+    for producer in dag.producers(name):
+        if predicates.fusible_consumer(dag, producer) == name and (
+            predicates.has_data_reuse(dag, producer)
+            or (not dag.stages[producer].reduce and _completes(dag, producer))
+        ):
+            return True
+    return False

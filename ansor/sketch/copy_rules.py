@@ -1,0 +1,115 @@
+"""Rules that copy operands, packed or transposed, and that choose which axis vectors run along.
+
+Beyond the paper, whose operands stay where they are unless they are constant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ansor.dag import edit, operands, predicates
+from ansor.hardware.cpu import Hardware
+from ansor.program.decision import category
+from ansor.program.steps import MoveAxis, RegisterTile, Transpose
+from ansor.sketch import tables
+from ansor.sketch.rule import Context, Derived, holes_of, locations_of
+from ansor.sketch.state import State
+
+_LEAST_SHUFFLED = 4  # bytes of an element; a square of smaller ones has more rows than registers
+
+
+def choose_vector_axis(state: State, context: Context) -> Derived:
+    """Vectorises another axis than the last where that one does not fill vectors.
+
+    Beyond the paper: the rows of an image whose channels come first may be too short, or read with
+    a stride and so gathered; its filters are neither, once their operand is transposed.
+    """
+    name, dag = state.current, state.dag
+    consumer = predicates.fusible_consumer(dag, name)
+    if consumer is None or not predicates.has_data_reuse(dag, name) or consumer in state.tiled:
+        return Derived()
+    if any(isinstance(step, MoveAxis) and step.stage == name for step in state.steps):
+        return Derived()
+    stage = dag.stages[name]
+    lanes = context.hardware.lanes(dag.buffers[stage.output].item_bytes)
+    axis = operands.other_vector_axis(dag, name, lanes)
+    jumps = operands.jumps_along_vectors(dag, name)
+    if axis is None or not (jumps or tables.leaves_lanes_idle(stage, lanes)):
+        return Derived()
+    moved = replace(state, dag=edit.move_axis(dag, name, axis, consumer))
+    return Derived((moved.add(MoveAxis(name, axis, consumer)),), exclusive=jumps)
+
+
+def pack_operand(state: State, context: Context) -> Derived:
+    """Copies the operand that runs along the vectorised axis, to be packed tile by tile.
+
+    Beyond the paper: what the innermost loops read lies then in one run of memory. Only for
+    operands that are read often and span more than the second cache.
+    """
+    name, dag, config = state.current, state.dag, context.config
+    if not predicates.has_data_reuse(dag, name):
+        return Derived()
+    buffer = operands.vector_operand(dag, name)
+    if buffer is None or dag.buffers[buffer].kind != "input" or dag.buffers[buffer].constant:
+        return Derived()
+    if operands.reuse_of(dag, name, buffer) < config.min_pack_reuse:
+        return Derived()
+    if dag.buffers[buffer].num_bytes < config.min_pack_bytes:
+        return Derived()
+    return Derived((_copied(state, buffer),))
+
+
+def transpose_operand(state: State, context: Context) -> Derived:
+    """Copies an operand that the vectorised axis runs through against memory, transposed.
+
+    Beyond the paper: otherwise each of its vectors is gathered element by element, once per reuse.
+    Where whole vectors fit along both axes, the copy may load squares of them and transpose those
+    in registers.
+    """
+    name, dag, config = state.current, state.dag, context.config
+    found = operands.transposed_operand(dag, name)
+    if found is None or not predicates.has_data_reuse(dag, name):
+        return Derived()
+    buffer, order = found
+    if dag.buffers[buffer].kind != "input":
+        return Derived()
+    if operands.reuse_of(dag, name, buffer) < config.min_transpose_reuse:
+        return Derived()
+    copied = _copied(state, buffer, order)
+    squares = _in_squares(copied, f"{name}.{buffer}.pack", context.hardware)
+    return Derived((squares or copied,))
+
+
+def transpose_in_squares(state: State, context: Context) -> Derived:
+    """Lets a stage that does nothing but transpose load squares and turn them in registers, as a
+    decision.
+
+    Beyond the paper; for stages inside the loops of another.
+    """
+    if locations_of(state).host.get(state.current) is None:
+        return Derived()
+    squares = _in_squares(state, state.current, context.hardware)
+    return Derived() if squares is None else Derived((squares.advance(),), exclusive=True)
+
+
+def _in_squares(state: State, name: str, hardware: Hardware) -> State | None:
+    """`state` with squares of a transposing stage as a decision, if vectors fill both axes."""
+    dag, stage = state.dag, state.dag.stages[name]
+    item_bytes = dag.buffers[stage.output].item_bytes
+    axes = operands.transposed_axes(dag, name)
+    lanes = hardware.lanes(item_bytes)
+    if axes is None or item_bytes < _LEAST_SHUFFLED:
+        return None
+    if any(stage.axes[axis].size % lanes for axis in axes):
+        return None
+    decisions = {
+        axes[0]: category(f"{name}.square", name, (1, lanes)),
+        axes[1]: category(f"{name}.vector", name, (lanes,)),
+    }
+    tile = RegisterTile(name, holes_of(dag, name, decisions))
+    return state.add(tile, Transpose(name, lanes), decisions=tuple(decisions.values()))
+
+
+def _copied(state: State, buffer: str, order: tuple[int, ...] = ()) -> State:
+    """`state` with its current stage reading a copy of `buffer`, its dimensions in `order`."""
+    return state.read_copied(buffer, f"{state.current}.{buffer}.pack", order)

@@ -1,0 +1,60 @@
+"""What a derivation rule is, and what several of them need.
+
+A rule looks at the current stage of a state and returns the states it derives: none where it does
+not apply. `exclusive` says that no later rule may try the same stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ansor.config import SketchConfig
+from ansor.dag.graph import ComputeDAG
+from ansor.hardware.cpu import Hardware
+from ansor.hardware.gpu import Gpu, Machine
+from ansor.program.decision import Decision
+from ansor.program.location import Locations
+from ansor.program.roles import Roles
+from ansor.sketch.state import State
+
+
+@dataclass(frozen=True)
+class Context:
+    """What rules may look at beside the state."""
+
+    machine: Machine
+    config: SketchConfig
+
+    @property
+    def hardware(self) -> Hardware:
+        """The CPU, for its rules."""
+        assert isinstance(self.machine, Hardware)
+        return self.machine
+
+    @property
+    def gpu(self) -> Gpu:
+        """The GPU, for its rules."""
+        assert isinstance(self.machine, Gpu)
+        return self.machine
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What a rule made of a state; no states where it does not apply."""
+
+    states: tuple[State, ...] = ()
+    exclusive: bool = False
+
+
+Rule = Callable[[State, Context], Derived]
+
+
+def locations_of(state: State) -> Locations:
+    """Where the stages visited so far, and the current one, may be computed."""
+    return Locations(state.dag, Roles(state.dag, state.steps))
+
+
+def holes_of(dag: ComputeDAG, name: str, decisions: Mapping[int, Decision]) -> tuple[str, ...]:
+    axes = range(len(dag.stages[name].axes))
+    return tuple(decisions[axis].name if axis in decisions else "" for axis in axes)
