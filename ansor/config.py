@@ -71,6 +71,9 @@ class SketchConfig:
     rfactor_spatial_per_core: int = 4
     rfactor_max_per_core: int = 16  # parts of a reduction that threads share
     max_branch_repeats: int = 16  # reads per element up to which a condition may replace a buffer
+    # Of a convolution's steps that meet the padding of a dimension, to leave them out: fewer do not
+    # make up for a condition in the loop.
+    min_padding_share: float = 0.03
     min_pack_reuse: int = 256  # reads per element that pay for packing an operand
     min_transpose_reuse: int = 8  # the same for one that would be gathered otherwise
     min_pack_bytes: int = 1 << 20  # operands smaller than this stay in the second cache as they are
@@ -86,6 +89,8 @@ class EvolutionConfig:
     population: int = 512  # programs kept per generation
     promise: int = 1024  # programs sampled to see what a task's fastest may take
     sketch_margin: float = 1.3  # sketches whose sample takes so many times the best's end there
+    first_generations: int = 3  # after which those end that take
+    bred_margin: float = 1.05  # so many times the best's
     generations: int = 12  # at most
     least_generations: int = 3  # at most, for a small batch, where time is short
     settled: int = 3  # generations without a gain after which the evolution ends

@@ -196,6 +196,7 @@ def _in_order(
     rest = [x for search in variants for x in _measured(search, database, each)]
     fresh = [x for x in sorted(rest, key=_latency) if (x.task.key, x.program) not in seen]
     yield from fresh[: _MOST_CHECKS - len(leaders)]
-    for search in sorted(variants, key=lambda search: search.promised_s):
+    promising = sorted(variants, key=lambda s: s.promised_s) if len(variants) > 1 else variants
+    for search in promising:
         if search.drafted is not None:
             yield _Leader(search.task, search.drafted.program, None)

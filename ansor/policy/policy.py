@@ -151,17 +151,30 @@ class SearchPolicy:
     def _fittest(self, generations: int) -> list[Population]:
         """An evolved population of each sketch; of a small space, all of it.
 
-        Sketches that are far behind before any evolution are not bred from.
+        Sketches that are far behind before any evolution are not bred from, those that are behind
+        after a few generations no further.
         """
+        first = min(generations, self._config.first_generations)
+        found = [self._start(sketch) for sketch in self.sketches]
+        found = self._bred(found, first, self._config.sketch_margin)
+        found = self._bred(found, generations - first, self._config.bred_margin)
+        return [population for population, _ in found]
+
+    def _bred(
+        self, found: list[tuple[Population, float]], generations: int, margin: float
+    ) -> list[tuple[Population, float]]:
+        """Populations and their best scores after more generations of those near the best."""
+        if generations == 0:
+            return found
         config = replace(self._config, generations=generations)
-        starts = [self._start(sketch) for sketch in self.sketches]
-        least = max(best for _, best in starts) - math.log(config.sketch_margin)
-        return [
-            evolve(start, self._model.score, self._rng, config)[0]
-            if start.sketch.space_size > config.initial and best >= least
-            else start
-            for start, best in starts
-        ]
+        least = max(best for _, best in found) - math.log(margin)
+        bred = []
+        for population, best in found:
+            if population.sketch.space_size > config.initial and best >= least:
+                population, scores = evolve(population, self._model.score, self._rng, config)
+                best = max(best, float(scores.max()))
+            bred.append((population, best))
+        return bred
 
     def _drawn(self, sketch: Sketch, count: int) -> Population:
         """A random sample of a sketch; of a small space, all of it."""

@@ -122,15 +122,30 @@ def test_a_small_first_batch_does_not_rely_on_one_sketch(count: int, sketches_in
 def test_a_small_batch_is_not_worth_a_long_evolution(
     count: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[int] = []
+    seen: Counter[str] = Counter()
 
     def noted(start: Population, score: object, rng: object, config: EvolutionConfig) -> object:
-        seen.append(config.generations)
-        return start, None
+        seen[start.sketch.name] += config.generations
+        return start, np.zeros(len(start))
 
     monkeypatch.setattr("ansor.policy.policy.evolve", noted)
-    policy("conv2d", replace(CONFIG, batch=16, generations=12)).propose(count)
-    assert set(seen) == {most}
+    config = replace(CONFIG, batch=16, generations=12, bred_margin=CONFIG.sketch_margin)
+    policy("conv2d", config).propose(count)
+    assert set(seen.values()) == {most}
+
+
+def test_sketches_that_stay_behind_are_bred_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: Counter[str] = Counter()
+    names = [sketch.name for sketch in policy("conv2d").sketches]
+
+    def noted(start: Population, score: object, rng: object, config: EvolutionConfig) -> object:
+        seen[start.sketch.name] += config.generations
+        return start, np.full(len(start), 30.0 if start.sketch.name == names[0] else 29.9)
+
+    monkeypatch.setattr("ansor.policy.policy.evolve", noted)
+    config = replace(CONFIG, generations=12, first_generations=4, bred_margin=1.05)
+    policy("conv2d", replace(config, sketch_margin=1e9, initial=2)).draft_best()
+    assert dict(seen) == {name: 12 if name == names[0] else 4 for name in names}
 
 
 def test_the_first_batch_is_the_drafts_choice() -> None:

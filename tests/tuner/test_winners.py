@@ -166,7 +166,6 @@ def test_without_a_measurement_the_draft_decides() -> None:
     world = World(NAME)
     winner = choose(world)
     again = World(NAME).tuner.searches[0]
-    assert again.promised_s > 0, "asked for first there too"
     drafted = again.policy.draft_best()
     assert drafted is not None
     assert winner.program.steps
