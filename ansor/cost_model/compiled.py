@@ -21,14 +21,13 @@ Bools = npt.NDArray[np.bool_]
 
 # Instructions of a block that LLVM makes by unrolling short loops in full; it stops at 300, before
 # it has dropped what turns out to be the same. Fitted, as all below, on programs of 48 operators.
-_FULL_UNROLL = 350.0
+_FULL_UNROLL = 500.0
 _BROADCAST = 3.0  # instructions that spread one element over a vector
 # LLVM may or may not keep the results of a block in registers if it has unrolled the block itself,
 # and where it was to find the vectors, the time is up to 15 times what it could have been. The
 # same programs with the block spelled out are there to be chosen.
 _RISK_OF_UNROLLING = 1.1
 _RISK_OF_VECTORS = 1.3
-_VECTOR_STEPS = 16.0  # of a reduction inside a loop that still becomes vectors
 _LEAST_LANES = 4.0  # a shorter loop stays scalar
 _SLP_LANES = 2.0  # elements of a vector made of straight-line code, on average
 
@@ -145,9 +144,9 @@ def _vectorised(
     out, wide = unrolled.copy(), width
     vector = -1 if profile.vector is None else profile.vector
     lane_loop = np.where(width > 1, vector, -1)
-    # LLVM leaves alone what holds vectors already, however short.
-    free, reached = width < 2, np.ones(len(width), dtype=np.bool_)
-    steps = np.ones(len(width), dtype=np.float32)  # of the reduction, further in
+    # LLVM leaves alone what holds vectors already, however short, and reads under a condition.
+    free = (width < 2) & (not profile.nest.stage.has_branch)
+    reached = np.ones(len(width), dtype=np.bool_)
     strides = profile.accesses[-1].strides
     for number in reversed(range(len(unrolled))):
         if number == profile.vector:
@@ -155,7 +154,6 @@ def _vectorised(
         extent = profile.extents[number]
         if number in strides:
             along = free & reached & (np.abs(strides[number]) == wide) & (extent > 1)
-            along = along & (steps <= np.float32(_VECTOR_STEPS))
             straight = unrolled[number] > 1
             whole = np.where(extent >= _LEAST_LANES, lanes, np.float32(1))
             most = np.where(straight, np.float32(_SLP_LANES), whole)
@@ -164,7 +162,5 @@ def _vectorised(
             lane_loop = np.where((lane_loop < 0) & (more > 1), number, lane_loop)
             out[number] = np.where(straight, np.maximum(out[number] / more, 1), 1)
             free = free & ~along
-        if _is_reduction(profile, number):
-            steps = steps * extent
         reached = reached & ((unrolled[number] > 1) | (extent == 1))
     return out, wide, lane_loop
