@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ansor.cost_model.register_tile import RegisterTile, register_tile
-from ansor.cost_model.streaming import cold_bytes
+from ansor.cost_model.streaming import cold_bytes, waits
 from ansor.cost_model.traffic import page_misses, traffic_bytes
 from ansor.features.profile import StageProfile
 from ansor.features.span import Floats
@@ -74,13 +74,15 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
         / np.float32(hardware.issue_width)
     )
     traffic = traffic_bytes(profile, hardware)
-    traffic[-1] = traffic[-1] + cold_bytes(profile)
     bandwidth = (*hardware.cache_bandwidth[:2], _memory_bytes_per_cycle(hardware))
     transfer = [t / np.float32(b) for t, b in zip(traffic, bandwidth, strict=True)]
     lookups = page_misses(profile, hardware.tlb_pages) * np.float32(hardware.tlb_miss_cycles)
     parts = np.stack([arithmetic, ports, issue, *transfer])
     slowest = parts.max(axis=0)
     cycles = slowest + np.float32(_NO_OVERLAP) * (parts.sum(axis=0) - slowest)
+    cold = cold_bytes(profile) / np.float32(bandwidth[-1])
+    waiting = waits(profile, cold, cycles, hardware.cores)
+    cycles = cycles + np.maximum(np.float32(_NO_OVERLAP) * cold, waiting)
     conditions = _conditions(profile) * np.float32(_CONDITION_CYCLES)
     cycles = cycles + tile.steps * tile.drain + lookups + conditions
     cycles = cycles * tile.risk
@@ -91,7 +93,9 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
         start = np.where(profile.nest.position == 0, start, 0)
     l2, l3, dram = transfer
     total: Floats = (time + start).astype(np.float32)
-    return Breakdown(arithmetic, ports, issue, l2, l3, dram, speedup, tile.accumulators, total)
+    return Breakdown(
+        arithmetic, ports, issue, l2, l3, dram + cold, speedup, tile.accumulators, total
+    )
 
 
 def _conditions(profile: StageProfile) -> Floats:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.cost_model.compiled import CompiledLoops, compiled_loops
+from ansor.dag.stage import OpCounts
 from ansor.features.profile import AccessProfile, StageProfile
 from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
@@ -53,6 +54,7 @@ class RegisterTile:
 # every point of the tile, or one for every vector that has to be stored.
 _DRAIN_PER_POINT = 1.0
 _HELD = 0.5  # registers that a value takes which statements far apart use
+_SPECIAL = 8  # instructions of exp and its like
 _GATHER = 5.0  # loads that an element of a strided vector counts for
 # A tile that does not fit makes the register allocator spill more than the overhang.
 _SPILL_MARGIN = 4.0
@@ -60,54 +62,35 @@ _SPILL_MARGIN = 4.0
 
 def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
     """Counts the work of a stage's innermost block."""
-    stage = profile.nest.stage
-    write = profile.accesses[-1]
-    ones = np.ones(profile.extents.shape[1], dtype=np.float32)
+    stage, write = profile.nest.stage, profile.accesses[-1]
     loops = compiled_loops(profile, hardware)
-    unrolled, width = loops.unrolled, loops.width
     lanes = hardware.lanes(write.buffer.item_bytes)
-    vectors = np.ceil(width / np.float32(lanes))
-    fill = _fill(width, lanes, hardware.slots)
-    folded = _unrolled_reduction(profile, unrolled)
-    copies = unrolled.prod(axis=0, dtype=np.float32) / folded
+    vectors = np.ceil(loops.width / np.float32(lanes))
+    fill = _fill(loops.width, lanes, hardware.slots)
+    folded = _unrolled_reduction(profile, loops.unrolled)
+    copies = loops.unrolled.prod(axis=0, dtype=np.float32) / folded
     points = np.minimum(loops.points, copies) if stage.reduce else copies
-    accumulators = points * vectors
-    statements = copies * folded * vectors
-    reads = [a for a in profile.accesses if not a.is_write]
-    loads: Floats = 0 * ones
-    held: Floats = 0 * ones
-    for read in reads:
-        needed = _registers(profile, read, loops, vectors)
-        stay = needed + accumulators < np.float32(hardware.vector_registers)
-        repeats = np.where(stay, _repeats(profile, read, loops), 1).astype(np.float32)
-        loads = loads + needed / repeats * _turns(profile, read, loops, fill, hardware)
-        wide = _width(profile, read, vectors)
-        held = held + np.float32(_HELD) * _shared(read, loops, wide, needed)
+    accumulators, statements = points * vectors, copies * folded * vectors
+    loads, held = _reads(profile, loops, vectors, fill, accumulators, hardware)
     stores = _registers(profile, write, loops, vectors) * fill
-    drain, chain = 0 * ones, ones
+    drain, chain = np.zeros_like(fill), np.ones_like(fill)
     if stage.reduce:
         over = accumulators + vectors + 1 + held - np.float32(hardware.vector_registers)
         spilled = np.where((over > 0) & (loops.reduction > 1), over + np.float32(_SPILL_MARGIN), 0)
         chain = np.maximum(loops.reduction, folded)
         rounds = chain / folded
         in_flight = np.maximum(hardware.reorder_window / ((statements + loads) * rounds), 1)
-        exchange = 1 / hardware.stores_per_cycle + 1 / hardware.loads_per_cycle
-        drain = np.maximum(np.float32(_DRAIN_PER_POINT) * copies, np.float32(exchange) * stores)
-        drain = drain / rounds / in_flight
-        drain = drain + spilled
+        drain = _drain(copies, stores, hardware) / rounds / in_flight + spilled
         loads = loads + stores / rounds + spilled
         stores = stores / rounds + spilled
-    ops = stage.ops
-    count = max(ops.float_add, ops.float_mul) + ops.float_cmp + ops.float_div + ops.select
-    count += ops.int_add + ops.int_mul + ops.int_cmp + ops.float_special * 8
     shuffles = np.where(profile.nest.transposed, vectors * lanes * np.log2(lanes), 0)
     return RegisterTile(
-        steps=profile.iterations * profile.nest.executed / (copies * folded * width),
-        elements=copies * width,
+        steps=profile.iterations * profile.nest.executed / (copies * folded * loops.width),
+        elements=copies * loops.width,
         statements=statements,
         accumulators=accumulators,
         fill=fill,
-        operations=statements * np.float32(count) + shuffles,
+        operations=statements * np.float32(_operations(stage.ops)) + shuffles,
         shuffles=shuffles.astype(np.float32),
         loads=loads.astype(np.float32),
         stores=stores.astype(np.float32),
@@ -116,6 +99,40 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
         depth=folded.astype(np.float32),
         risk=loops.risk,
     )
+
+
+def _reads(
+    profile: StageProfile,
+    loops: CompiledLoops,
+    vectors: Floats,
+    fill: Floats,
+    accumulators: Floats,
+    hardware: Hardware,
+) -> tuple[Floats, Floats]:
+    """`[P]` each: loads of a step, and registers of values that statements far apart use."""
+    loads, held = np.zeros_like(fill), np.zeros_like(fill)
+    for read in (access for access in profile.accesses if not access.is_write):
+        needed = _registers(profile, read, loops, vectors)
+        stay = needed + accumulators < np.float32(hardware.vector_registers)
+        repeats = np.where(stay, _repeats(profile, read, loops), 1).astype(np.float32)
+        loads = loads + needed / repeats * _turns(profile, read, loops, fill, hardware)
+        wide = _width(profile, read, vectors)
+        held = held + np.float32(_HELD) * _shared(read, loops, wide, needed)
+    return loads, held
+
+
+def _drain(copies: Floats, stores: Floats, hardware: Hardware) -> Floats:
+    """`[P]`: cycles between two runs of the inner reduction, if nothing else is in flight."""
+    exchange = 1 / hardware.stores_per_cycle + 1 / hardware.loads_per_cycle
+    points = np.float32(_DRAIN_PER_POINT) * copies
+    cycles: Floats = np.maximum(points, np.float32(exchange) * stores)
+    return cycles
+
+
+def _operations(ops: OpCounts) -> int:
+    """Instructions of a statement beside loads and stores."""
+    count = max(ops.float_add, ops.float_mul) + ops.float_cmp + ops.float_div + ops.select
+    return count + ops.int_add + ops.int_mul + ops.int_cmp + ops.float_special * _SPECIAL
 
 
 def _unrolled_reduction(profile: StageProfile, unrolled: Floats) -> Floats:

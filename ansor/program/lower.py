@@ -13,10 +13,9 @@ from typing import Any
 import tvm
 from tvm import s_tir, tirx
 
-from ansor.dag import edit
 from ansor.dag.from_tir import block_names, buffer_names, read_dag
-from ansor.dag.stage import Stage
 from ansor.errors import LoweringError
+from ansor.program.ahead import Ahead, fetch_ahead
 from ansor.program.loops import (
     Loop,
     lane_table,
@@ -25,25 +24,20 @@ from ansor.program.loops import (
     own_loops,
 )
 from ansor.program.lower_gpu import replay_for_gpu
+from ansor.program.lower_graph import Restructuring, restructure
 from ansor.program.program import Program
 from ansor.program.roles import Roles
 from ansor.program.skip import Guard, skip_padding
 from ansor.program.steps import (
-    CacheRead,
-    CacheWrite,
     ComputeAt,
     CooperativeStore,
+    FetchAhead,
     FuseConsumer,
     Initialise,
-    Inline,
-    LayoutRewrite,
-    MoveAxis,
     MultiLevelTile,
     Parallel,
     RegisterTile,
-    RFactor,
     SkipPadding,
-    SplitAxis,
     Step,
     StoreFragment,
     StripMine,
@@ -83,20 +77,6 @@ def schedule(func: tirx.PrimFunc, program: Program) -> Replay:
     return replay
 
 
-def _permutation(order: tuple[int, ...]) -> tirx.IndexMap:
-    return tirx.IndexMap.from_func(lambda *index: [index[d] for d in order], ndim=len(order))
-
-
-def _split_index(position: int, factor: int, rank: int, dtype: str) -> tirx.IndexMap:
-    """One of `rank` indices of type `dtype` becomes two: its quotient and its remainder."""
-
-    def parts(*index: Any) -> list[Any]:
-        split = index[position]
-        return [*index[:position], split // factor, split % factor, *index[position + 1 :]]
-
-    return tirx.IndexMap.from_func(parts, ndim=rank, index_dtype=dtype)
-
-
 class Replay:
     """The state of a replay: the schedule, and each stage's block and loops.
 
@@ -105,7 +85,7 @@ class Replay:
     the axes of a block's variables where the block has another order than the stage. `initial` are
     the blocks that initialise reductions; `tails[stage, axis]` is a split that does not divide;
     `dealt[stage]` is the loop that is dealt out to threads of a GPU, and how many a block has;
-    `guards[stage]` say which of its steps are left out;
+    `guards[stage]` say which of its steps are left out; `ahead[stage]` what is fetched ahead;
     `squares[stage]` is the outer loop of tiles that are transposed in registers, and its extent;
     `instructions[stage]` is the block inside a stage's own that a tensor unit computes;
     `asynchronous` says whether something is copied while threads go on.
@@ -118,13 +98,16 @@ class Replay:
         self.sch = s_tir.Schedule(self.module, error_render_level="none")
         self.values = program.values
         self.blocks: dict[str, Any] = {n: self.sch.get_sblock(n) for n in block_names(func)}
-        self.buffers = {name: buffer for buffer, name in buffer_names(func).items()}
+        names = buffer_names(func)
+        self.buffers = {name: buffer for buffer, name in names.items()}
+        self.parameters = [names[buffer] for buffer in func.params]
         self.loops: dict[str, list[Any]] = {}
         self.variables: dict[str, list[int]] = {}
         self.initial: dict[str, Any] = {}
         self.tails: dict[tuple[str, int], Tail] = {}
         self.dealt: dict[str, tuple[Any, int]] = {}
         self.guards: dict[str, list[Guard]] = {}
+        self.ahead: dict[str, Ahead] = {}
         self.squares: dict[str, tuple[Any, int]] = {}
         self.instructions: dict[str, Any] = {}
         self.asynchronous = False
@@ -145,6 +128,7 @@ class Replay:
                     found = tails.setdefault(str(self.sch.get(block).name_hint), {})
                     found[self._spatial_number(name, axis)] = tail
         func = shift_tails(self.sch.mod["main"], tails)
+        func = fetch_ahead(func, {self._hint(name): found for name, found in self.ahead.items()})
         func = skip_padding(func, {self._hint(name): found for name, found in self.guards.items()})
         func = transpose_tiles(func, self._variables(self.squares))
         func = deal_out(func, self._variables(self.dealt))
@@ -166,104 +150,10 @@ class Replay:
     @singledispatchmethod
     def apply(self, step: Step) -> None:
         """Replays one step: here those of CPUs, and those that GPUs share with them."""
-        replay_for_gpu(step, self)
-
-    @apply.register
-    def _(self, step: Inline) -> None:
-        self.sch.compute_inline(self.blocks.pop(step.stage))
-        self.dag = edit.inline(self.dag, step.stage)
-
-    @apply.register
-    def _(self, step: CacheWrite) -> None:
-        cached = self.sch.cache_write(self.blocks[step.stage], 0, "global")
-        self.blocks[step.copy] = cached
-        self.dag = edit.cache_write(self.dag, step.stage, step.copy)
-
-    @apply.register
-    def _(self, step: CacheRead) -> None:
-        block, source = self.blocks[step.stage], self.buffers[step.buffer]
-        reads = [region.source.same_as(source) for region in self.sch.get(block).reads]
-        copy = self.sch.cache_read(block, reads.index(True), "global")
-        if step.order:
-            order = _permutation(step.order)
-            self.sch.transform_layout(copy, ("write", 0), order)
-            self.sch.transform_block_layout(copy, order)
-        self.blocks[step.copy] = copy
-        self.buffers[step.copy] = self.sch.get(copy).writes[0].source
-        self.dag = edit.cache_read(self.dag, step.stage, step.buffer, step.copy, step.order)
-
-    @apply.register
-    def _(self, step: LayoutRewrite) -> None:
-        (width,) = self.values[step.hole]
-        if width == 0:
-            return
-        block, source = self.blocks[step.stage], self.buffers[step.buffer]
-        reads = [region.source.same_as(source) for region in self.sch.get(block).reads]
-
-        def packed(*index: Any) -> list[Any]:
-            return [index[-1] // width, *index[:-1], index[-1] % width]
-
-        self.sch.transform_layout(block, ("read", reads.index(True)), packed)
-
-    @apply.register
-    def _(self, step: SplitAxis) -> None:
-        stage = self.dag.stages[step.stage]
-        variable = self.sch.get(self.blocks[step.stage]).iter_vars[step.axis].var
-        dtype = str(variable.ty.dtype)
-        loops = _split_index(step.axis, step.factor, len(stage.axes), dtype)
-        self.sch.transform_block_layout(self.blocks[step.stage], loops)
-        if step.consumer:  # last, since only the change of a buffer simplifies indices
-            between = stage.writes[0].axes
-            own, rank = between.index(step.axis), len(between)
-            layout = _split_index(own, step.factor, rank, dtype)
-            self.sch.transform_block_layout(self.blocks[step.consumer], layout)
-            self.sch.transform_layout(self.blocks[step.stage], ("write", 0), layout)
-        self.dag = edit.split_axis(self.dag, step.stage, step.axis, step.factor, step.consumer)
-
-    @apply.register
-    def _(self, step: MoveAxis) -> None:
-        stage = self.dag.stages[step.stage]
-        between = stage.writes[0].axes
-        order = edit.moved_last(step.axis, stage.spatial[-1], len(stage.axes))
-        dims = edit.moved_last(between.index(step.axis), len(between) - 1, len(between))
-        self.sch.transform_block_layout(self.blocks[step.stage], _permutation(order))
-        self.sch.transform_block_layout(self.blocks[step.consumer], _permutation(dims))
-        self.sch.transform_layout(self.blocks[step.stage], ("write", 0), _permutation(dims))
-        self.dag = edit.move_axis(self.dag, step.stage, step.axis, step.consumer)
-
-    @apply.register
-    def _(self, step: RFactor) -> None:
-        stage = self.dag.stages[step.stage]
-        loops = self.sch.get_loops(self.blocks[step.stage])
-        parts = self.sch.split(loops[step.axis], self.values[step.hole], preserve_unit_iters=True)
-        place = len(stage.spatial) if step.inner else 0
-        factored = parts[1] if step.inner else parts[0]
-        self.blocks[step.partial] = self.sch.rfactor(factored, place)
-        self.dag = edit.rfactor(
-            self.dag, step.stage, step.axis, step.hole, step.partial, step.inner
-        )
-        self._order_partial(step, stage)
-        self._order_variables(step, stage)
-
-    def _order_variables(self, step: RFactor, stage: Stage) -> None:
-        """Notes the axes of both blocks' variables: TVM puts the factored one first."""
-        before = self.variables.get(step.stage, list(range(len(stage.axes))))
-        order = [*stage.spatial, *stage.reduce]
-        new = len(stage.spatial) if step.inner else 0
-        where = {axis: i + (i >= new) for i, axis in enumerate(order)}
-        self.variables[step.partial] = [new, *(where[axis] for axis in before)]
-        kept = [stage.spatial.index(axis) for axis in before if axis in stage.spatial]
-        self.variables[step.stage] = [len(kept), *kept]
-
-    def _order_partial(self, step: RFactor, stage: Stage) -> None:
-        """Puts the loops of the partial stage in the order of its axes in the DAG."""
-        loops = self.sch.get_loops(self.blocks[step.partial])
-        handles = {a: loops[a + (a > step.axis)] for a in range(len(stage.axes))}
-        split = (loops[step.axis], loops[step.axis + 1])
-        new, handles[step.axis] = (split[1], split[0]) if step.inner else split
-        order = [handles[a] for a in (*stage.spatial, *stage.reduce)]
-        order.insert(len(stage.spatial) if step.inner else 0, new)
-        self.sch.reorder(*order)
+        if isinstance(step, Restructuring):
+            restructure(step, self)
+        else:
+            replay_for_gpu(step, self)
 
     @apply.register
     def _(self, step: MultiLevelTile) -> None:
@@ -429,6 +319,11 @@ class Replay:
             self.guards[step.stage] = [
                 Guard(self.buffers[p.buffer], p.dim, p.first, p.end) for p in step.padded
             ]
+
+    @apply.register
+    def _(self, step: FetchAhead) -> None:
+        if self.values[step.hole][0]:
+            self.ahead[step.stage] = Ahead(self.parameters.index(step.buffer), step.elements)
 
     @apply.register(TensorTile)  # kinds of steps that have an interpretation above
     @apply.register(CooperativeStore)

@@ -30,6 +30,7 @@ from ansor.program.steps import (
     ComputePerThread,
     CooperativeFetch,
     CooperativeStore,
+    FetchAhead,
     FuseConsumer,
     LayoutRewrite,
     LoadFragment,
@@ -161,6 +162,11 @@ class Roles:
     def skipping(self) -> dict[str, SkipPadding]:
         """Tiled stage that may leave out steps on padding to its step."""
         return {s.stage: s for s in self.steps if isinstance(s, SkipPadding)}
+
+    @cached_property
+    def ahead(self) -> dict[str, FetchAhead]:
+        """Tiled stage that may fetch a constant ahead to its step."""
+        return {s.stage: s for s in self.steps if isinstance(s, FetchAhead)}
 
     @cached_property
     def unroll(self) -> dict[str, str]:

@@ -231,6 +231,19 @@ class SkipPadding:
 
 
 @dataclass(frozen=True)
+class FetchAhead:
+    """Where `hole` is 1, fetch what the tiled `stage` reads of the constant `buffer` before its
+    turn: while a part of at least and at most so many `elements` is read again and again, the part
+    that lies after it in memory.
+    """
+
+    stage: str
+    buffer: str
+    elements: tuple[int, int]
+    hole: str
+
+
+@dataclass(frozen=True)
 class BindTiles:
     """Run the tiles of `stage` on a GPU: each of its three outermost levels of spatial loops is
     fused; they become blocks, virtual threads and the threads of a block.
@@ -403,6 +416,7 @@ Step = (
     | Unroll
     | Initialise
     | SkipPadding
+    | FetchAhead
     | BindTiles
     | BindLoops
     | BindRows

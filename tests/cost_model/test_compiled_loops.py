@@ -74,6 +74,29 @@ def test_the_loop_along_memory_becomes_vectors(matmul: Sketch) -> None:
     assert loops_of(matmul, BASE | few).width.tolist() == [16]
 
 
+def test_a_reduction_that_is_spelled_out_leaves_the_loop_around_it_to_be_vectors(
+    matmul: Sketch,
+) -> None:
+    """However long it is: LLVM finds straight-line code."""
+    scalar = {"C.i": (256, 1, 1, 1), "C.j": (1, 1, 256, 1), "C.k": (4, 64), "C.unroll": (64,)}
+    assert loops_of(matmul, BASE | scalar).width.tolist() == [16]
+
+
+@pytest.mark.parametrize("inlined", [False, True])
+def test_reads_under_a_condition_are_left_alone(inlined: bool) -> None:
+    """A depthwise convolution without a vector loop, its padding inlined or in a buffer."""
+    own = [s for s in sketches("depthwise_conv2d") if s.dag.stages["conv"].has_branch == inlined]
+    rng = np.random.default_rng(0)
+    for sketch in own:
+        found = profile(build_nest(sample(sketch, 200, rng)))["conv"]
+        scalar = np.ones(found.extents.shape[1], dtype=np.bool_)
+        if found.vector is not None:
+            scalar = found.extents[found.vector] == 1
+        widths = compiled_loops(found, HARDWARE).width[scalar]
+        assert len(widths)
+        assert (widths == 1).all() == inlined
+
+
 def test_a_vector_loop_that_was_asked_for_stays_as_it_is(matmul: Sketch) -> None:
     widths = [16, 32, 64]
     programs = [BASE | {"C.j": (256 // w, 1, 1, w)} for w in widths]

@@ -1,0 +1,173 @@
+"""Weights fetched ahead: all of the next part, nothing else, and results stay right."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from definitions import dag, workload
+from hypothesis import given
+from hypothesis import strategies as st
+from sampling import sample
+from test_layout import NARROW, constant_of
+from test_lower import assert_close, run
+from tvm import ir, tirx
+
+from ansor.annotate.complete import complete
+from ansor.config import SketchConfig
+from ansor.cost_model.streaming import part_ahead
+from ansor.dag.from_tir import read_dag
+from ansor.features.profile import profile
+from ansor.program.ahead import _place
+from ansor.program.layout import packed_arrays
+from ansor.program.lower import lower
+from ansor.program.nest import build_nest
+from ansor.program.rewrite import collect
+from ansor.program.sketch import Population, Sketch
+from ansor.program.steps import FetchAhead
+from ansor.sketch.generate import generate
+
+CASES = ["matmul", "matmul_relu", "conv2d", "conv2d_stride2"]
+CONFIG = SketchConfig(unroll_steps=(0,), min_ahead_bytes=1, min_ahead_part=16)
+FETCH = re.compile(r"llvm\.prefetch")
+
+
+def sketches(name: str, config: SketchConfig = CONFIG) -> list[Sketch]:
+    """Those of a definition whose second parameter is a constant."""
+    states = generate(read_dag(workload(name).func, constants=[1]), NARROW, config)
+    return [complete(state, NARROW, config) for state in states]
+
+
+def programs(sketch: Sketch, count: int, ahead: bool = True) -> Population:
+    """Random programs that are asked to fetch ahead, or not to."""
+    (column,) = (i for i, d in enumerate(sketch.decisions) if d.name.endswith(".ahead"))
+    choices = sample(sketch, count, np.random.default_rng(0)).choices.copy()
+    choices[:, column] = int(ahead)
+    return Population(sketch, choices)
+
+
+def fetching(population: Population) -> np.ndarray:
+    """`[P] bool`: which of them do, as the nest has it."""
+    (step,) = (s for s in population.sketch.steps if isinstance(s, FetchAhead))
+    return part_ahead(profile(build_nest(population))[step.stage]).exists
+
+
+def fetches(func: tirx.PrimFunc) -> int:
+    """Places where lines are asked for."""
+    return len(FETCH.findall(str(func)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_nest_knows_what_is_fetched(name: str) -> None:
+    for sketch in sketches(name):
+        population = programs(sketch, 1000)
+        found = fetching(population)
+        assert found.any()
+        for row in [*np.flatnonzero(found)[:10], *np.flatnonzero(~found)[:30]]:
+            lowered = lower(workload(name).func, population.program(int(row)))
+            assert (fetches(lowered) > 0) == found[row]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_stay_right(name: str) -> None:
+    definition, rng = workload(name), np.random.default_rng(0)
+    inputs = definition.inputs(rng)
+    expected = definition.reference(*inputs)
+    for sketch in sketches(name):
+        population = programs(sketch, 1000)
+        for row in np.flatnonzero(fetching(population))[:6]:
+            program = population.program(int(row))
+            named = dict(zip(dag(name).buffers, inputs, strict=False))
+            lowered = lower(definition.func, program)
+            assert fetches(lowered)
+            found = run(lowered, list(packed_arrays(program, named).values()), expected.shape)
+            assert_close(found, expected)
+
+
+def test_nothing_is_fetched_unless_asked_for() -> None:
+    for sketch in sketches("matmul"):
+        population = programs(sketch, 16, ahead=False)
+        for row in range(len(population)):
+            assert not fetches(lower(workload("matmul").func, population.program(row)))
+
+
+def test_small_constants_and_other_operands_are_left_alone() -> None:
+    small = replace(CONFIG, min_ahead_bytes=1 << 18)
+    plain = generate(dag("matmul"), NARROW, CONFIG)
+    made = [*sketches("matmul", small), *(complete(s, NARROW, CONFIG) for s in plain)]
+    assert made
+    assert not any(isinstance(step, FetchAhead) for sketch in made for step in sketch.steps)
+
+
+def addresses(func: tirx.PrimFunc, outer: dict[str, int]) -> set[int]:
+    """Numbers of the elements that are asked for while the outermost loops stand still."""
+    found: set[int] = set()
+
+    def walk(node: Any, loops: list[Any]) -> None:
+        if isinstance(node, tirx.For):
+            walk(node.body, [*loops, node])
+        elif isinstance(node, tirx.SeqStmt):
+            for child in node.seq:
+                walk(child, loops)
+        elif hasattr(node, "block"):
+            walk(node.block.body, loops)
+        elif isinstance(node, tirx.Evaluate) and fetches_in(node):
+            (load,) = collect(node, ir.TensorLoad)
+            index = str(load.indices[-1])
+            ranges = [
+                [outer[loop.loop_var.name]]
+                if loop.loop_var.name in outer
+                else range(int(loop.extent))
+                for loop in loops
+            ]
+            for values in product(*ranges):
+                names = {x.loop_var.name: v for x, v in zip(loops, values, strict=True)}
+                found.add(eval(index, {"T": SimpleNamespace(int64=int, min=min)}, names))
+
+    walk(func.body, [])
+    return found
+
+
+def fetches_in(node: Any) -> bool:
+    return FETCH.search(str(node)) is not None
+
+
+def test_the_next_part_is_asked_for_once_all_over() -> None:
+    """Of a matrix of 64 by 64, packed 16 wide: four panels of 64 rows, each read by eight tiles."""
+    (sketch,) = [s for s in sketches("matmul") if len(s.dag.stages) == 1]
+    panel = constant_of("matmul")
+    rows, depth = workload("matmul").tensors[0].shape
+    columns = int(workload("matmul").tensors[1].shape[1])
+    width = columns // 4
+    values = {
+        "C.i": (1, int(rows) // 2, 1, 2),
+        "C.j": (4, 1, 1, width),
+        "C.k": (1, int(depth)),
+        "C.parallel": (0,),
+        "C.unroll": (0,),
+        f"C.{panel}.packed": (width,),
+        "C.ahead": (1,),
+    }
+    program = replace(programs(sketch, 1).program(0), values=values)
+    func = lower(workload("matmul").func, program)
+    elements = width * int(depth)
+    for number in range(4):
+        expected = set(range((number + 1) * elements, (number + 2) * elements, 16))
+        assert addresses(func, {"j_0": number}) == expected
+
+
+@given(
+    extents=st.lists(st.integers(1, 64), min_size=1, max_size=4),
+    most=st.floats(0.01, 1000),
+)
+def test_fetches_are_as_far_apart_as_they_should_be(extents: list[int], most: float) -> None:
+    number, apart = _place(extents, most)
+    inside = int(np.prod(extents[number + 1 :], dtype=int))
+    assert extents[number] % apart == 0
+    assert apart == 1 or inside * apart <= most
+    assert inside <= max(most, 1)
