@@ -96,6 +96,8 @@ def waits(profile: StageProfile, cold: Floats, busy: Floats, cores: int) -> Floa
     Hardware fetches what is read next: what is read again leaves memory idle meanwhile. Where it is
     fetched ahead, only the first part of each core is waited for.
     """
+    if not any(access.buffer.constant for access in profile.accesses):
+        return np.zeros_like(cold)
     streams: Floats = np.maximum(cold - busy / _repetitions(profile), 0)
     part = part_ahead(profile)
     if not part.exists.any():

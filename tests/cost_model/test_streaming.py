@@ -9,7 +9,7 @@ from definitions import workload
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
 from ansor.cost_model.draft import draft
-from ansor.cost_model.streaming import cold_bytes, sequential_run
+from ansor.cost_model.streaming import cold_bytes, part_ahead, sequential_run, waits
 from ansor.dag.from_tir import read_dag
 from ansor.features.profile import StageProfile, profile
 from ansor.hardware.cpu import Hardware
@@ -22,18 +22,34 @@ ROWS, COLUMNS, DEPTH = 32, 48, 24  # of the small matmul
 WEIGHT_BYTES = DEPTH * COLUMNS * 4
 
 
+CONFIG = SketchConfig(min_ahead_bytes=1, min_ahead_part=16)
+
+
 def sketch() -> Sketch:
     dag = read_dag(workload("matmul").func, constants=[1])
-    states = generate(dag, HARDWARE, SketchConfig())
+    states = generate(dag, HARDWARE, CONFIG)
     (found,) = [s for s in states if len(s.dag.stages) == 1]
-    return complete(found, HARDWARE, SketchConfig())
+    return complete(found, HARDWARE, CONFIG)
 
 
-def matmul(columns: tuple[int, ...], depth: tuple[int, ...], width: int) -> StageProfile:
-    """The profile of one program: factors of the columns and the depth, width of the packing."""
+def matmul(
+    columns: tuple[int, ...],
+    depth: tuple[int, ...],
+    width: int,
+    rows: tuple[int, ...] = (1, 1, 1, ROWS),
+    ahead: int = 0,
+) -> StageProfile:
+    """The profile of one program: factors of the axes, width of the packing, whether weights are
+    fetched ahead."""
     made = sketch()
     row = [0] * len(made.decisions)
-    values = {".j": columns, ".k": depth, ".packed": (width,)}
+    values = {
+        ".i": rows,
+        ".j": columns,
+        ".k": depth,
+        ".packed": (width,),
+        ".ahead": (ahead,),
+    }
     for number, decision in enumerate(made.decisions):
         for suffix, value in values.items():
             if decision.name.endswith(suffix):
@@ -80,3 +96,49 @@ def test_other_operands_are_not_cold() -> None:
     made = complete(state, HARDWARE, SketchConfig())
     population = Population(made, np.zeros((1, len(made.decisions)), dtype=np.int32))
     assert cold_bytes(profile(build_nest(population))["C"])[0] == 0
+
+
+def waiting(stage: StageProfile, cold: float, busy: float) -> float:
+    cycles = (np.array([value], dtype=np.float32) for value in (cold, busy))
+    return float(waits(stage, *cycles, cores=2)[0])
+
+
+def test_weights_stream_while_they_are_read_for_the_first_time() -> None:
+    """Eight tiles of rows read each panel: an eighth of the time, for what takes as long."""
+    tiles = matmul((3, 1, 1, 16), (1, 24), 16, rows=(1, 8, 1, 4))
+    assert waiting(tiles, 800, 800) == 700
+    assert waiting(tiles, 100, 800) == 0
+    once = matmul((3, 1, 1, 16), (1, 24), 16, rows=(1, 1, 1, 32))
+    assert waiting(once, 800, 800) == 0
+
+
+def test_what_is_fetched_ahead_is_waited_for_once_by_each_core() -> None:
+    """Six panels, the first of them for each of two cores."""
+    tiles = matmul((6, 1, 1, 8), (1, 24), 8, rows=(1, 8, 1, 4), ahead=1)
+    assert part_ahead(tiles).exists.tolist() == [True]
+    assert part_ahead(tiles).elements.tolist() == [8 * 24]
+    assert waiting(tiles, 600, 600) == pytest.approx(200)
+    assert waiting(tiles, 60, 600) == 0  # hardware is fast enough
+    assert waiting(tiles, 1200, 600) == pytest.approx(600)  # memory is not
+
+
+@pytest.mark.parametrize(
+    ("columns", "width", "rows"),
+    [
+        ((6, 1, 1, 8), 16, (1, 8, 1, 4)),  # panels are wider than what is read of them
+        ((6, 1, 1, 8), 8, (1, 1, 1, 32)),  # nothing is read again
+        ((1, 6, 1, 8), 8, (1, 8, 1, 4)),  # all of it is: nothing lies after it
+    ],
+)
+def test_there_may_be_nothing_to_fetch_ahead(
+    columns: tuple[int, ...], width: int, rows: tuple[int, ...]
+) -> None:
+    stage = matmul(columns, (1, 24), width, rows=rows, ahead=1)
+    assert part_ahead(stage).exists.tolist() == [False]
+
+
+def test_nothing_is_waited_for_without_weights() -> None:
+    dag = read_dag(workload("matmul").func)
+    made = complete(generate(dag, HARDWARE, CONFIG)[0], HARDWARE, CONFIG)
+    row = np.zeros((1, len(made.decisions)), dtype=np.int32)
+    assert waiting(profile(build_nest(Population(made, row)))["C"], 100, 1) == 0
