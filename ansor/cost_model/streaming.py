@@ -93,30 +93,14 @@ def waits(profile: StageProfile, cold: Floats, busy: Floats, cores: int) -> Floa
     """`[P]`: cycles of waiting for weights that take `cold` cycles to stream, by a stage that is
     `busy` for so long with what is in caches.
 
-    Hardware fetches what is read next: what is read again leaves memory idle meanwhile. Where it is
-    fetched ahead, only the first part of each core is waited for.
+    Measured on Zen 5: what is not fetched ahead is waited for, all of it; else only the first part
+    of each core is, and what takes longer than the work.
     """
-    if not any(access.buffer.constant for access in profile.accesses):
-        return np.zeros_like(cold)
-    streams: Floats = np.maximum(cold - busy / _repetitions(profile), 0)
     part = part_ahead(profile)
     if not part.exists.any():
-        return streams
+        return cold
     buffer = _largest_constant(profile).buffer
     share = part.elements * np.float32(cores * buffer.item_bytes / buffer.num_bytes)
     ahead = np.maximum(cold - busy, np.minimum(share, 1) * cold)
-    result: Floats = np.where(part.exists, np.minimum(ahead, streams), streams)
+    result: Floats = np.where(part.exists, ahead, cold)
     return result
-
-
-def _repetitions(profile: StageProfile) -> Floats:
-    """`[P]`: how often weights are read, by loops that are executed as such."""
-    count = np.ones(profile.extents.shape[1], dtype=np.float32)
-    constants = [access for access in profile.accesses if access.buffer.constant]
-    active = list(profile.active)
-    for number, extent in enumerate(profile.extents):
-        still = ~profile.nest.unrolled[active[number]] & ~profile.nest.parallel[active[number]]
-        for access in constants:
-            still = still & (access.strides.get(number, np.zeros_like(count)) == 0)
-        count = np.where(still, count * extent, count)
-    return count
