@@ -77,9 +77,9 @@ class SketchConfig:
     min_pack_reuse: int = 256  # reads per element that pay for packing an operand
     min_transpose_reuse: int = 8  # the same for one that would be gathered otherwise
     min_pack_bytes: int = 1 << 20  # operands smaller than this stay in the second cache as they are
-    min_ahead_bytes: int = 1 << 18  # of a constant that may be fetched ahead
-    min_ahead_part: int = 1 << 13  # bytes; for less, hardware looks far enough
-    max_ahead_share: float = 0.4  # of the second cache: two parts are there at a time
+    min_prefetch_bytes: int = 1 << 18  # of a constant that may be prefetched
+    min_prefetch_part: int = 1 << 13  # bytes; for less, hardware looks far enough
+    max_prefetch_share: float = 0.4  # of the second cache: two parts are there at a time
     max_sketches: int = 32  # a typical subgraph has fewer than 10 (§4.1)
     gpu: GpuSketchConfig = field(default_factory=GpuSketchConfig)
 

@@ -21,11 +21,11 @@ from ansor.program.roles import Roles
 from ansor.program.sketch import Sketch
 from ansor.program.steps import (
     ComputeAt,
-    FetchAhead,
     FuseConsumer,
     Initialise,
     MultiLevelTile,
     Parallel,
+    Prefetch,
     RegisterTile,
     SkipPadding,
     Step,
@@ -73,13 +73,13 @@ class _Builder:
         roles = Roles(self.dag, (*self.tiles, *self.inner))
         unroll += [Unroll(name, None) for name in locations.host if roles.unrolled(name)]
         skips = [skip for step in self.tiles for skip in self._skip(step.stage)]
-        tiles = (*self.tiles, *self.inner)
-        ahead = [step for tile in tiles for step in self._ahead(tile)]
+        tiled = (s for s in (*self.tiles, *self.inner) if not isinstance(s, StripMine))
+        fetches = [fetch for step in tiled for fetch in self._prefetch(step.stage)]
         initial = [Initialise(s.name) for s in self.dag.stages.values() if s.reduce]
         within = [s for s in self.fusions if s.stage in locations.host]  # once that has its place
         around = [s for s in self.fusions if s.stage not in locations.host]
         steps = (*self.structure, *self.tiles, *parallel, *around, *self.inner, *located, *within)
-        last = (*vector, *unroll, *initial, *skips, *ahead)
+        last = (*vector, *unroll, *initial, *skips, *fetches)
         return Sketch(self.dag, (*steps, *last), tuple(self.decisions))
 
     def _in_order(self) -> list[Stage]:
@@ -153,22 +153,19 @@ class _Builder:
         hole = self._decide(category(f"{name}.padding", name, (0, 1)))
         return [SkipPadding(name, tuple(found), hole)]
 
-    def _ahead(self, tile: Step) -> list[Step]:
-        """A decision to fetch ahead the largest constant that a tiled reduction reads."""
-        if (
-            not isinstance(tile, MultiLevelTile | RegisterTile)
-            or not self.dag.stages[tile.stage].reduce
-        ):
+    def _prefetch(self, name: str) -> list[Step]:
+        """A decision to prefetch the largest constant that a tiled reduction reads."""
+        stage = self.dag.stages[name]
+        read = [self.dag.buffers[access.buffer] for access in stage.reads if stage.reduce]
+        constants = [b for b in read if b.constant]
+        buffer = max(constants, key=lambda b: b.num_bytes, default=None)
+        if buffer is None or buffer.num_bytes < self.config.min_prefetch_bytes:
             return []
-        read = [self.dag.buffers[access.buffer] for access in self.dag.stages[tile.stage].reads]
-        constants = [b for b in read if b.constant and b.num_bytes >= self.config.min_ahead_bytes]
-        if not constants:
-            return []
-        buffer = max(constants, key=lambda b: b.num_bytes)
-        least = self.config.min_ahead_part // buffer.item_bytes
-        most = int(self.config.max_ahead_share * self.hardware.cache_bytes[1]) // buffer.item_bytes
-        hole = self._decide(category(f"{tile.stage}.ahead", tile.stage, (0, 1)))
-        return [FetchAhead(tile.stage, buffer.name, (least, most), hole)]
+        bytes_most = self.config.max_prefetch_share * self.hardware.cache_bytes[1]
+        sizes = (self.config.min_prefetch_part, int(bytes_most))
+        least, most = (size // buffer.item_bytes for size in sizes)
+        hole = self._decide(category(f"{name}.prefetch", name, (0, 1)))
+        return [Prefetch(name, buffer.name, (least, most), hole)]
 
     def _unroll(self, name: str) -> Step:
         hole = self._decide(category(f"{name}.unroll", name, self.config.unroll_steps))

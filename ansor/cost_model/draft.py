@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ansor.cost_model.register_tile import RegisterTile, register_tile
-from ansor.cost_model.streaming import cold_bytes, waits
+from ansor.cost_model.streaming import cold_bytes, stall_cycles
 from ansor.cost_model.traffic import page_misses, traffic_bytes
 from ansor.features.profile import StageProfile
 from ansor.features.span import Floats
@@ -81,8 +81,8 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     slowest = parts.max(axis=0)
     cycles = slowest + np.float32(_NO_OVERLAP) * (parts.sum(axis=0) - slowest)
     cold = cold_bytes(profile) / np.float32(bandwidth[-1])
-    waiting = waits(profile, cold, cycles, hardware.cores)
-    cycles = cycles + np.maximum(np.float32(_NO_OVERLAP) * cold, waiting)
+    stalls = stall_cycles(profile, cold, cycles, hardware.cores)
+    cycles = cycles + np.maximum(np.float32(_NO_OVERLAP) * cold, stalls)
     conditions = _conditions(profile) * np.float32(_CONDITION_CYCLES)
     cycles = cycles + tile.steps * tile.drain + lookups + conditions
     cycles = cycles * tile.risk

@@ -12,7 +12,6 @@ from ansor.config import CostModelConfig, SketchConfig
 from ansor.cost_model.draft import Breakdown, draft
 from ansor.cost_model.gbdt import ResidualModel, TrainingSet
 from ansor.cost_model.gpu_draft import GpuBreakdown, draft_for_gpu
-from ansor.cost_model.streaming import part_ahead
 from ansor.features.extract import extract
 from ansor.features.gpu_legality import legal_on_gpu
 from ansor.features.legality import legal
@@ -77,7 +76,7 @@ class CostModel:
         if with_features:
             features = with_draft(extract(population, profiles), breakdown)
         drafted = _log_throughput(breakdown, len(population))
-        signature = np.concatenate([nest.signature, _fetched_ahead(profiles)], axis=1)
+        signature = np.concatenate([nest.signature, _prefetched(profiles)], axis=1)
         return Estimate(drafted, features, self._legal(nest), signature)
 
     def _draft(self, nest: LoopNest, profiles: dict[str, StageProfile]) -> Breakdowns:
@@ -155,10 +154,10 @@ class CostModel:
         )
 
 
-def _fetched_ahead(profiles: Mapping[str, StageProfile]) -> npt.NDArray[np.int32]:
-    """`[P, S]`: of which stages weights are fetched ahead."""
-    fetched = [part_ahead(profile).exists for profile in profiles.values()]
-    return np.stack(fetched, axis=1).astype(np.int32)
+def _prefetched(profiles: Mapping[str, StageProfile]) -> npt.NDArray[np.int32]:
+    """`[P, S]`: the stages whose weights are prefetched."""
+    found = [profile.prefetched.exists for profile in profiles.values()]
+    return np.stack(found, axis=1).astype(np.int32)
 
 
 def _log_throughput(breakdowns: Breakdowns, programs: int) -> Floats:

@@ -3,10 +3,7 @@ stage waits for them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-import numpy.typing as npt
 
 from ansor.features.profile import AccessProfile, StageProfile
 from ansor.features.span import Floats
@@ -42,65 +39,18 @@ def sequential_run(profile: StageProfile, access: AccessProfile) -> Floats:
     return run
 
 
-@dataclass(frozen=True, eq=False)
-class RepeatedPart:
-    """What a stage reads again and again of an operand, before it goes on to what lies after it.
-
-    `exists` is `[P] bool`, `elements` `[P]`.
-    """
-
-    exists: npt.NDArray[np.bool_]
-    elements: Floats
-
-
-def part_ahead(profile: StageProfile) -> RepeatedPart:
-    """What is fetched ahead, see `FetchAhead`: as `ansor.program.ahead` finds it in a program."""
-    count = profile.extents.shape[1]
-    if not profile.nest.ahead.any():
-        return RepeatedPart(np.zeros(count, dtype=np.bool_), np.ones(count, dtype=np.float32))
-    return _repeated_part(profile, _largest_constant(profile))
-
-
-def _largest_constant(profile: StageProfile) -> AccessProfile:
-    constants = [access for access in profile.accesses if access.buffer.constant]
-    return max(constants, key=lambda access: access.buffer.num_bytes)
-
-
-def _repeated_part(profile: StageProfile, access: AccessProfile) -> RepeatedPart:
-    """The largest part of a size that is asked for: found from the innermost loop outwards."""
-    nest, shape = profile.nest, profile.extents.shape[1]
-    least, most = nest.ahead
-    active = list(profile.active)
-    parallel, spelled_out = nest.parallel[active], nest.unrolled[active]
-    run, elements = np.ones(shape, dtype=np.float32), np.ones(shape, dtype=np.float32)
-    going, repeats, exists = (np.full(shape, value) for value in (True, False, False))
-    for number in reversed(range(len(profile.extents))):
-        extent = profile.extents[number]
-        stride = access.strides.get(number, np.zeros(shape, dtype=np.float32))
-        live = extent > 1
-        moving = live & (stride != 0)
-        goes_on = going & moving & (stride == run)
-        here = goes_on & repeats & (least <= run) & (run <= most)
-        exists, elements = exists | here, np.where(here, run, elements)
-        again = live & ~moving & ~parallel[number] & ~spelled_out[number]
-        repeats = (repeats & ~moving) | (again & (number != profile.vector))
-        going = going & ~(moving & ~goes_on) & ~(live & parallel[number])
-        run = np.where(goes_on, run * extent, run)
-    return RepeatedPart(exists, elements)
-
-
-def waits(profile: StageProfile, cold: Floats, busy: Floats, cores: int) -> Floats:
+def stall_cycles(profile: StageProfile, cold: Floats, busy: Floats, cores: int) -> Floats:
     """`[P]`: cycles of waiting for weights that take `cold` cycles to stream, by a stage that is
     `busy` for so long with what is in caches.
 
-    Measured on Zen 5: what is not fetched ahead is waited for, all of it; else only the first part
-    of each core is, and what takes longer than the work.
+    Measured on Zen 5: what is not prefetched is waited for, all of it; else only the first part of
+    each core is, and what takes longer than the work.
     """
-    part = part_ahead(profile)
-    if not part.exists.any():
+    part, constant = profile.prefetched, profile.largest_constant
+    if constant is None or not part.exists.any():
         return cold
-    buffer = _largest_constant(profile).buffer
+    buffer = constant.buffer
     share = part.elements * np.float32(cores * buffer.item_bytes / buffer.num_bytes)
-    ahead = np.maximum(cold - busy, np.minimum(share, 1) * cold)
-    result: Floats = np.where(part.exists, ahead, cold)
+    left = np.maximum(cold - busy, np.minimum(share, 1) * cold)
+    result: Floats = np.where(part.exists, left, cold)
     return result

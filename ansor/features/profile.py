@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ansor.dag.stage import Access, Buffer
 from ansor.features.allocation import Allocation, allocations
+from ansor.features.prefetch import PrefetchedPart, no_part, prefetched_part
 from ansor.features.span import Floats, View, size_of, span_of, views_of
 from ansor.program.nest import LoopNest, StageNest
 
@@ -86,6 +87,25 @@ class StageProfile:
         for loop, extent in enumerate(self.extents):
             np.multiply(out[loop], extent, out=out[loop + 1])
         return out
+
+    @property
+    def largest_constant(self) -> AccessProfile | None:
+        """The read of the largest constant operand, None for none."""
+        constants = (access for access in self.accesses if access.buffer.constant)
+        return max(constants, key=lambda access: access.buffer.num_bytes, default=None)
+
+    @cached_property
+    def prefetched(self) -> PrefetchedPart:
+        """What is prefetched of the largest constant, see `ansor.program.steps.Prefetch`."""
+        sizes, constant = self.nest.prefetch, self.largest_constant
+        if constant is None or not sizes.any():
+            return no_part(self.extents.shape[1])
+        active = list(self.active)
+        parallel = self.nest.parallel[active]
+        serial = ~parallel & ~self.nest.unrolled[active]
+        if self.vector is not None:
+            serial[self.vector] = False
+        return prefetched_part(self.extents, constant.strides, serial, parallel, sizes)
 
     @property
     def iterations(self) -> Floats:

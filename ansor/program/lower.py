@@ -7,15 +7,15 @@ schedule API.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import singledispatchmethod
-from typing import Any
+from typing import Any, TypeVar
 
 import tvm
 from tvm import s_tir, tirx
 
 from ansor.dag.from_tir import block_names, buffer_names, read_dag
 from ansor.errors import LoweringError
-from ansor.program.ahead import Ahead, fetch_ahead
 from ansor.program.loops import (
     Loop,
     lane_table,
@@ -25,17 +25,18 @@ from ansor.program.loops import (
 )
 from ansor.program.lower_gpu import replay_for_gpu
 from ansor.program.lower_graph import Restructuring, restructure
+from ansor.program.prefetch import PrefetchedOperand, insert_prefetches
 from ansor.program.program import Program
 from ansor.program.roles import Roles
 from ansor.program.skip import Guard, skip_padding
 from ansor.program.steps import (
     ComputeAt,
     CooperativeStore,
-    FetchAhead,
     FuseConsumer,
     Initialise,
     MultiLevelTile,
     Parallel,
+    Prefetch,
     RegisterTile,
     SkipPadding,
     Step,
@@ -49,6 +50,8 @@ from ansor.program.steps import (
 from ansor.program.tail import Tail, shift_tails
 from ansor.program.threads import deal_out
 from ansor.program.transpose import transpose_tiles
+
+T = TypeVar("T")
 
 TENSOR_CORES = "ansor.tensor_cores"  # attribute of a function that uses them
 ASYNC_COPIES = "ansor.async_copies"  # the same, to shared memory
@@ -85,7 +88,7 @@ class Replay:
     the axes of a block's variables where the block has another order than the stage. `initial` are
     the blocks that initialise reductions; `tails[stage, axis]` is a split that does not divide;
     `dealt[stage]` is the loop that is dealt out to threads of a GPU, and how many a block has;
-    `guards[stage]` say which of its steps are left out; `ahead[stage]` what is fetched ahead;
+    `guards[stage]` say which of its steps are left out; `prefetched[stage]` its prefetched operand;
     `squares[stage]` is the outer loop of tiles that are transposed in registers, and its extent;
     `instructions[stage]` is the block inside a stage's own that a tensor unit computes;
     `asynchronous` says whether something is copied while threads go on.
@@ -107,7 +110,7 @@ class Replay:
         self.tails: dict[tuple[str, int], Tail] = {}
         self.dealt: dict[str, tuple[Any, int]] = {}
         self.guards: dict[str, list[Guard]] = {}
-        self.ahead: dict[str, Ahead] = {}
+        self.prefetched: dict[str, PrefetchedOperand] = {}
         self.squares: dict[str, tuple[Any, int]] = {}
         self.instructions: dict[str, Any] = {}
         self.asynchronous = False
@@ -128,15 +131,16 @@ class Replay:
                     found = tails.setdefault(str(self.sch.get(block).name_hint), {})
                     found[self._spatial_number(name, axis)] = tail
         func = shift_tails(self.sch.mod["main"], tails)
-        func = fetch_ahead(func, {self._hint(name): found for name, found in self.ahead.items()})
-        func = skip_padding(func, {self._hint(name): found for name, found in self.guards.items()})
+        func = insert_prefetches(func, self._by_hint(self.prefetched))
+        func = skip_padding(func, self._by_hint(self.guards))
         func = transpose_tiles(func, self._variables(self.squares))
         func = deal_out(func, self._variables(self.dealt))
         func = func.with_attr(TENSOR_CORES, True) if self.instructions else func
         return func.with_attr(ASYNC_COPIES, True) if self.asynchronous else func
 
-    def _hint(self, name: str) -> str:
-        return str(self.sch.get(self.blocks[name]).name_hint)
+    def _by_hint(self, found: Mapping[str, T]) -> dict[str, T]:
+        """By the name of a stage's block, which TVM chooses."""
+        return {str(self.sch.get(self.blocks[name]).name_hint): x for name, x in found.items()}
 
     def _variables(self, loops: dict[str, tuple[Any, int]]) -> dict[Any, int]:
         return {self.sch.get(loop).loop_var: size for loop, size in loops.values()}
@@ -321,9 +325,10 @@ class Replay:
             ]
 
     @apply.register
-    def _(self, step: FetchAhead) -> None:
+    def _(self, step: Prefetch) -> None:
         if self.values[step.hole][0]:
-            self.ahead[step.stage] = Ahead(self.parameters.index(step.buffer), step.elements)
+            parameter = self.parameters.index(step.buffer)
+            self.prefetched[step.stage] = PrefetchedOperand(parameter, step.elements)
 
     @apply.register(TensorTile)  # kinds of steps that have an interpretation above
     @apply.register(CooperativeStore)

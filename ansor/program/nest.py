@@ -48,8 +48,8 @@ class StageNest:
             transposed in registers.
         executed: `[P] float32`; share of the iterations that are not left out as padding.
         guarded: `[L, P] bool`; the loops inside which a condition says what is left out.
-        ahead: `[2, P] int32`; least and most elements of what is fetched ahead of a constant,
-            all 0 for none.
+        prefetch: `[2, P] int32`; least and most elements of a part of a constant that is
+            prefetched, all 0 for none.
         unroll_most: `[P]`: inner loops are unrolled as well as long as that makes no more
             statements than this.
     """
@@ -67,7 +67,7 @@ class StageNest:
     transposed: npt.NDArray[np.bool_]
     executed: npt.NDArray[np.float32]
     guarded: npt.NDArray[np.bool_]
-    ahead: npt.NDArray[np.int32]
+    prefetch: npt.NDArray[np.int32]
 
     def coefficients(self, index: Index | None) -> dict[int, Column]:
         """By how much each loop advances an affine index, `[P]` each; loops with none left out."""
@@ -137,8 +137,11 @@ def _root(nest: LoopNest, roles: Roles, name: str) -> StageNest:
         inner[vector] = True
     square = _is_square(roles.vector.get(name), extents)
     skipped = _skipped(population, roles.skipping.get(name), loops, extents, inner)
-    kinds = (parallel, unrolled, vector, most, square, *skipped, _ahead(population, roles, name))
-    return StageNest(stage, loops, 0, extents, steps, position, *kinds)
+    return StageNest(
+        *(stage, loops, 0, extents, steps, position, parallel, unrolled, vector, most, square),
+        *skipped,
+        _prefetch(population, roles, name),
+    )
 
 
 def _skipped(
@@ -165,9 +168,9 @@ def _skipped(
     return share, guarded
 
 
-def _ahead(population: Population, roles: Roles, name: str) -> npt.NDArray[np.int32]:
-    """`[2, P]`: see `FetchAhead`."""
-    step = roles.ahead.get(name)
+def _prefetch(population: Population, roles: Roles, name: str) -> npt.NDArray[np.int32]:
+    """`[2, P]`: see `Prefetch`."""
+    step = roles.prefetch.get(name)
     if step is None:
         return np.zeros((2, len(population)), dtype=np.int32)
     return np.outer(step.elements, population.values(step.hole)[:, 0]).astype(np.int32)
@@ -232,9 +235,10 @@ def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:
     chain = (*outer.loops, *loops)
     square = _is_square(roles.vector.get(name), extents)
     skipped = _skipped(nest.population, None, chain, extents, unrolled)
-    ahead = _ahead(nest.population, roles, name)
-    kinds = (parallel, unrolled, vector, most, square, *skipped, ahead)
-    return StageNest(stage, chain, num_host, extents, steps, position, *kinds)
+    return StageNest(
+        *(stage, chain, num_host, extents, steps, position, parallel, unrolled, vector, most),
+        *(square, *skipped, _prefetch(nest.population, roles, name)),
+    )
 
 
 def _is_square(step: Vectorize | None, extents: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tvm import tirx
+from tvm import ir, tirx
 from tvm.s_tir import SBlock, SBlockRealize
 from tvm_ffi import structural_map, structural_walk
 
@@ -45,6 +45,16 @@ def substitute(expr: Any, values: Mapping[Any, Any]) -> Any:
         return next(found, variable)
 
     return structural_map(expr, (tirx.Var, replaced)) if values else expr
+
+
+def read_indices(realize: Any, buffer: Any, loops: Sequence[Any]) -> list[Any]:
+    """Where a block reads a buffer, in terms of those loops around it that iterate."""
+    variables = [iter_var.var for iter_var in realize.block.iter_vars]
+    values = dict(zip(variables, realize.iter_values, strict=True))
+    single = {loop.loop_var: loop.min for loop in loops if int(loop.extent) == 1}
+    loads = collect(realize.block.body, ir.TensorLoad)
+    indices = next(load.indices for load in loads if load.source.same_as(buffer))
+    return [substitute(substitute(index, values), single) for index in indices]
 
 
 def collect(root: Any, kind: type) -> list[Any]:

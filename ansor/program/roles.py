@@ -30,7 +30,6 @@ from ansor.program.steps import (
     ComputePerThread,
     CooperativeFetch,
     CooperativeStore,
-    FetchAhead,
     FuseConsumer,
     LayoutRewrite,
     LoadFragment,
@@ -38,6 +37,7 @@ from ansor.program.steps import (
     Parallel,
     Pipeline,
     Placed,
+    Prefetch,
     ReduceInBlock,
     RegisterTile,
     SkipPadding,
@@ -164,9 +164,9 @@ class Roles:
         return {s.stage: s for s in self.steps if isinstance(s, SkipPadding)}
 
     @cached_property
-    def ahead(self) -> dict[str, FetchAhead]:
-        """Tiled stage that may fetch a constant ahead to its step."""
-        return {s.stage: s for s in self.steps if isinstance(s, FetchAhead)}
+    def prefetch(self) -> dict[str, Prefetch]:
+        """Tiled stage that may prefetch a constant to its step."""
+        return {s.stage: s for s in self.steps if isinstance(s, Prefetch)}
 
     @cached_property
     def unroll(self) -> dict[str, str]:

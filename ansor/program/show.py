@@ -119,9 +119,9 @@ def _remark(roles: Roles, name: str) -> str:
         remarks.append(f"{hole}: how many of the outermost loops are fused and parallel")
     if name in roles.skipping:
         remarks.append(f"{roles.skipping[name].hole}: whether steps on padding are left out")
-    if name in roles.ahead:
+    if name in roles.prefetch:
         remarks.append(
-            f"{roles.ahead[name].hole}: whether {roles.ahead[name].buffer} is fetched ahead"
+            f"{roles.prefetch[name].hole}: whether {roles.prefetch[name].buffer} is prefetched"
         )
     return "; ".join(remarks)
 
@@ -133,8 +133,8 @@ def _program_view(nest: LoopNest, roles: Roles, name: str) -> _View:
     remarks = [f"unroll further loops up to {steps} statements"] if steps else []
     if stage.executed[0] < 1:
         remarks.append(f"steps on padding left out: {1 - stage.executed[0]:.0%}")
-    if stage.ahead.any():
-        remarks.append(f"{roles.ahead[name].buffer} fetched ahead where parts of it are read again")
+    if stage.prefetch.any():
+        remarks.append(f"{roles.prefetch[name].buffer} prefetched where parts of it are read again")
     outside = nest.stages[roles.host[name]].num_host if name in roles.host else 0
     position = int(stage.position[0]) - outside
     return _View(stage.stage, _headers(stage, roles), position, "; ".join(remarks))

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tvm import ir, tirx
+from tvm import tirx
 from tvm.s_tir import SBlockRealize
 
-from ansor.program.rewrite import collect, substitute, with_body, with_loop_body
+from ansor.program.rewrite import collect, read_indices, with_body, with_loop_body
 
 _SPELLED_OUT = (tirx.ForKind.UNROLLED, tirx.ForKind.VECTORIZED)
 
@@ -81,11 +81,7 @@ class _Skipper:
 
 def _condition(guard: Guard, realize: Any, loops: list[Any]) -> _Condition | None:
     """Where the block's read of the guarded buffer meets more than zeros."""
-    iter_vars = [iter_var.var for iter_var in realize.block.iter_vars]
-    values = dict(zip(iter_vars, realize.iter_values, strict=True))
-    index = substitute(_index(guard, realize.block.body), values)
-    single = {loop.loop_var: loop.min for loop in loops if int(loop.extent) == 1}
-    index = substitute(index, single)
+    index = read_indices(realize, guard.buffer, loops)[guard.dim]
     used = collect(index, tirx.Var)
     moving = [loop for loop in loops if any(loop.loop_var.same_as(var) for var in used)]
     if not moving or any(int(loop.kind) in _SPELLED_OUT for loop in moving):
@@ -94,10 +90,3 @@ def _condition(guard: Guard, realize: Any, loops: list[Any]) -> _Condition | Non
     # comparisons it finds no constant sizes for buffers inside and keeps all of them.
     inside = (index - guard.first) * (guard.end - 1 - index) >= 0
     return _Condition(inside, tuple(used))
-
-
-def _index(guard: Guard, body: Any) -> Any:
-    """The index along the guarded dimension in the block's read of the buffer."""
-    loads = collect(body, ir.TensorLoad)
-    (index,) = (load.indices[guard.dim] for load in loads if load.source.same_as(guard.buffer))
-    return index

@@ -231,8 +231,8 @@ class SkipPadding:
 
 
 @dataclass(frozen=True)
-class FetchAhead:
-    """Where `hole` is 1, fetch what the tiled `stage` reads of the constant `buffer` before its
+class Prefetch:
+    """Where `hole` is 1, prefetch what the tiled `stage` reads of the constant `buffer` before its
     turn: while a part of at least and at most so many `elements` is read again and again, the part
     that lies after it in memory.
     """
@@ -416,7 +416,7 @@ Step = (
     | Unroll
     | Initialise
     | SkipPadding
-    | FetchAhead
+    | Prefetch
     | BindTiles
     | BindLoops
     | BindRows

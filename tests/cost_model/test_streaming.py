@@ -9,7 +9,7 @@ from definitions import workload
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
 from ansor.cost_model.draft import draft
-from ansor.cost_model.streaming import cold_bytes, part_ahead, sequential_run, waits
+from ansor.cost_model.streaming import cold_bytes, sequential_run, stall_cycles
 from ansor.dag.from_tir import read_dag
 from ansor.features.profile import StageProfile, profile
 from ansor.hardware.cpu import Hardware
@@ -22,7 +22,7 @@ ROWS, COLUMNS, DEPTH = 32, 48, 24  # of the small matmul
 WEIGHT_BYTES = DEPTH * COLUMNS * 4
 
 
-CONFIG = SketchConfig(min_ahead_bytes=1, min_ahead_part=16)
+CONFIG = SketchConfig(min_prefetch_bytes=1, min_prefetch_part=16)
 
 
 def sketch() -> Sketch:
@@ -37,10 +37,10 @@ def matmul(
     depth: tuple[int, ...],
     width: int,
     rows: tuple[int, ...] = (1, 1, 1, ROWS),
-    ahead: int = 0,
+    prefetch: int = 0,
 ) -> StageProfile:
     """The profile of one program: factors of the axes, width of the packing, whether weights are
-    fetched ahead."""
+    prefetched."""
     made = sketch()
     row = [0] * len(made.decisions)
     values = {
@@ -48,7 +48,7 @@ def matmul(
         ".j": columns,
         ".k": depth,
         ".packed": (width,),
-        ".ahead": (ahead,),
+        ".prefetch": (prefetch,),
     }
     for number, decision in enumerate(made.decisions):
         for suffix, value in values.items():
@@ -100,7 +100,7 @@ def test_other_operands_are_not_cold() -> None:
 
 def waiting(stage: StageProfile, cold: float, busy: float) -> float:
     cycles = (np.array([value], dtype=np.float32) for value in (cold, busy))
-    return float(waits(stage, *cycles, cores=2)[0])
+    return float(stall_cycles(stage, *cycles, cores=2)[0])
 
 
 def test_all_weights_are_waited_for() -> None:
@@ -108,11 +108,11 @@ def test_all_weights_are_waited_for() -> None:
     assert waiting(tiles, 600, 600) == 600
 
 
-def test_what_is_fetched_ahead_is_waited_for_once_by_each_core() -> None:
+def test_what_is_prefetched_is_waited_for_once_by_each_core() -> None:
     """Six panels, the first of them for each of two cores."""
-    tiles = matmul((6, 1, 1, 8), (1, 24), 8, rows=(1, 8, 1, 4), ahead=1)
-    assert part_ahead(tiles).exists.tolist() == [True]
-    assert part_ahead(tiles).elements.tolist() == [8 * 24]
+    tiles = matmul((6, 1, 1, 8), (1, 24), 8, rows=(1, 8, 1, 4), prefetch=1)
+    assert tiles.prefetched.exists.tolist() == [True]
+    assert tiles.prefetched.elements.tolist() == [8 * 24]
     assert waiting(tiles, 600, 600) == pytest.approx(200)
     assert waiting(tiles, 1200, 600) == pytest.approx(600)  # memory is not
 
@@ -125,11 +125,11 @@ def test_what_is_fetched_ahead_is_waited_for_once_by_each_core() -> None:
         ((1, 6, 1, 8), 8, (1, 8, 1, 4)),  # all of it is: nothing lies after it
     ],
 )
-def test_there_may_be_nothing_to_fetch_ahead(
+def test_there_may_be_nothing_to_prefetch(
     columns: tuple[int, ...], width: int, rows: tuple[int, ...]
 ) -> None:
-    stage = matmul(columns, (1, 24), width, rows=rows, ahead=1)
-    assert part_ahead(stage).exists.tolist() == [False]
+    stage = matmul(columns, (1, 24), width, rows=rows, prefetch=1)
+    assert stage.prefetched.exists.tolist() == [False]
 
 
 def test_nothing_is_waited_for_without_weights() -> None:

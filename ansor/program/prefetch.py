@@ -1,4 +1,4 @@
-"""Constant operands, fetched ahead of their use.
+"""Constant operands, prefetched.
 
 A stage reads a part of its weights again and again before it goes on to what lies after it in
 memory. Only the first time does it wait for memory, and hardware does not look further. Here each
@@ -16,7 +16,7 @@ from typing import Any
 from tvm import ir, sym, tirx
 from tvm.s_tir import SBlockRealize
 
-from ansor.program.rewrite import collect, replace_loops, substitute
+from ansor.program.rewrite import read_indices, replace_loops, substitute
 
 _LINE_BYTES = 64  # what a fetch brings; longer lines are asked for twice
 _TOGETHER = 8  # lines asked for at a time; compilers keep no sums in registers across a fetch
@@ -24,9 +24,9 @@ _READ, _KEEP, _DATA = 0, 3, 1  # operands of llvm.prefetch: for reading, into al
 
 
 @dataclass(frozen=True)
-class Ahead:
-    """Parts of a function's parameter of at least and at most so many elements are to be fetched
-    ahead."""
+class PrefetchedOperand:
+    """Parts of a function's parameter of at least and at most so many elements are to be
+    prefetched."""
 
     parameter: int
     elements: tuple[int, int]
@@ -47,7 +47,9 @@ class _Part:
     elements: int
 
 
-def fetch_ahead(func: tirx.PrimFunc, wanted: Mapping[str, Ahead]) -> tirx.PrimFunc:
+def insert_prefetches(
+    func: tirx.PrimFunc, wanted: Mapping[str, PrefetchedOperand]
+) -> tirx.PrimFunc:
     """`func` with fetches of the parts that follow those in use.
 
     Args:
@@ -55,10 +57,10 @@ def fetch_ahead(func: tirx.PrimFunc, wanted: Mapping[str, Ahead]) -> tirx.PrimFu
             right after it, stay as they are.
     """
     body = func.body
-    for name, ahead in wanted.items():
+    for name, operand in wanted.items():
         found = _path(body, name, ())
-        buffer = func.params[ahead.parameter]
-        part = None if found is None else _part(*found, buffer, ahead.elements)
+        buffer = func.params[operand.parameter]
+        part = None if found is None else _part(*found, buffer, operand.elements)
         if part is not None:
             body = _with_fetches(body, part, buffer)
     return func.with_body(body)
@@ -82,8 +84,7 @@ def _part(
 ) -> _Part | None:
     """The largest part of a size that is asked for: found from the innermost loop outwards."""
     live = [loop for loop in loops if int(loop.extent) > 1]
-    single = {loop.loop_var: _zero(loop) for loop in loops if int(loop.extent) == 1}
-    position = substitute(_position(realize, buffer), single)
+    position = _position(read_indices(realize, buffer, loops), buffer)
     run, repeats, found = 1, -1, None
     for number in reversed(range(len(live))):
         step = _step(position, live, number)
@@ -102,16 +103,12 @@ def _part(
     return found
 
 
-def _position(realize: Any, buffer: Any) -> Any:
-    """Number of the element that a block reads of a buffer, in terms of the loops around it."""
-    variables = [iter_var.var for iter_var in realize.block.iter_vars]
-    values = dict(zip(variables, realize.iter_values, strict=True))
-    loads = collect(realize.block.body, ir.TensorLoad)
-    indices = next(load.indices for load in loads if load.source.same_as(buffer))
+def _position(indices: Sequence[Any], buffer: Any) -> Any:
+    """Number of an element of a buffer."""
     position = tirx.const(0, str(indices[0].ty.dtype))
     for index, size in zip(indices, buffer.shape, strict=True):
         position = position * int(size) + index
-    return substitute(position, values)
+    return position
 
 
 def _step(position: Any, loops: Sequence[Any], number: int) -> int | None:

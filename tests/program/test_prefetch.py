@@ -1,4 +1,4 @@
-"""Weights fetched ahead: all of the next part, nothing else, and results stay right."""
+"""Prefetched weights: all of the next part, nothing else, and results stay right."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ from tvm import ir, tirx
 
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
-from ansor.cost_model.streaming import part_ahead
 from ansor.dag.from_tir import read_dag
 from ansor.features.profile import profile
-from ansor.program.ahead import _place
 from ansor.program.layout import packed_arrays
 from ansor.program.lower import lower
 from ansor.program.nest import build_nest
+from ansor.program.prefetch import _place
 from ansor.program.rewrite import collect
 from ansor.program.sketch import Population, Sketch
-from ansor.program.steps import FetchAhead
+from ansor.program.steps import Prefetch
 from ansor.sketch.generate import generate
 
 CASES = ["matmul", "matmul_relu", "conv2d", "conv2d_stride2"]
-CONFIG = SketchConfig(unroll_steps=(0,), min_ahead_bytes=1, min_ahead_part=16)
+CONFIG = SketchConfig(unroll_steps=(0,), min_prefetch_bytes=1, min_prefetch_part=16)
 FETCH = re.compile(r"llvm\.prefetch")
 
 
@@ -43,18 +42,18 @@ def sketches(name: str, config: SketchConfig = CONFIG) -> list[Sketch]:
     return [complete(state, NARROW, config) for state in states]
 
 
-def programs(sketch: Sketch, count: int, ahead: bool = True) -> Population:
-    """Random programs that are asked to fetch ahead, or not to."""
-    (column,) = (i for i, d in enumerate(sketch.decisions) if d.name.endswith(".ahead"))
+def programs(sketch: Sketch, count: int, prefetch: bool = True) -> Population:
+    """Random programs that are asked to prefetch, or not to."""
+    (column,) = (i for i, d in enumerate(sketch.decisions) if d.name.endswith(".prefetch"))
     choices = sample(sketch, count, np.random.default_rng(0)).choices.copy()
-    choices[:, column] = int(ahead)
+    choices[:, column] = int(prefetch)
     return Population(sketch, choices)
 
 
 def fetching(population: Population) -> np.ndarray:
     """`[P] bool`: which of them do, as the nest has it."""
-    (step,) = (s for s in population.sketch.steps if isinstance(s, FetchAhead))
-    return part_ahead(profile(build_nest(population))[step.stage]).exists
+    (step,) = (s for s in population.sketch.steps if isinstance(s, Prefetch))
+    return profile(build_nest(population))[step.stage].prefetched.exists
 
 
 def fetches(func: tirx.PrimFunc) -> int:
@@ -91,17 +90,17 @@ def test_results_stay_right(name: str) -> None:
 
 def test_nothing_is_fetched_unless_asked_for() -> None:
     for sketch in sketches("matmul"):
-        population = programs(sketch, 16, ahead=False)
+        population = programs(sketch, 16, prefetch=False)
         for row in range(len(population)):
             assert not fetches(lower(workload("matmul").func, population.program(row)))
 
 
 def test_small_constants_and_other_operands_are_left_alone() -> None:
-    small = replace(CONFIG, min_ahead_bytes=1 << 18)
+    small = replace(CONFIG, min_prefetch_bytes=1 << 18)
     plain = generate(dag("matmul"), NARROW, CONFIG)
     made = [*sketches("matmul", small), *(complete(s, NARROW, CONFIG) for s in plain)]
     assert made
-    assert not any(isinstance(step, FetchAhead) for sketch in made for step in sketch.steps)
+    assert not any(isinstance(step, Prefetch) for sketch in made for step in sketch.steps)
 
 
 def addresses(func: tirx.PrimFunc, outer: dict[str, int]) -> set[int]:
@@ -151,7 +150,7 @@ def test_the_next_part_is_asked_for_once_all_over() -> None:
         "C.parallel": (0,),
         "C.unroll": (0,),
         f"C.{panel}.packed": (width,),
-        "C.ahead": (1,),
+        "C.prefetch": (1,),
     }
     program = replace(programs(sketch, 1).program(0), values=values)
     func = lower(workload("matmul").func, program)
