@@ -162,10 +162,11 @@ class _Builder:
         if buffer is None or buffer.num_bytes < self.config.min_prefetch_bytes:
             return []
         bytes_most = self.config.max_prefetch_share * self.hardware.cache_bytes[1]
-        sizes = (self.config.min_prefetch_part, int(bytes_most))
-        least, most = (size // buffer.item_bytes for size in sizes)
+        part = (self.config.min_prefetch_part, int(bytes_most))
+        stream = (self.config.min_prefetch_run, self.config.prefetch_distance)
+        least, most, run, distance = (size // buffer.item_bytes for size in (*part, *stream))
         hole = self._decide(category(f"{name}.prefetch", name, (0, 1)))
-        return [Prefetch(name, buffer.name, (least, most), hole)]
+        return [Prefetch(name, buffer.name, (least, most), run, distance, hole)]
 
     def _unroll(self, name: str) -> Step:
         hole = self._decide(category(f"{name}.unroll", name, self.config.unroll_steps))

@@ -44,13 +44,14 @@ def stall_cycles(profile: StageProfile, cold: Floats, busy: Floats, cores: int) 
     `busy` for so long with what is in caches.
 
     Measured on Zen 5: what is not prefetched is waited for, all of it; else only the first part of
-    each core is, and what takes longer than the work.
+    each core is, or what each run begins with, and what takes longer than the work.
     """
     part, constant = profile.prefetched, profile.largest_constant
     if constant is None or not part.exists.any():
         return cold
     buffer = constant.buffer
-    share = part.elements * np.float32(cores * buffer.item_bytes / buffer.num_bytes)
+    total = np.float32(buffer.num_bytes / buffer.item_bytes)
+    share = part.elements * np.maximum(cores / total, 1 / part.run)
     left = np.maximum(cold - busy, np.minimum(share, 1) * cold)
     result: Floats = np.where(part.exists, left, cold)
     return result

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ansor.dag.stage import Access, Buffer
 from ansor.features.allocation import Allocation, allocations
-from ansor.features.prefetch import PrefetchedPart, no_part, prefetched_part
+from ansor.features.prefetch import Operand, PrefetchedPart, no_part, prefetched_part
 from ansor.features.span import Floats, View, size_of, span_of, views_of
 from ansor.program.nest import LoopNest, StageNest
 
@@ -37,6 +37,7 @@ class AccessProfile:
         run: `[L + 1, P]`: length of the contiguous runs that the footprint consists of, estimated.
         spread: `[L + 1, P]`: bytes modulo the page by which runs are apart, as a divisor of the
             page: runs shorter than that leave part of a cache's sets unused.
+        width: of the panels of a packed constant, `[P]` elements; 0 for other buffers.
     """
 
     buffer: Buffer
@@ -45,6 +46,7 @@ class AccessProfile:
     footprint: Floats
     run: Floats
     spread: Floats
+    width: Floats | float = 0.0
 
     @cached_property
     def bytes(self) -> Floats:
@@ -105,7 +107,8 @@ class StageProfile:
         serial = ~parallel & ~self.nest.unrolled[active]
         if self.vector is not None:
             serial[self.vector] = False
-        return prefetched_part(self.extents, constant.strides, serial, parallel, sizes)
+        operand = Operand(constant.strides, constant.width)
+        return prefetched_part(self.extents, operand, serial, parallel, sizes)
 
     @property
     def iterations(self) -> Floats:
@@ -205,7 +208,7 @@ def _profile_packed(view: View, access: Access, buffer: Buffer) -> AccessProfile
         dense = dense & (span >= size)
         stride = stride * np.float32(size)
     spread = np.full(footprint.shape, _LEAST_SPREAD, dtype=np.float32)
-    return AccessProfile(buffer, False, strides, footprint, run, spread)
+    return AccessProfile(buffer, False, strides, footprint, run, spread, width)
 
 
 def _still_dense(

@@ -328,7 +328,9 @@ class Replay:
     def _(self, step: Prefetch) -> None:
         if self.values[step.hole][0]:
             parameter = self.parameters.index(step.buffer)
-            self.prefetched[step.stage] = PrefetchedOperand(parameter, step.elements)
+            self.prefetched[step.stage] = PrefetchedOperand(
+                parameter, step.elements, step.run, step.distance
+            )
 
     @apply.register(TensorTile)  # kinds of steps that have an interpretation above
     @apply.register(CooperativeStore)

@@ -48,8 +48,9 @@ class StageNest:
             transposed in registers.
         executed: `[P] float32`; share of the iterations that are not left out as padding.
         guarded: `[L, P] bool`; the loops inside which a condition says what is left out.
-        prefetch: `[2, P] int32`; least and most elements of a part of a constant that is
-            prefetched, all 0 for none.
+        prefetch: `[4, P] int32`; least and most elements of a part of a constant that is
+            prefetched, and where it is read once the least of a run, and the distance; all 0 for
+            none.
         unroll_most: `[P]`: inner loops are unrolled as well as long as that makes no more
             statements than this.
     """
@@ -169,11 +170,12 @@ def _skipped(
 
 
 def _prefetch(population: Population, roles: Roles, name: str) -> npt.NDArray[np.int32]:
-    """`[2, P]`: see `Prefetch`."""
+    """`[4, P]`: see `Prefetch`."""
     step = roles.prefetch.get(name)
     if step is None:
-        return np.zeros((2, len(population)), dtype=np.int32)
-    return np.outer(step.elements, population.values(step.hole)[:, 0]).astype(np.int32)
+        return np.zeros((4, len(population)), dtype=np.int32)
+    sizes = (*step.elements, step.run, step.distance)
+    return np.outer(sizes, population.values(step.hole)[:, 0]).astype(np.int32)
 
 
 def _root_extents(

@@ -3,7 +3,9 @@
 A stage reads a part of its weights again and again before it goes on to what lies after it in
 memory. Only the first time does it wait for memory, and hardware does not look further. Here each
 repetition asks for some of the lines of the next part, so that memory is busy all the time (after
-Mowry, Lam and Gupta, "Design and Evaluation of a Compiler Algorithm for Prefetching", 1992).
+Mowry, Lam and Gupta, "Design and Evaluation of a Compiler Algorithm for Prefetching", 1992). Where
+no part is repeated, each step asks for the lines that are some way off: hardware stops at the end
+of every page.
 """
 
 from __future__ import annotations
@@ -16,35 +18,47 @@ from typing import Any
 from tvm import ir, sym, tirx
 from tvm.s_tir import SBlockRealize
 
-from ansor.program.rewrite import read_indices, replace_loops, substitute
+from ansor.program.rewrite import read_indices, replace_loops, substitute, with_body
 
 _LINE_BYTES = 64  # what a fetch brings; longer lines are asked for twice
-_TOGETHER = 8  # lines asked for at a time; compilers keep no sums in registers across a fetch
-_READ, _KEEP, _DATA = 0, 3, 1  # operands of llvm.prefetch: for reading, into all caches, no code
+_FETCH = "ansor_fetch"
+# A fetch for reading, into all caches. LLVM takes any other call of its prefetch for one that may
+# read what is being summed up, and stores sums before it.
+_FETCH_IR = f"""
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
+define linkonce_odr void @{_FETCH}(ptr %line) alwaysinline nounwind {{
+  call void @llvm.prefetch.p0(ptr %line, i32 0, i32 3, i32 1) memory(inaccessiblemem: readwrite)
+  ret void
+}}
+"""
 
 
 @dataclass(frozen=True)
 class PrefetchedOperand:
     """Parts of a function's parameter of at least and at most so many elements are to be
-    prefetched."""
+    prefetched; of runs of at least `run` elements, what lies `distance` elements ahead."""
 
     parameter: int
     elements: tuple[int, int]
+    run: int
+    distance: int
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What is read again and again.
+    """What is read without a gap.
 
     Attributes:
-        loops: the loops inside the next part's, from the one that repeats the part inwards.
-        first: number of the part's first element.
+        loops: that read it, and may repeat it.
+        first: number of its first element.
         elements: of the part.
+        distance: of what is asked for, in elements.
     """
 
     loops: Sequence[Any]
     first: Any
     elements: int
+    distance: int
 
 
 def insert_prefetches(
@@ -53,17 +67,25 @@ def insert_prefetches(
     """`func` with fetches of the parts that follow those in use.
 
     Args:
-        wanted: for blocks by name; those that read no part again, or whose next part does not lie
-            right after it, stay as they are.
+        wanted: for blocks by name; those whose reads soon jump in memory stay as they are.
     """
-    body = func.body
+    body, asked = func.body, False
     for name, operand in wanted.items():
         found = _path(body, name, ())
         buffer = func.params[operand.parameter]
-        part = None if found is None else _part(*found, buffer, operand.elements)
+        part = None if found is None else _part(*found, buffer, operand)
         if part is not None:
-            body = _with_fetches(body, part, buffer)
-    return func.with_body(body)
+            body, asked = _with_fetches(body, part, buffer), True
+    return func.with_body(_defined(body)) if asked else func
+
+
+def _defined(realize: Any) -> Any:
+    """The outermost block, with what a fetch is."""
+    inside = tirx.AttrStmt(
+        tirx.const(0, "int32"), "pragma_import_llvm", ir.StringImm(_FETCH_IR), realize.block.body
+    )
+    block = with_body(realize.block, inside)
+    return SBlockRealize(realize.iter_values, realize.predicate, block)
 
 
 def _path(stmt: Any, name: str, loops: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any] | None:
@@ -80,12 +102,14 @@ def _path(stmt: Any, name: str, loops: tuple[Any, ...]) -> tuple[tuple[Any, ...]
 
 
 def _part(
-    loops: Sequence[Any], realize: Any, buffer: Any, elements: tuple[int, int]
+    loops: Sequence[Any], realize: Any, buffer: Any, wanted: PrefetchedOperand
 ) -> _Part | None:
-    """The largest part of a size that is asked for: found from the innermost loop outwards."""
+    """The largest part of a size that is asked for, or all that is read without a gap: found from
+    the innermost loop outwards."""
     live = [loop for loop in loops if int(loop.extent) > 1]
     position = _position(read_indices(realize, buffer, loops), buffer)
-    run, repeats, found = 1, -1, None
+    least, most = wanted.elements
+    run, repeats, repeated, streamed = 1, -1, None, None
     for number in reversed(range(len(live))):
         step = _step(position, live, number)
         kind, extent = int(live[number].kind), int(live[number].extent)
@@ -94,13 +118,19 @@ def _part(
         elif step != run:
             break
         else:
-            if repeats >= 0 and elements[0] <= run <= elements[1]:
-                start = substitute(position, {x.loop_var: _zero(x) for x in live[repeats:]})
-                found = _Part(live[repeats:], sym.Analyzer().simplify(start), run)
+            if repeats >= 0 and least <= run <= most:
+                repeated = repeats, run, run
             repeats, run = -1, run * extent
+            if kind == tirx.ForKind.SERIAL and run >= wanted.run:
+                streamed = number, run, wanted.distance
         if kind == tirx.ForKind.PARALLEL:
             break
-    return found
+    found = repeated or streamed
+    if found is None:
+        return None
+    number, elements, distance = found
+    start = substitute(position, {x.loop_var: _zero(x) for x in live[number:]})
+    return _Part(live[number:], sym.Analyzer().simplify(start), elements, distance)
 
 
 def _position(indices: Sequence[Any], buffer: Any) -> Any:
@@ -137,11 +167,11 @@ def _zero(loop: Any) -> Any:
 
 
 def _with_fetches(body: Any, part: _Part, buffer: Any) -> Any:
-    """Asks for a few lines every so many iterations of the innermost loops."""
+    """Asks for a line, or as many as are read, every so many iterations of the innermost loops."""
     serial = [loop for loop in part.loops if loop.kind == tirx.ForKind.SERIAL]
     lines = -(-part.elements * buffer.dtype.itemsize // _LINE_BYTES)
     steps = math.prod(int(loop.extent) for loop in serial)
-    number, apart = _place([int(loop.extent) for loop in serial], _TOGETHER * steps / lines)
+    number, apart = _place([int(loop.extent) for loop in serial], steps / lines)
     rounds = math.prod(int(loop.extent) for loop in serial[: number + 1]) // apart
     together = -(-lines // rounds)
 
@@ -181,10 +211,9 @@ def _place(extents: Sequence[int], most: float) -> tuple[int, int]:
 
 
 def _fetch(buffer: Any, part: _Part, line: Any) -> Any:
-    """Asks for a line of the next part."""
+    """Asks for a line, counted from the first of what is asked for."""
     per_line = _LINE_BYTES // buffer.dtype.itemsize
-    element = part.first + part.elements + line * per_line
+    element = part.first + part.distance + line * per_line
     zeros = [0] * (len(buffer.shape) - 1)  # the last index may be any number from there
     address = tirx.address_of(tirx.BufferLoad(buffer, [*zeros, element]))
-    options = (tirx.const(value, "int32") for value in (_READ, _KEEP, _DATA))
-    return tirx.Evaluate(tirx.call_llvm_intrin("void", "llvm.prefetch", address, *options))
+    return tirx.Evaluate(tirx.call_extern("void", _FETCH, address))

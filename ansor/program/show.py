@@ -134,7 +134,7 @@ def _program_view(nest: LoopNest, roles: Roles, name: str) -> _View:
     if stage.executed[0] < 1:
         remarks.append(f"steps on padding left out: {1 - stage.executed[0]:.0%}")
     if stage.prefetch.any():
-        remarks.append(f"{roles.prefetch[name].buffer} prefetched where parts of it are read again")
+        remarks.append(f"{roles.prefetch[name].buffer} prefetched")
     outside = nest.stages[roles.host[name]].num_host if name in roles.host else 0
     position = int(stage.position[0]) - outside
     return _View(stage.stage, _headers(stage, roles), position, "; ".join(remarks))

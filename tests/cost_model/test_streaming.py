@@ -22,7 +22,9 @@ ROWS, COLUMNS, DEPTH = 32, 48, 24  # of the small matmul
 WEIGHT_BYTES = DEPTH * COLUMNS * 4
 
 
-CONFIG = SketchConfig(min_prefetch_bytes=1, min_prefetch_part=16)
+CONFIG = SketchConfig(
+    min_prefetch_bytes=1, min_prefetch_part=256, min_prefetch_run=256, prefetch_distance=64
+)
 
 
 def sketch() -> Sketch:
@@ -120,15 +122,31 @@ def test_what_is_prefetched_is_waited_for_once_by_each_core() -> None:
 @pytest.mark.parametrize(
     ("columns", "width", "rows"),
     [
-        ((6, 1, 1, 8), 16, (1, 8, 1, 4)),  # panels are wider than what is read of them
         ((6, 1, 1, 8), 8, (1, 1, 1, 32)),  # nothing is read again
         ((1, 6, 1, 8), 8, (1, 8, 1, 4)),  # all of it is: nothing lies after it
+        ((6, 1, 1, 8), 8, (8, 1, 1, 4)),
     ],
 )
-def test_there_may_be_nothing_to_prefetch(
+def test_what_is_read_once_is_waited_for_where_it_begins(
     columns: tuple[int, ...], width: int, rows: tuple[int, ...]
 ) -> None:
     stage = matmul(columns, (1, 24), width, rows=rows, prefetch=1)
+    assert stage.prefetched.exists.tolist() == [True]
+    assert stage.prefetched.run.tolist() == [COLUMNS * DEPTH]
+    waited = max(2 * 16, 16) / (COLUMNS * DEPTH)  # 16 elements ahead, by each of two cores
+    assert waiting(stage, 600, 600) == pytest.approx(600 * waited)
+
+
+def test_each_run_begins_with_waiting() -> None:
+    stage = matmul((1, 1, 1, 48), (24, 1), 0, rows=(1, 1, 1, 32), prefetch=1)
+    assert stage.prefetched.run.tolist() == [COLUMNS * DEPTH]
+    parts = matmul((2, 1, 1, 24), (1, 24), 24, rows=(1, 1, 1, 32), prefetch=1)
+    assert parts.prefetched.run.tolist() == [COLUMNS * DEPTH]
+
+
+def test_there_may_be_nothing_to_prefetch() -> None:
+    """Panels are wider than what is read of them."""
+    stage = matmul((6, 1, 1, 8), (1, 24), 16, rows=(1, 8, 1, 4), prefetch=1)
     assert stage.prefetched.exists.tolist() == [False]
 
 

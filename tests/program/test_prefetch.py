@@ -22,18 +22,22 @@ from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
 from ansor.dag.from_tir import read_dag
 from ansor.features.profile import profile
+from ansor.measure.build import build
 from ansor.program.layout import packed_arrays
 from ansor.program.lower import lower
 from ansor.program.nest import build_nest
 from ansor.program.prefetch import _place
+from ansor.program.program import Program
 from ansor.program.rewrite import collect
 from ansor.program.sketch import Population, Sketch
 from ansor.program.steps import Prefetch
 from ansor.sketch.generate import generate
 
 CASES = ["matmul", "matmul_relu", "conv2d", "conv2d_stride2"]
-CONFIG = SketchConfig(unroll_steps=(0,), min_prefetch_bytes=1, min_prefetch_part=16)
-FETCH = re.compile(r"llvm\.prefetch")
+CONFIG = SketchConfig(
+    unroll_steps=(0,), min_prefetch_bytes=1, min_prefetch_part=256, min_prefetch_run=256
+)
+FETCH = re.compile(r'"ansor_fetch"')
 
 
 def sketches(name: str, config: SketchConfig = CONFIG) -> list[Sketch]:
@@ -115,6 +119,8 @@ def addresses(func: tirx.PrimFunc, outer: dict[str, int]) -> set[int]:
                 walk(child, loops)
         elif hasattr(node, "block"):
             walk(node.block.body, loops)
+        elif isinstance(node, tirx.AttrStmt):
+            walk(node.body, loops)
         elif isinstance(node, tirx.Evaluate) and fetches_in(node):
             (load,) = collect(node, ir.TensorLoad)
             index = str(load.indices[-1])
@@ -136,28 +142,62 @@ def fetches_in(node: Any) -> bool:
     return FETCH.search(str(node)) is not None
 
 
-def test_the_next_part_is_asked_for_once_all_over() -> None:
-    """Of a matrix of 64 by 64, packed 16 wide: four panels of 64 rows, each read by eight tiles."""
+def panels(**others: tuple[int, ...]) -> Program:
+    """Of a matrix product whose constant is packed into four panels, by default all rows of a tile
+    at once and panel after panel."""
     (sketch,) = [s for s in sketches("matmul") if len(s.dag.stages) == 1]
-    panel = constant_of("matmul")
-    rows, depth = workload("matmul").tensors[0].shape
-    columns = int(workload("matmul").tensors[1].shape[1])
-    width = columns // 4
+    rows, depth, columns = sizes()
     values = {
-        "C.i": (1, int(rows) // 2, 1, 2),
-        "C.j": (4, 1, 1, width),
-        "C.k": (1, int(depth)),
+        "C.i": (1, 1, 1, rows),
+        "C.j": (4, 1, 1, columns // 4),
+        "C.k": (1, depth),
         "C.parallel": (0,),
         "C.unroll": (0,),
-        f"C.{panel}.packed": (width,),
+        f"C.{constant_of('matmul')}.packed": (columns // 4,),
         "C.prefetch": (1,),
     }
-    program = replace(programs(sketch, 1).program(0), values=values)
-    func = lower(workload("matmul").func, program)
-    elements = width * int(depth)
+    changed = {f"C.{name}": value for name, value in others.items()}
+    return replace(programs(sketch, 1).program(0), values=values | changed)
+
+
+def sizes() -> tuple[int, int, int]:
+    """Rows, depth and columns of the matrix product."""
+    (rows, depth), (_, columns) = (tuple(map(int, t.shape)) for t in workload("matmul").tensors[:2])
+    return rows, depth, columns
+
+
+def test_the_next_part_is_asked_for_once_all_over() -> None:
+    """Each panel is read by many tiles."""
+    rows, depth, columns = sizes()
+    func = lower(workload("matmul").func, panels(i=(1, rows // 2, 1, 2)))
+    elements = columns // 4 * depth
     for number in range(4):
         expected = set(range((number + 1) * elements, (number + 2) * elements, 16))
         assert addresses(func, {"j_0": number}) == expected
+
+
+@pytest.mark.parametrize("tiles", [(1, 4), (2, 2), (4, 1)])
+def test_what_is_read_once_is_asked_for_at_a_distance(tiles: tuple[int, int]) -> None:
+    _, depth, columns = sizes()
+    func = lower(workload("matmul").func, panels(j=(*tiles, 1, columns // 4)))
+    distance = CONFIG.prefetch_distance // 4
+    lines = set(range(distance, distance + columns * depth, 16))
+    found = addresses(func, {})
+    assert lines <= found
+    assert max(found) < max(lines) + columns * depth
+
+
+def test_sums_stay_in_registers() -> None:
+    """As without fetches, which are instructions, no calls: each is stored once."""
+    rows, _, _ = sizes()
+    tiles, stores = (1, 4, 1, rows // 4), []
+    for prefetch in (0, 1):
+        program = panels(i=tiles, parallel=(2,), prefetch=(prefetch,))
+        code = str(build(lower(workload("matmul").func, program), "llvm").inspect_source("ll"))
+        assert ("call void @llvm.prefetch" in code) == bool(prefetch)
+        assert "call void @ansor_fetch" not in code
+        stores.append(code.count("store <"))
+    assert stores[0] == stores[1] > 0
 
 
 @given(
