@@ -75,8 +75,8 @@ def auto_schedule(
         threads: that programs run on; all cores by default.
         config: settings of the search.
         rules: derivation rules tried before the built-in ones.
-        allow: the only kinds of variants that may stand for a function, of "winograd2" and
-            "winograd4", which round a little more; all of them by default.
+        allow: the only kinds of variants that may stand for a function, of "winograd2", "winograd3"
+            and "winograd4", which round a little more; all of them by default.
         forbid: kinds of variants that may not.
         objective: what is to become small: `total_latency`, a `LatencyRequirement`, below which the
             search ends, or any function of an array with the network's latency in seconds.

@@ -23,12 +23,12 @@ from ansor.frontend.graph import fuse, plain_form
 from ansor.frontend.rewrite import Lookup, op_name, rewrite, static_shape, with_functions
 from ansor.frontend.winograd import with_winograd
 from ansor.hardware.target import is_cpu
-from ansor.workloads.minimal_filtering import TRANSFORMS, Transform, transform_weight
+from ansor.workloads.minimal_filtering import F2, F2_STRIDE2, F3, F4, Transform, transform_weight
 from ansor.workloads.workload import Array
 
 # Kinds of variants; all of them approximate what the definition computes a little less well.
-KINDS: Mapping[str, Transform] = MappingProxyType(
-    {f"winograd{tile}": transform for tile, transform in TRANSFORMS.items()}
+KINDS: Mapping[str, tuple[Transform, ...]] = MappingProxyType(
+    {"winograd2": (F2, F2_STRIDE2), "winograd3": (F3,), "winograd4": (F4,)}
 )
 
 
@@ -41,17 +41,14 @@ class Variant:
         replaces: name of the function that computes the same.
         function: the definition; its parameters are those of the other one, but for `weight`.
         weight: position of the parameter that takes transformed weights.
+        transform: what becomes of the weights.
     """
 
     kind: str
     replaces: str
     function: ExtractedFunction
     weight: int
-
-    @property
-    def transform(self) -> Transform:
-        """What becomes of the weights."""
-        return KINDS[self.kind]
+    transform: Transform
 
 
 def optimize_with_variants(
@@ -83,8 +80,16 @@ def _variants(kind: str, plain: tvm.IRModule, fused: tvm.IRModule, target: Targe
         name = str(call.args[0].name_hint)
         if len(weights) == 1 and name not in found:
             function = functions[str(stands_in.args[0].name_hint)]
-            found[name] = Variant(kind, name, function, weights[0])
+            found[name] = Variant(
+                kind, name, function, weights[0], _transform(kind, stands_in, weights[0])
+            )
     return list(found.values())
+
+
+def _transform(kind: str, call: Any, weight: int) -> Transform:
+    """The one of a kind that a call's weights were made by."""
+    size, *_ = static_shape(call.args[1].fields[weight]) or ()
+    return next(t for t in KINDS[kind] if t.size == size)
 
 
 def _unfilled(weight: Array, transform: Transform) -> Array:

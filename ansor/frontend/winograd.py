@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import tvm
@@ -27,34 +27,39 @@ _MOST_WASTE = 0.35  # of the output's points computed in vain, where it is no wh
 
 
 def with_winograd(
-    mod: tvm.IRModule, transform: Transform, convert: Convert = transform_weight
+    mod: tvm.IRModule, transforms: Collection[Transform], convert: Convert = transform_weight
 ) -> tvm.IRModule:
     """`mod` with every convolution that F(m×m, 3×3) can compute computed by it.
 
-    Those of stride 1 with constant float32 weights whose output is nearly whole tiles. Without any,
-    it is `mod` itself.
+    Those with constant float32 weights, and the stride of a transform, whose output is nearly whole
+    tiles. Without any, it is `mod` itself.
 
     Args:
         mod: channels last, kernels in HWIO.
-        transform: of which size.
+        transforms: one for each stride.
         convert: makes the transformed weights.
     """
     names: dict[_Shapes, str] = {}
+    used: dict[_Shapes, Transform] = {}
 
     def collect(call: Any, _: Lookup) -> Any:
-        if is_eligible(call, transform):
-            names.setdefault(_shapes(call), f"winograd{transform.tile}_conv2d{len(names) or ''}")
+        transform = transform_for(call, transforms)
+        if transform is not None:
+            name = f"winograd{transform.tile}_conv2d{len(names) or ''}"
+            names.setdefault(_shapes(call), name)
+            used[_shapes(call)] = transform
         return call
 
     rewrite(mod, collect)
     if not names:
         return mod
     extended = with_functions(
-        mod, {name: _definition(shapes, transform) for shapes, name in names.items()}
+        mod, {name: _definition(shapes, used[shapes]) for shapes, name in names.items()}
     )
 
     def replaced(call: Any, _: Lookup) -> Any:
-        if not is_eligible(call, transform):
+        transform = transform_for(call, transforms)
+        if transform is None:
             return call
         weight = convert(call.args[1].value.numpy(), transform)
         function = extended.get_global_var(names[_shapes(call)])
@@ -64,17 +69,23 @@ def with_winograd(
     return rewrite(extended, replaced)
 
 
-def is_eligible(call: Any, transform: Transform) -> bool:
-    """Whether a call is a convolution that `transform` computes."""
+def transform_for(call: Any, transforms: Collection[Transform]) -> Transform | None:
+    """The one that computes a call, None where none does."""
+    return next((t for t in transforms if _is_eligible(call, t)), None)
+
+
+def _is_eligible(call: Any, transform: Transform) -> bool:
     if op_name(call) != "relax.nn.conv2d" or not isinstance(call.args[1], GenericConst):
         return False
     attrs, out = call.attrs, static_shape(call)
     layouts = (str(attrs.data_layout), str(attrs.kernel_layout), str(attrs.out_layout))
-    unit = all(int(s) == 1 for s in (*attrs.strides, *attrs.dilation, attrs.groups))
+    unit = all(int(s) == 1 for s in (*attrs.dilation, attrs.groups))
+    stride = all(int(s) == transform.stride for s in attrs.strides)
     square = static_shape(call.args[1])[:2] == (KERNEL, KERNEL)  # type: ignore[index]
     fits = out is not None and _waste(out[1:3], transform.tile) <= _MOST_WASTE
     dtypes = {str(value.ty.dtype) for value in (*call.args, call)}
-    return layouts == ("NHWC", "HWIO", "NHWC") and unit and square and fits and dtypes == _DTYPES
+    usual = layouts == ("NHWC", "HWIO", "NHWC") and dtypes == _DTYPES
+    return usual and unit and stride and square and fits
 
 
 def _waste(sizes: tuple[int, ...], tile: int) -> float:

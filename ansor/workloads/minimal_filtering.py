@@ -1,6 +1,8 @@
 """Winograd's minimal filtering F(m×m, 3×3) as stages: separable transforms around products.
 
-Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (CVPR 2016), section 4.
+Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (CVPR 2016), section 4. With a
+stride of 2, even and odd inputs are filtered apart, after Huang et al., "DWM: A Decomposable
+Winograd Method for Convolution Acceleration" (AAAI 2020): by two taps and by one.
 """
 
 from __future__ import annotations
@@ -21,17 +23,20 @@ KERNEL = 3  # taps along each side
 
 @dataclass(frozen=True)
 class Transform:
-    """The matrices of F(m×m, 3×3), equation 8 of the paper; a tile takes m + 2 inputs a side.
+    """The matrices of F(m×m, 3×3), equation 8 of the paper; a tile takes s inputs a side, m + 2,
+    or 2 m + 1 with a stride of 2.
 
     Attributes:
-        data: `[m + 2, m + 2]`, B transposed.
-        weight: `[m + 2, 3]`, G.
-        output: `[m, m + 2]`, A transposed.
+        data: `[s, s]`, B transposed.
+        weight: `[s, 3]`, G.
+        output: `[m, s]`, A transposed.
+        stride: of the convolution.
     """
 
     data: Matrix
     weight: Matrix
     output: Matrix
+    stride: int = 1
 
     @property
     def tile(self) -> int:
@@ -40,7 +45,7 @@ class Transform:
 
     @property
     def size(self) -> int:
-        """Inputs along each side, and points at which is multiplied (m + 2)."""
+        """Inputs along each side, and points at which is multiplied (s)."""
         return len(self.data)
 
 
@@ -48,6 +53,23 @@ F2 = Transform(
     data=((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
     weight=((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
     output=((1, 1, 1, 0), (0, 1, -1, -1)),
+)
+F3 = Transform(
+    data=(
+        (2, -1, -2, 1, 0),
+        (0, -2, -1, 1, 0),
+        (0, 2, -3, 1, 0),
+        (0, -1, 0, 1, 0),
+        (0, 2, -1, -2, 1),
+    ),
+    weight=(
+        (1 / 2, 0, 0),
+        (-1 / 2, -1 / 2, -1 / 2),
+        (-1 / 6, 1 / 6, -1 / 6),
+        (1 / 6, 1 / 3, 2 / 3),
+        (0, 0, 1),
+    ),
+    output=((1, 1, 1, 1, 0), (0, 1, -1, 2, 0), (0, 1, 1, 4, 1)),
 )
 F4 = Transform(
     data=(
@@ -68,15 +90,22 @@ F4 = Transform(
     ),
     output=((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1)),
 )
-TRANSFORMS: Mapping[int, Transform] = MappingProxyType({f.tile: f for f in (F2, F4)})
+# F(2, 2) on inputs 0, 2 and 4, and what 1 and 3 are multiplied by.
+F2_STRIDE2 = Transform(
+    data=((1, 0, -1, 0, 0), (0, 0, 1, 0, 0), (0, 0, 1, 0, -1), (0, 1, 0, 0, 0), (0, 0, 0, 1, 0)),
+    weight=((1, 0, 0), (1, 0, 1), (0, 0, 1), (0, 1, 0), (0, 1, 0)),
+    output=((1, 1, 0, 1, 0), (0, 1, -1, 0, 1)),
+    stride=2,
+)
+TRANSFORMS: Mapping[int, Transform] = MappingProxyType({f.tile: f for f in (F2, F3, F4)})
 
 
 def filtered(data: Any, weight: Any, transform: Transform, padding: tuple[int, ...]) -> Any:
-    """The convolution, tile by tile; stride 1, channels last.
+    """The convolution, tile by tile, with the transform's stride; channels last.
 
     Args:
         data: TE tensor `[n, h, w, c]`.
-        weight: transformed, `[m + 2, m + 2, c, f]`.
+        weight: transformed, `[s, s, c, f]`.
         transform: of which size.
         padding: top, left, bottom, right. Where the output is no whole number of tiles, the last
             ones reach beyond it, into zeros.
@@ -92,11 +121,9 @@ def _spectrum(data: Any, transform: Transform, padding: tuple[int, ...]) -> Any:
     """Data to `[s, s, n, rows, columns, c]`, one side of a tile after the other."""
     top, left, bottom, right = padding
     batch, height, width, channels = (int(size) for size in data.shape)
-    tile, size = transform.tile, transform.size
-    rows = -(-(height + top + bottom - KERNEL + 1) // tile)
-    columns = -(-(width + left + right - KERNEL + 1) // tile)
-    bottom = rows * tile + KERNEL - 1 - height - top
-    right = columns * tile + KERNEL - 1 - width - left
+    size, step = transform.size, transform.tile * transform.stride
+    rows, bottom = _tiles(height, top, bottom, transform)
+    columns, right = _tiles(width, left, right, transform)
     padded = topi.nn.pad(data, [0, top, left, 0], [0, bottom, right, 0], name="pad")
     table = _table(transform.data, "into", str(data.dtype))
     i, j = te.reduce_axis((0, size), "i"), te.reduce_axis((0, size), "j")
@@ -104,7 +131,7 @@ def _spectrum(data: Any, transform: Transform, padding: tuple[int, ...]) -> Any:
     tall = te.compute(
         shape,
         lambda a, b, n, y, x, c: te.sum(
-            table[a, i] * padded[n, y * tile + i, x * tile + b, c], axis=i
+            table[a, i] * padded[n, y * step + i, x * step + b, c], axis=i
         ),
         name="tall",
     )
@@ -113,6 +140,14 @@ def _spectrum(data: Any, transform: Transform, padding: tuple[int, ...]) -> Any:
         lambda a, b, n, y, x, c: te.sum(table[b, j] * tall[a, j, n, y, x, c], axis=j),
         name="spectrum",
     )
+
+
+def _tiles(inputs: int, before: int, after: int, transform: Transform) -> tuple[int, int]:
+    """How many there are along a side, and the padding after so many inputs that they need."""
+    outputs = (inputs + before + after - KERNEL) // transform.stride + 1
+    tiles = -(-outputs // transform.tile)
+    last = (tiles * transform.tile - 1) * transform.stride + KERNEL
+    return tiles, max(0, last - inputs - before)
 
 
 def _product(spectrum: Any, weight: Any) -> Any:
@@ -155,7 +190,7 @@ def joined(tiles: Any, height: int, width: int, name: str) -> Any:
 
 
 def transform_weight(weight: Array, transform: Transform) -> Array:
-    """`[3, 3, c, f]` to `[m + 2, m + 2, c, f]`, in float64 inside."""
+    """`[3, 3, c, f]` to `[s, s, c, f]`, in float64 inside."""
     matrix = np.asarray(transform.weight)
     exact = np.einsum("ai,ijcf->ajcf", matrix, weight.astype(np.float64))
     out: Array = np.einsum("bj,ajcf->abcf", matrix, exact).astype(weight.dtype)

@@ -13,7 +13,7 @@ from ansor.frontend.extract import extract_functions, tir_calls
 from ansor.frontend.graph import optimize
 from ansor.frontend.variants import KINDS, optimize_with_variants, with_variants
 from ansor.frontend.winograd import with_winograd
-from ansor.workloads.minimal_filtering import F2, F4
+from ansor.workloads.minimal_filtering import F2, F2_STRIDE2, F3, F4, Transform
 
 
 def convolution(
@@ -43,11 +43,11 @@ def convolution(
     return builder.get()
 
 
-@pytest.mark.parametrize("tile", [2, 4])
+@pytest.mark.parametrize("tile", [2, 3, 4])
 @pytest.mark.parametrize(
     "other",
     [
-        {"strides": 2},
+        {"strides": 3},
         {"dilation": 2, "padding": 2},
         {"groups": 2},
         {"kernel": 5, "padding": 2},
@@ -58,20 +58,20 @@ def convolution(
     ids=lambda other: next(iter(other)),
 )
 def test_other_convolutions_stay_as_they_are(other: dict[str, object], tile: int) -> None:
-    transform = {2: F2, 4: F4}[tile]
     mod = convolution(**other)  # type: ignore[arg-type]
-    assert with_winograd(mod, transform) is mod
+    assert with_winograd(mod, KINDS[f"winograd{tile}"]) is mod
 
 
-@pytest.mark.parametrize("points", [7, 8])
+@pytest.mark.parametrize("points", [8, 11])
 @pytest.mark.parametrize("padding", [0, 1, 2])
-@pytest.mark.parametrize("transform", [F2, F4], ids=["2", "4"])
+@pytest.mark.parametrize("transform", [F2, F3, F4, F2_STRIDE2], ids=["2", "3", "4", "2 by 2"])
+@pytest.mark.parametrize("unused", [0, 1])
 def test_a_convolution_without_anything_after_it(
-    padding: int, points: int, transform: object, target: Target
+    unused: int, padding: int, points: int, transform: Transform, target: Target
 ) -> None:
-    size = points + 2 - 2 * padding
-    mod = convolution(size=size, padding=padding)
-    other = with_winograd(mod, transform)  # type: ignore[arg-type]
+    size = transform.stride * (points - 1) + 3 - 2 * padding + unused * (transform.stride - 1)
+    mod = convolution(size=size, padding=padding, strides=transform.stride)
+    other = with_winograd(mod, [transform])
     assert other is not mod
     x = np.random.default_rng(1).standard_normal((1, size, size, 4))
     plain, changed = (
