@@ -94,7 +94,6 @@ class EvolutionConfig:
 
     initial: int = 2048  # programs sampled before the draft ranks them
     population: int = 512  # programs kept per generation
-    promise: int = 1024  # programs sampled to see what a task's fastest may take
     sketch_margin: float = 1.3  # sketches whose sample takes so many times the best's end there
     first_generations: int = 3  # after which those end that take
     bred_margin: float = 1.05  # so many times the best's

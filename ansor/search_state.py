@@ -30,7 +30,7 @@ class TaskSearch:
 
     @cached_property
     def promised_s(self) -> float:
-        """Seconds that a sample of its programs promises, before anything is measured."""
+        """Seconds that its first generations promise, before anything is measured."""
         return self.policy.promise()
 
     @cached_property

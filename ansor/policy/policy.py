@@ -44,6 +44,7 @@ class SearchPolicy:
         self._measured: dict[bytes, float | None] = {}
         self._tried: list[Candidate] = []
         self._seeds: list[Candidate] = []
+        self._begun: list[tuple[Population, float]] | None = None
         self._stalled = 0
         self.best: Candidate | None = None
         self.exhausted = False
@@ -54,9 +55,11 @@ class SearchPolicy:
         return len(self._measured)
 
     def promise(self) -> float:
-        """Seconds of the fastest of a random sample, as the model expects them."""
-        drawn = [self._drawn(sketch, self._config.promise) for sketch in self.sketches]
-        return math.exp(-max((self._model.score(own).max() for own in drawn), default=-math.inf))
+        """Seconds of the fastest program after a few generations, as the model expects them; the
+        search goes on from there."""
+        if self._begun is None:
+            self._begun = self._first(self._config.first_generations)
+        return math.exp(-max((best for _, best in self._begun), default=-math.inf))
 
     def draft_best(self) -> Candidate | None:
         """The unmeasured program that the model expects to be the fastest, if there is any."""
@@ -155,10 +158,22 @@ class SearchPolicy:
         after a few generations no further.
         """
         first = min(generations, self._config.first_generations)
-        found = [self._start(sketch) for sketch in self.sketches]
-        found = self._bred(found, first, self._config.sketch_margin)
+        begun, self._begun = self._begun, None
+        found = self._first(first) if begun is None else [(self._seeded(p), s) for p, s in begun]
         found = self._bred(found, generations - first, self._config.bred_margin)
         return [population for population, _ in found]
+
+    def _first(self, generations: int) -> list[tuple[Population, float]]:
+        """Populations of all sketches, and their best scores, after the first generations."""
+        found = [self._start(sketch) for sketch in self.sketches]
+        return self._bred(found, generations, self._config.sketch_margin)
+
+    def _seeded(self, population: Population) -> Population:
+        """With the seeds that came later."""
+        rows = [c.row for c in self._seeds if c.sketch is population.sketch]
+        return Population(
+            population.sketch, np.concatenate([population.choices, *(r[None] for r in rows)])
+        )
 
     def _bred(
         self, found: list[tuple[Population, float]], generations: int, margin: float
