@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -130,6 +131,8 @@ class Tuner:
 
         Every finished round is in the database when this returns, and each task keeps its best.
         """
+        for search in self.searches:
+            search.breeds_promise = self._has_time(budget)
         start = Start([s.status for s in self.searches], budget.trials, budget.seconds)
         self._tell(lambda callback: callback.on_start(start))
         try:
@@ -168,6 +171,15 @@ class Tuner:
     def _promised_s(self, search: TaskSearch) -> float:
         """What a task promises, where there are others to compare it with."""
         return search.promised_s if self._variants[search.task.group] > 1 else 0.0
+
+    def _has_time(self, budget: Budget) -> bool:
+        """Whether an evolution before each task's first round is little of the budget."""
+        trials, seconds = (
+            math.inf if total is None else total / max(len(self.searches), 1)
+            for total in (budget.trials, budget.seconds)
+        )
+        config = self.config
+        return trials >= config.evolution.batch and seconds >= config.scheduler.promise_s
 
     def _batch_size(self, budget: Budget) -> int:
         """A full batch, or less where the trials run out or trials or time would not go round."""

@@ -54,12 +54,14 @@ class SearchPolicy:
         """Number of programs measured."""
         return len(self._measured)
 
-    def promise(self) -> float:
-        """Seconds of the fastest program after a few generations, as the model expects them; the
-        search goes on from there."""
-        if self._begun is None:
+    def promise(self, bred: bool) -> float:
+        """Seconds of the fastest program of a random sample, as the model expects them; or, where
+        there is time, after a few generations, from which the search goes on."""
+        if bred:
             self._begun = self._first(self._config.first_generations)
-        return math.exp(-max((best for _, best in self._begun), default=-math.inf))
+            return math.exp(-max((best for _, best in self._begun), default=-math.inf))
+        drawn = [self._drawn(sketch, self._config.promise) for sketch in self.sketches]
+        return math.exp(-max((self._model.score(own).max() for own in drawn), default=-math.inf))
 
     def draft_best(self) -> Candidate | None:
         """The unmeasured program that the model expects to be the fastest, if there is any."""

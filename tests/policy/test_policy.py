@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -328,11 +329,36 @@ def test_everything_is_every_row_once() -> None:
 
 
 @pytest.mark.parametrize("name", ["matmul_relu", "conv2d", "row_sum"])
-def test_a_sample_promises_nearly_what_the_search_finds(name: str) -> None:
+@pytest.mark.parametrize(("bred", "most"), [(False, 1.5), (True, 1.15)])
+def test_promises_are_nearly_what_the_search_finds(name: str, bred: bool, most: float) -> None:
     search = policy(name, EvolutionConfig())
-    promised_s, found = search.promise(), search.draft_best()
+    promised_s, found = search.promise(bred), search.draft_best()
     assert found is not None
-    assert 0.999 <= promised_s * np.exp(found.score) < 1.5
+    assert 0.999 <= promised_s * np.exp(found.score) < most
+
+
+def test_a_search_goes_on_from_its_promise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The generations of the promise count as the first, and seeds that come later enter."""
+    bred: list[tuple[int, Population]] = []
+
+    def counted(start: Population, score: Any, rng: Any, config: EvolutionConfig) -> Any:
+        bred.append((config.generations, start))
+        return evolve(start, score, rng, config)
+
+    monkeypatch.setattr("ansor.policy.policy.evolve", counted)
+    config = EvolutionConfig(initial=64, population=32, generations=7, first_generations=3)
+    search = policy("matmul_relu", config)
+    search.promise(bred=True)
+    assert {generations for generations, _ in bred} == {3}
+    before = len(bred)
+    strange = policy("matmul_relu", config).propose(1)[0]
+    bred.clear()
+    assert before
+    search.seed([strange.program])
+    search.propose(4)
+    assert {generations for generations, _ in bred} == {4}
+    rows = [start.choices for _, start in bred if start.sketch.name == strange.sketch.name]
+    assert all((row == strange.row).all(axis=1).any() for row in rows)
 
 
 @pytest.mark.parametrize(("margin", "share"), [(1.0, 1), (1e9, "all")])
