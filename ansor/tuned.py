@@ -15,6 +15,7 @@ from ansor.callbacks import Finish
 from ansor.frontend.runtime import CompiledModel, compile_model
 from ansor.frontend.storage import StoredModel, load_model, save_model
 from ansor.hardware.detect import peak_gflops
+from ansor.hardware.threads import running_threads
 from ansor.measure.build import pass_context
 from ansor.report.table import Summary, render
 from ansor.task import DIRECT
@@ -119,11 +120,6 @@ class TunedModel:
         """
         notes = {"tasks": [asdict(task) for task in self.tasks], "seed": self.seed}
         save_model(StoredModel(self.compiled.mod, self.compiled.target, notes), path)
-
-
-def running_threads() -> int:
-    """Threads that compiled networks of this process run on."""
-    return int(tvm.get_global_func("runtime.NumThreads")())
 
 
 def load(path: str | os.PathLike[str], threads: int | None = None) -> TunedModel:

@@ -16,8 +16,10 @@ from tvm.target import Target
 from ansor.errors import ArgumentError
 from ansor.frontend.rewrite import Lookup, op_name, rewrite, variable_for
 from ansor.hardware.target import is_cpu
+from ansor.hardware.threads import running_threads
 from ansor.measure.nvcc import compiler_variables
 from ansor.program.layout import pack
+from ansor.program.stealing import share_out
 
 _SCHEDULED = "tirx.is_scheduled"  # leaves a function alone where a default schedule is applied
 Signature = tuple[tuple[tuple[int, ...], str], ...]
@@ -120,7 +122,9 @@ def compile_module(mod: tvm.IRModule, target: Target) -> relax.VMExecutable:
         transform.VMShapeLower(),
         transform.AttachGlobalSymbol(),
     ]
-    if not is_cpu(target):
+    if is_cpu(target):
+        mod = share_out(mod, running_threads())
+    else:
         os.environ.update(compiler_variables())
         mod = with_threads(mod, target)
     return relax.build(mod, target, relax_pipeline=tvm.transform.Sequential(passes))

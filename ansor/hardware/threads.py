@@ -38,6 +38,11 @@ def pool_variables(threads: int) -> dict[str, str]:
     }
 
 
+def running_threads() -> int:
+    """Threads that kernels of this process run on."""
+    return int(tvm.get_global_func("runtime.NumThreads")())
+
+
 def free_cores() -> frozenset[int]:
     """Cores of the calling thread that no thread of this process is bound to; none if none is."""
     allowed = os.sched_getaffinity(0)
@@ -81,7 +86,7 @@ def use_threads(count: int) -> None:
         raise ArgumentError("threads", count, "must be a positive integer")
     os.environ.update(pool_variables(count) | os.environ | {THREADS_VARIABLE: str(count)})
     tvm.get_global_func("runtime.config_threadpool")(1, count)
-    running = int(tvm.get_global_func("runtime.NumThreads")())
+    running = running_threads()
     if running != count:
         remedy = (
             f"TVM already runs with {running}; set {THREADS_VARIABLE} before the process starts"

@@ -9,8 +9,11 @@ from typing import Any
 import tvm
 from tvm import tirx
 
+from ansor.hardware.target import is_cpu
+from ansor.hardware.threads import running_threads
 from ansor.measure.intrinsics import vector_math
 from ansor.program.lower import ASYNC_COPIES, TENSOR_CORES
+from ansor.program.stealing import share_out
 
 ENTRY = "main"  # name of a candidate's function in its module
 
@@ -57,6 +60,8 @@ def build(func: tirx.PrimFunc, target: str, exact: bool = False) -> Any:
         a `tvm.runtime.Module` with one function, `ENTRY`.
     """
     module = tvm.IRModule({ENTRY: func.with_attr("global_symbol", ENTRY)})
+    if is_cpu(tvm.target.Target(target)):
+        module = share_out(module, running_threads())
     with pass_context([func], exact):
         compiled = tvm.compile(module, tvm.target.Target(target)).mod
     compiled.get_function(ENTRY)  # LLVM generates code at the first look-up, half of all the work

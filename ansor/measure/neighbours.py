@@ -15,6 +15,7 @@ import tvm
 
 from ansor.hardware import kernels
 from ansor.hardware.memory import plain_block
+from ansor.hardware.threads import running_threads
 from ansor.measure.inputs import in_memory
 
 _LINE_BYTES = 64
@@ -28,7 +29,7 @@ class Neighbours:
     """
 
     def __init__(self, target: str) -> None:
-        self._parts = int(tvm.get_global_func("runtime.NumThreads")())
+        self._parts = running_threads()
         built: Any = tvm.compile(kernels.rewrite(self._parts), tvm.target.Target(target)).mod
         self._rewrite = built["main"]
         self._nothing = tvm.runtime.tensor(np.zeros(1, dtype=np.int32))

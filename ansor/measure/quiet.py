@@ -17,6 +17,7 @@ import tvm
 from ansor.config import MeasureConfig
 from ansor.hardware import kernels
 from ansor.hardware.target import is_cpu
+from ansor.hardware.threads import running_threads
 from ansor.hardware.vectors import vector_unit
 
 _ROUNDS = 1024  # of the multiply-adds: 0.1 ms
@@ -53,7 +54,7 @@ def core_sentinel(target: str, config: MeasureConfig, peak_flops: float = 0.0) -
     resolved = tvm.target.Target(target)
     if not is_cpu(resolved):
         return None
-    threads, lanes = int(tvm.get_global_func("runtime.NumThreads")()), _lanes(resolved)
+    threads, lanes = running_threads(), _lanes(resolved)
     built: Any = tvm.compile(kernels.fma(threads, lanes, _ROUNDS), resolved).mod
     shapes = kernels.fma_shapes(threads, lanes)
     arrays = [tvm.runtime.tensor(np.zeros(shape, dtype=np.float32)) for shape in shapes]
