@@ -18,7 +18,7 @@ from typing import Any
 from tvm import ir, sym, tirx
 from tvm.s_tir import SBlockRealize
 
-from ansor.program.rewrite import read_indices, replace_loops, substitute, with_body
+from ansor.program.rewrite import read_indices, replace_loops, substitute, with_llvm
 
 _LINE_BYTES = 64  # what a fetch brings; longer lines are asked for twice
 _FETCH = "ansor_fetch"
@@ -76,16 +76,7 @@ def insert_prefetches(
         part = None if found is None else _part(*found, buffer, operand)
         if part is not None:
             body, asked = _with_fetches(body, part, buffer), True
-    return func.with_body(_defined(body)) if asked else func
-
-
-def _defined(realize: Any) -> Any:
-    """The outermost block, with what a fetch is."""
-    inside = tirx.AttrStmt(
-        tirx.const(0, "int32"), "pragma_import_llvm", ir.StringImm(_FETCH_IR), realize.block.body
-    )
-    block = with_body(realize.block, inside)
-    return SBlockRealize(realize.iter_values, realize.predicate, block)
+    return func.with_body(with_llvm(body, _FETCH_IR)) if asked else func
 
 
 def _path(stmt: Any, name: str, loops: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any] | None:

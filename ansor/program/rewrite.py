@@ -16,6 +16,20 @@ def with_body(block: SBlock, body: Any) -> SBlock:
     return SBlock(*parts, block.alloc_buffers, block.match_buffers, block.annotations)
 
 
+def with_llvm(realize: SBlockRealize, code: str, buffers: Sequence[Any] = ()) -> SBlockRealize:
+    """A function's outermost block, where functions given in LLVM's language may be called.
+
+    Args:
+        buffers: that are allocated there, too.
+    """
+    block, zero = realize.block, tirx.const(0, "int32")
+    body = tirx.AttrStmt(zero, "pragma_import_llvm", ir.StringImm(code), block.body)
+    parts = (block.iter_vars, block.reads, block.writes, block.name_hint, body, block.init)
+    allocated = [*block.alloc_buffers, *buffers]
+    changed = SBlock(*parts, allocated, block.match_buffers, block.annotations)
+    return SBlockRealize(realize.iter_values, realize.predicate, changed)
+
+
 def with_loop_body(loop: Any, body: Any) -> Any:
     """The loop around another statement."""
     head = (loop.loop_var, loop.min, loop.extent, loop.kind)

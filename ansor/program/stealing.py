@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import tvm
-from tvm import ir, tirx
-from tvm.s_tir import SBlock, SBlockRealize
+from tvm import tirx
+from tvm.s_tir import SBlockRealize
 
-from ansor.program.rewrite import substitute, with_body, with_loop_body
+from ansor.program.rewrite import substitute, with_body, with_llvm, with_loop_body
 
 _PIECES = 16  # of a core's share, at most; of 4, 8, 16 and 32 the best, by 1 to 2 % of a network
 _CLAIM = "ansor_claim"
@@ -49,30 +49,22 @@ def _shared(func: Any, cores: int) -> Any:
         return func
     sharing = _Sharing(cores)
     root = sharing.rewritten(func.body)
-    if not sharing.pieces:
+    if not sharing.is_used:
         return func
-    block = root.block
-    defined = tirx.AttrStmt(_index(0), "pragma_import_llvm", ir.StringImm(_CLAIM_IR), block.body)
-    allocated = [*block.alloc_buffers, sharing.claimed]
-    with_claims = SBlock(
-        *(block.iter_vars, block.reads, block.writes, block.name_hint, defined, block.init),
-        *(allocated, block.match_buffers, block.annotations),
-    )
-    return func.with_body(SBlockRealize(root.iter_values, root.predicate, with_claims))
+    return func.with_body(with_llvm(root, _CLAIM_IR, [sharing.claimed]))
 
 
 class _Sharing:
     """One function's parallel loops, which take turns with one buffer.
 
     Attributes:
-        pieces: the most of any of them.
         claimed: of each piece whether a core has taken it.
+        is_used: whether any loop is shared out.
     """
 
     def __init__(self, cores: int) -> None:
-        self.cores, self.pieces = cores, 0
-        most = cores * _PIECES
-        self.claimed = tirx.decl_buffer((most,), "int32", name="claimed")
+        self.cores, self.is_used = cores, False
+        self.claimed = tirx.decl_buffer((cores * _PIECES,), "int32", name="claimed")
 
     def rewritten(self, stmt: Any) -> Any:
         """A statement with its parallel loops shared out."""
@@ -95,7 +87,7 @@ class _Sharing:
         pieces = num_pieces(extent, self.cores)
         if pieces <= self.cores:
             return loop
-        self.pieces = max(self.pieces, pieces)
+        self.is_used = True
         core, turn, within, cleared = (
             tirx.Var(name, dtype) for name in ("core", "turn", "within", "cleared")
         )
@@ -104,10 +96,10 @@ class _Sharing:
         body = _annotated(loop.annotations, substitute(loop.body, {loop.loop_var: position}))
         piece = _serial(within, extent // pieces, body)
         place = tirx.address_of(tirx.BufferLoad(self.claimed, [number]))
-        is_first = tirx.call_extern("int32", _CLAIM, place) == _index(1)
+        is_first = tirx.call_extern("int32", _CLAIM, place) == _int32(1)
         turns = _serial(turn, pieces, tirx.IfThenElse(is_first, piece, None))
         zero, count = (tirx.const(value, dtype) for value in (0, self.cores))
-        clear = tirx.BufferStore(self.claimed, _index(0), [cleared])
+        clear = tirx.BufferStore(self.claimed, _int32(0), [cleared])
         return tirx.SeqStmt(
             [
                 _serial(cleared, pieces, clear),
@@ -125,7 +117,7 @@ def num_pieces(extent: int, cores: int) -> int:
 def _annotated(annotations: Mapping[str, Any], body: Any) -> Any:
     """The body under the pragmas of its loop."""
     for name, value in annotations.items():
-        body = tirx.AttrStmt(_index(0), name, value, body)
+        body = tirx.AttrStmt(_int32(0), name, value, body)
     return body
 
 
@@ -134,5 +126,5 @@ def _serial(variable: Any, extent: int, body: Any) -> Any:
     return tirx.For(variable, zero, count, tirx.ForKind.SERIAL, body)
 
 
-def _index(value: int) -> Any:
+def _int32(value: int) -> Any:
     return tirx.const(value, "int32")

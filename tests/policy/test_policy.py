@@ -347,15 +347,14 @@ def test_a_search_goes_on_from_its_promise(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr("ansor.policy.policy.evolve", counted)
     config = EvolutionConfig(initial=64, population=32, generations=7, first_generations=3)
+    strange = policy("matmul_relu", config).propose(1)[0]
+    bred.clear()
     search = policy("matmul_relu", config)
     search.promise(bred=True)
     assert {generations for generations, _ in bred} == {3}
-    before = len(bred)
-    strange = policy("matmul_relu", config).propose(1)[0]
     bred.clear()
-    assert before
     search.seed([strange.program])
-    search.propose(4)
+    search.propose(config.batch)
     assert {generations for generations, _ in bred} == {4}
     rows = [start.choices for _, start in bred if start.sketch.name == strange.sketch.name]
     assert all((row == strange.row).all(axis=1).any() for row in rows)

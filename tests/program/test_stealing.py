@@ -15,7 +15,7 @@ from tvm.script import tirx as T
 
 from ansor.hardware.threads import available_cores, use_threads
 from ansor.measure.build import build
-from ansor.program.rewrite import collect
+from ansor.program.rewrite import collect, with_llvm
 from ansor.program.stealing import num_pieces, share_out
 
 
@@ -102,12 +102,8 @@ never:
 }
 """
     made = shared(func, 2)
-    block = made.body.block
-    body = tirx.AttrStmt(tirx.const(0), "pragma_import_llvm", tvm.ir.StringImm(held_up), block.body)
-    parts = (block.iter_vars, block.reads, block.writes, block.name_hint, body, block.init)
-    defined = type(block)(*parts, block.alloc_buffers, block.match_buffers, block.annotations)
-    realize = type(made.body)(made.body.iter_values, made.body.predicate, defined)
-    module = tvm.compile(tvm.IRModule({"main": made.with_body(realize)}), "llvm").mod
+    made = made.with_body(with_llvm(made.body, held_up))
+    module = tvm.compile(tvm.IRModule({"main": made}), "llvm").mod
     done, left = (tvm.runtime.tensor(np.full(n, v, np.int32)) for n, v in ((32, 0), (1, 32)))
     module["main"](done, left)
     assert (done.numpy() == 1).all()
