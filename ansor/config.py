@@ -80,9 +80,7 @@ class SketchConfig:
     min_prefetch_bytes: int = 1 << 18  # of a constant that may be prefetched
     min_prefetch_part: int = 1 << 13  # bytes; for less, hardware looks far enough
     prefetch_distance: int = 1 << 13  # bytes ahead of what is read once; of 1 to 8 KB the best
-    min_prefetch_run: int = (
-        1 << 15
-    )  # bytes that are read without a gap; of a run the first are late
+    min_prefetch_run: int = 1 << 15  # bytes read without a gap, of which the first are late
     max_prefetch_share: float = 0.4  # of the second cache: two parts are there at a time
     max_sketches: int = 32  # a typical subgraph has fewer than 10 (§4.1)
     gpu: GpuSketchConfig = field(default_factory=GpuSketchConfig)
