@@ -21,6 +21,7 @@ from ansor.measure.cold import ColdMemory
 from ansor.measure.inputs import (
     dtype_of,
     has_nan,
+    num_bytes,
     on_device,
     on_host,
     random_arrays,
@@ -66,12 +67,27 @@ class WorkerTask:
     constants: tuple[int, ...] = ()
     in_network: bool = False
     original: DefineOriginal | None = None
+    last_use: int = 0
     _placed: dict[int, tuple[Any, Any]] | None = field(default=None, init=False)
 
     @cached_property
     def device(self) -> Any:
         """Where kernels run."""
         return tvm.runtime.Device(tvm.target.Target(self.target).get_target_device_type(), 0)
+
+    @property
+    def held_bytes(self) -> int:
+        """Of the arrays that are kept, about: references are float64, and hold their inputs too."""
+        held = self.__dict__
+        sets = len(held.get("layouts", ())) + (self._placed is not None)
+        sets += 3 * ("reference" in held) + 2 * ("narrow_reference" in held)
+        return sets * sum(map(num_bytes, self.func.params))
+
+    def forget(self) -> None:
+        """Lets go of the arrays, which are made again when they are asked for."""
+        for name in ("layouts", "reference", "narrow_reference"):
+            self.__dict__.pop(name, None)
+        self._placed = None
 
     @cached_property
     def layouts(self) -> list[list[Any]]:
@@ -191,6 +207,7 @@ class Runner:
     sentinels: dict[str, Sentinel | None] = field(default_factory=dict)
     neighbours: dict[str, Neighbours] = field(default_factory=dict)
     rounds: int = 0
+    uses: int = 0
 
     @cached_property
     def cold(self) -> ColdMemory:
@@ -213,6 +230,7 @@ class Runner:
     def time(self, slot: int, limit_s: float | None) -> tuple[float, ...]:
         """Times a kept program and drops it."""
         built = self.slots.pop(slot)
+        self._make_room(built.task)
         with stage(ErrorKind.RUN):
             return time_program(self._timed(built), limit_s, self.config)
 
@@ -220,6 +238,8 @@ class Runner:
         """Times kept programs one after the other; where one fails, all are dropped."""
         kept = [self.slots.pop(slot) for slot in slots]
         self.rounds += 1
+        for built in kept:
+            self._make_room(built.task)
         with stage(ErrorKind.RUN):
             times = tuple(self._time_round(built) for built in kept)
         if keep:
@@ -246,6 +266,7 @@ class Runner:
     def verify(self, key: str, program: Program) -> float:
         """Difference between the program and the reference, relative to the largest value."""
         task = self.tasks[key]
+        self._make_room(task)
         built = self._compiled(task, program)
         with stage(ErrorKind.RUN):
             arrays, _ = task.reference
@@ -254,6 +275,16 @@ class Runner:
             actual = run(built.module, list(packed.values()), task.device)
             same_layout = [i for i, a in enumerate(packed.values()) if a.shape == arrays[i].shape]
             return task.difference(actual, same_layout)
+
+    def _make_room(self, task: WorkerTask) -> None:
+        """Lets go of other tasks' arrays, those not used for longest first, where they are many."""
+        self.uses += 1
+        task.last_use = self.uses
+        held = sum(other.held_bytes for other in self.tasks.values())
+        for other in sorted(self.tasks.values(), key=lambda other: other.last_use):
+            if other is not task and held > self.config.kept_bytes:
+                held -= other.held_bytes
+                other.forget()
 
     def _time_round(self, built: Built) -> float:
         """Times a program where all others of the round are timed, another round elsewhere."""

@@ -65,6 +65,20 @@ def test_a_slot_is_timed_once_and_dropped(runner: Runner) -> None:
     assert answer(runner, Time(5, None)).error is ErrorKind.RUN
 
 
+def test_arrays_are_let_go_of_where_they_are_many() -> None:
+    """Those of the task that was not used for longest first; they come again as they were."""
+    config = dataclasses.replace(CONFIG, kept_bytes=8 * 128, repeats=1)
+    tasks = {name: WorkerTask(root(), "llvm", config) for name in ("a", "b", "c")}
+    runner = Runner(config, lowering, tasks)
+    found = {name: answer(runner, Verify(name, Program())).value for name in tasks}
+    held = [task.held_bytes for task in tasks.values()]
+    assert held == [3 * 128] * 3  # 16 elements in and out: of a and b there was room
+    assert answer(runner, Verify("a", Program())).value == found["a"]
+    assert answer(runner, Verify("a", Program())).value == found["a"]
+    assert [task.held_bytes for task in tasks.values()] == [3 * 128, 0, 3 * 128]
+    assert answer(runner, Verify("b", Program())).value == found["b"]
+
+
 def test_compared_slots_are_kept_until_the_last_round(runner: Runner) -> None:
     for slot in (1, 2):
         answer(runner, Build("root", slot, Program()))
