@@ -155,7 +155,7 @@ class MeasureConfig:
     seed: int = 0  # of the input data
     max_int_input: int = 1  # integers of the input data: an index into anything must be in range
     cold_pool_bytes: int = 128 << 20  # memory that weights are taken from in turns; past most L3s
-    kept_bytes: int = 512 << 20  # of arrays of tasks that a worker may be asked for again
+    kept_bytes: int = 128 << 20  # of arrays of tasks that a worker may be asked for again
     layout_bytes: int = 512 << 20  # of arguments of one operator, in as many places as repeats
     # Written between two runs on a GPU, of a function that is part of a network: past any L2.
     gpu_flush_bytes: int = 256 << 20
