@@ -131,8 +131,9 @@ class Tuner:
 
         Every finished round is in the database when this returns, and each task keeps its best.
         """
+        has_time = self._has_time(budget)
         for search in self.searches:
-            search.breeds_promise = self._has_time(budget)
+            search.breeds_promise = has_time
         start = Start([s.status for s in self.searches], budget.trials, budget.seconds)
         self._tell(lambda callback: callback.on_start(start))
         try:

@@ -91,7 +91,11 @@ def search_rates(sketch: Sketch, hardware: Hardware, programs: int, repeats: int
         ("features", programs, lambda: extract(population, profiles)),
         ("legality", programs, lambda: legal(nest, hardware, FULL.sketch)),
         ("scoring: draft alone", programs, lambda: fresh.score(population)),
-        ("scoring: features and draft", programs, lambda: fresh.estimate(population)),
+        (
+            "scoring: features and draft",
+            programs,
+            lambda: fresh.estimate(population, with_features=True),
+        ),
         ("scoring: features, draft, GBDT", programs, lambda: model.score(population)),
         ("evolution", bred, lambda: evolve(population, model.score, rng, config)),
     ]

@@ -67,13 +67,13 @@ class CostModel:
         self._records: dict[str, _Records] = {}
         self._fitted = 0
 
-    def estimate(self, population: Population, with_features: bool = True) -> Estimate:
-        """Evaluates draft, legality and (where asked for) features."""
+    def estimate(self, population: Population, with_features: bool | None = None) -> Estimate:
+        """Evaluates draft, legality and features; these by default only where trees use them."""
         nest = build_nest(population)
         profiles = profile(nest)
         breakdown = self._draft(nest, profiles) if self._config.use_draft else {}
         features = None
-        if with_features:
+        if self._model.is_trained if with_features is None else with_features:
             features = with_draft(extract(population, profiles), breakdown)
         drafted = _log_throughput(breakdown, len(population))
         signature = np.concatenate([nest.signature, _prefetched(profiles)], axis=1)
@@ -91,7 +91,7 @@ class CostModel:
 
     def score(self, population: Population) -> Floats:
         """`[P]`: expected log-throughput, minus infinity where a program may not be built."""
-        return self.score_of(self.estimate(population, self._model.is_trained))
+        return self.score_of(self.estimate(population))
 
     def score_of(self, estimate: Estimate) -> Floats:
         """Like `score`, for an estimate already made."""
@@ -104,7 +104,7 @@ class CostModel:
         """Takes in measured programs of the task `key`; `latency_s` in seconds, one per row."""
         if not latency_s:
             return
-        estimate = self.estimate(population)
+        estimate = self.estimate(population, with_features=True)
         assert estimate.features is not None
         records = self._records.setdefault(key, _Records())
         records.features += list(estimate.features)

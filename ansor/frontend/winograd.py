@@ -39,30 +39,26 @@ def with_winograd(
         transforms: one for each stride.
         convert: makes the transformed weights.
     """
-    names: dict[_Shapes, str] = {}
-    used: dict[_Shapes, Transform] = {}
+    names: dict[tuple[_Shapes, Transform], str] = {}
 
     def collect(call: Any, _: Lookup) -> Any:
         transform = transform_for(call, transforms)
         if transform is not None:
             name = f"winograd{transform.tile}_conv2d{len(names) or ''}"
-            names.setdefault(_shapes(call), name)
-            used[_shapes(call)] = transform
+            names.setdefault((_shapes(call), transform), name)
         return call
 
     rewrite(mod, collect)
     if not names:
         return mod
-    extended = with_functions(
-        mod, {name: _definition(shapes, used[shapes]) for shapes, name in names.items()}
-    )
+    extended = with_functions(mod, {name: _definition(*key) for key, name in names.items()})
 
     def replaced(call: Any, _: Lookup) -> Any:
         transform = transform_for(call, transforms)
         if transform is None:
             return call
         weight = convert(call.args[1].value.numpy(), transform)
-        function = extended.get_global_var(names[_shapes(call)])
+        function = extended.get_global_var(names[_shapes(call), transform])
         operands = relax.Tuple([call.args[0], relax.const(weight)])
         return relax.call_tir(function, operands, call.ty)
 

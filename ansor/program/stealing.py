@@ -40,6 +40,8 @@ late:
 
 def share_out(mod: tvm.IRModule, cores: int) -> tvm.IRModule:
     """The module with the parallel loops of its functions shared out among so many cores."""
+    if cores < 2:
+        return mod
     functions = {variable: _shared(func, cores) for variable, func in mod.functions.items()}
     return tvm.IRModule(functions, attrs=mod.attrs)
 

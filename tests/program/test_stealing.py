@@ -49,7 +49,7 @@ def test_every_iteration_is_done_once(extent: int, cores: int) -> None:
     """However many cores it is shared out among, and however many there are."""
     func = shared(counted(extent, turns=3), cores)
     pieces = num_pieces(extent, cores)
-    assert parallel_extents(func) == [cores if pieces > cores else extent]
+    assert parallel_extents(func) == [cores if pieces > cores > 1 else extent]
     seen = np.zeros(extent, dtype=np.int32)
     tensor = tvm.runtime.tensor(seen)
     module = tvm.compile(tvm.IRModule({"main": func}), "llvm").mod
