@@ -157,9 +157,11 @@ def auto_schedule_many(
         budget = Budget(trials, _search_seconds(minutes, began, finish_s, config))
         _check_records(records, tasks, text, budget)
         hardware = detect_machine(resolved, cores)
-        for text in _remarks(tasks, hardware):
-            _stage(callbacks, text)
+        for remark in _remarks(tasks, hardware):
+            _stage(callbacks, remark)
         with LocalDevice(text, cores, config.measure) as device:
+            unknown = sum(not records.count(task.key, text) for task in tasks)
+            device.start(unknown if budget.is_empty else None)
             tuner = Tuner(
                 tasks, hardware, device, records, config, seed, callbacks, rules, calls, objective
             )

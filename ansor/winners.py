@@ -15,7 +15,7 @@ from ansor.config import MeasureConfig, TuneConfig
 from ansor.database.database import Database
 from ansor.measure.device import Device
 from ansor.measure.plan import CallPlan
-from ansor.measure.result import Measurement
+from ansor.measure.result import Measurement, Verification
 from ansor.program.program import Program, shared_axes
 from ansor.search_state import TaskSearch
 from ansor.task import Task
@@ -88,7 +88,7 @@ def choose_winners(
     leaders = {name: _leaders(own, database, config, count) for name, own in functions.items()}
     if any(len(own) > 1 for own in leaders.values()):
         leaders = _retimed(leaders, plan, device, config)
-    return _checked(functions, leaders, device, database)
+    return _checked(functions, leaders, device, database, config)
 
 
 def _leaders(
@@ -162,6 +162,7 @@ def _checked(
     leaders: Mapping[str, Sequence[_Leader]],
     device: Device,
     database: Database,
+    config: MeasureConfig,
 ) -> dict[str, Winner]:
     """Of each function the first of all that may win that is right; checked all at once."""
     waiting = {n: _in_order(own, leaders[n], database) for n, own in functions.items()}
@@ -170,8 +171,8 @@ def _checked(
     while waiting:
         next_ones = {name: next(queue, None) for name, queue in waiting.items()}
         tried = {name: leader for name, leader in next_ones.items() if leader is not None}
-        checks = device.verify([(x.task, x.program) for x in tried.values()])
-        for (name, x), check in zip(tried.items(), checks, strict=True):
+        for name, check in _verified(tried, device, database, config).items():
+            x = tried[name]
             if check.error is None:
                 note = "; ".join(notes[name])
                 winners[name] = Winner(x.task, x.program, x.latency_s, check.difference, note)
@@ -184,6 +185,23 @@ def _checked(
             winners[name] = Winner(task, Program(), None, None, note)
         waiting = {name: queue for name, queue in waiting.items() if name not in winners}
     return {name: winners[name] for name in functions}
+
+
+def _verified(
+    tried: Mapping[str, _Leader], device: Device, database: Database, config: MeasureConfig
+) -> dict[str, Verification]:
+    """Whether programs are right: as the database knows it, or else as the device finds out."""
+    known = {name: database.checked(x.task, x.program) for name, x in tried.items()}
+    found = {
+        n: Verification(d) for n, d in known.items() if d is not None and d <= config.verify_rtol
+    }
+    fresh = {name: x for name, x in tried.items() if name not in found}
+    checks = device.verify([(x.task, x.program) for x in fresh.values()]) if fresh else []
+    for (name, x), check in zip(fresh.items(), checks, strict=True):
+        found[name] = check
+        if check.error is None and check.difference is not None:
+            database.add_check(x.task, x.program, check.difference)
+    return found
 
 
 def _in_order(

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from ansor.closing import Closing
 from ansor.database.record import Record, here_and_now
-from ansor.database.rows import COLUMNS, PLACEHOLDERS, from_row, to_row
+from ansor.database.rows import COLUMNS, PLACEHOLDERS, from_row, to_row, versions_text
 from ansor.database.schema import connect, transaction
 from ansor.measure.result import ErrorKind, Measurement
+from ansor.program.codec import encode
 from ansor.program.program import Program
 
 if TYPE_CHECKING:  # a task brings TVM along
@@ -19,6 +20,12 @@ if TYPE_CHECKING:  # a task brings TVM along
 
 _INSERT = f"INSERT INTO records ({COLUMNS}) VALUES ({PLACEHOLDERS})"
 _WRONG = ErrorKind.WRONG.value
+
+
+def _check_key(task: Task, program: Program) -> tuple[str, str, str, str, str]:
+    origin = here_and_now(None)
+    versions = versions_text(origin.versions)
+    return task.key, task.target, encode(program), origin.host, versions
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,32 @@ class Database(Closing):
                 values = (entry.key, entry.name, entry.definition)
                 self._connection.execute("INSERT OR IGNORE INTO tasks VALUES (?, ?, ?)", values)
             self._connection.executemany(_INSERT, [to_row(record) for record in records])
+
+    def add_check(self, task: Task, program: Program, difference: float) -> None:
+        """Notes that a program was found right on this machine, by the packages installed now.
+
+        Args:
+            difference: largest error of its results relative to the reference's largest value.
+        """
+        with transaction(self._connection):
+            self._connection.execute(
+                "INSERT OR IGNORE INTO tasks VALUES (?, ?, ?)",
+                (task.key, task.name, task.dag.text),
+            )
+            self._connection.execute(
+                "INSERT OR REPLACE INTO checks VALUES (?, ?, ?, ?, ?, ?)",
+                (*_check_key(task, program), difference),
+            )
+
+    def checked(self, task: Task, program: Program) -> float | None:
+        """The difference with which a program was found right; None where that was not here, not
+        with the packages installed now, or never."""
+        found = self._connection.execute(
+            "SELECT difference FROM checks WHERE task_key = ? AND target = ? AND program = ? "
+            "AND host = ? AND versions = ?",
+            _check_key(task, program),
+        ).fetchone()
+        return None if found is None else float(found[0])
 
     def best(self, key: str, target: str, n: int = 1) -> list[Record]:
         """The fastest record of each of the `n` fastest distinct programs, fastest first.

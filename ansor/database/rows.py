@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from ansor.database.record import Origin, Record
@@ -31,10 +32,15 @@ def to_row(record: Record) -> tuple[Any, ...]:
         measurement.error.value if measurement.error else None,
         measurement.message,
         origin.host,
-        json.dumps(dict(origin.versions), sort_keys=True),
+        versions_text(origin.versions),
         origin.seed,
         origin.time_s,
     )
+
+
+def versions_text(versions: Mapping[str, str]) -> str:
+    """Canonical text of the versions of packages."""
+    return json.dumps(dict(versions), sort_keys=True)
 
 
 def from_row(row: tuple[Any, ...]) -> Record:

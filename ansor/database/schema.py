@@ -34,6 +34,15 @@ CREATE TABLE IF NOT EXISTS records (
     seed INTEGER,
     time_s REAL NOT NULL      -- since 1970
 );
+CREATE TABLE IF NOT EXISTS checks (  -- programs whose results were found right
+    task_key TEXT NOT NULL REFERENCES tasks (key),
+    target TEXT NOT NULL,
+    program TEXT NOT NULL,
+    host TEXT NOT NULL,
+    versions TEXT NOT NULL,
+    difference REAL NOT NULL, -- largest error relative to the reference's largest value
+    PRIMARY KEY (task_key, target, program, host, versions)
+);
 CREATE INDEX IF NOT EXISTS by_latency ON records (target, task_key, latency_s);
 CREATE INDEX IF NOT EXISTS by_time ON records (target, task_key, time_s);
 """

@@ -73,6 +73,13 @@ class LocalDevice(Closing):
     def replaced(self) -> int:
         return self._pool.replaced
 
+    def start(self, count: int | None = None) -> None:
+        """Starts `count` worker processes, or as many as there may be, and returns at once.
+
+        Each takes seconds; without this they start when they are first needed.
+        """
+        self._pool.start(count)
+
     def measure(
         self, task: Task, programs: Sequence[Program], best_s: float | None
     ) -> list[Measurement]:

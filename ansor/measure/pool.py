@@ -53,7 +53,11 @@ class Pool:
         count = max(len(lanes), min(config.workers, len(os.sched_getaffinity(0))))
         self.workers = [self._new(place) for place in range(count)]
         self.close = weakref.finalize(self, _kill_all, self.workers)
-        for worker in self.workers:
+
+    def start(self, count: int | None = None) -> None:
+        """Starts the first `count` workers, or all, where that has not been done, and returns at
+        once; without it a worker starts when it is first needed."""
+        for worker in self.workers[:count]:
             worker.start()
 
     def _new(self, place: int) -> WorkerProcess:
@@ -113,6 +117,7 @@ class Pool:
     ) -> dict[int, tuple[WorkerProcess, Outcome]]:
         """Runs jobs, each of which sends a worker one request; a worker takes the next when it is
         free. Under the same numbers, who did it and what came of it."""
+        self.start(len(jobs))
         waiting = deque(jobs)
         under_way: dict[WorkerProcess, int] = {}
         done: dict[int, tuple[WorkerProcess, Outcome]] = {}

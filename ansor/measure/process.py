@@ -63,10 +63,9 @@ class WorkerProcess:
         parent_read, child_write = os.pipe()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `kill`)
         self._channel = Channel(parent_read, parent_write)
-        module = "ansor.measure.worker"
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", module, str(child_read), str(child_write)],
+                [sys.executable, "-m", "ansor.measure", str(child_read), str(child_write)],
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,

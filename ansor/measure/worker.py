@@ -1,14 +1,12 @@
 """The worker process: answers requests until the parent is gone.
 
-Started as ``python -m ansor.measure.worker READ_FD WRITE_FD``. Timing happens here, in place: what
-was compiled is never linked, saved or copied.
+Timing happens here, in place: what was compiled is never linked, saved or copied.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib
-import os
 import signal
 import sys
 import time
@@ -107,9 +105,3 @@ def first_lines(text: str) -> str:
     """The beginning of a text, without blank lines; TVM's errors run to pages."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     return "\n".join(lines[:8])[:_MAX_TEXT]
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
-    sys.stderr.flush()
-    os._exit(0)  # TVM's threads and LLVM's destructors have nothing left to do

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 from ansor.program.program import Program
@@ -33,11 +33,17 @@ def decode(text: str) -> Program:
     """
     try:
         document = json.loads(text)
-        steps = tuple(_read(_TYPES[name], fields) for name, fields in document["steps"])
+        steps = _steps(json.dumps(document["steps"]))
         values = {hole: tuple(map(int, row)) for hole, row in document["values"].items()}
         return Program(document["sketch"], steps, values)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a program of this version: {error!r}") from error
+
+
+@lru_cache(maxsize=1024)
+def _steps(text: str) -> tuple[Step, ...]:
+    """All programs of a sketch have the same steps."""
+    return tuple(_read(_TYPES[name], fields) for name, fields in json.loads(text))
 
 
 def _read(kind: Any, value: Any) -> Any:

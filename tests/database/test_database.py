@@ -58,6 +58,25 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
     assert (entry.key, entry.name, entry.definition) == ("k1", "task k1", "text of k1")
 
 
+def test_checks_hold_for_this_machine_and_its_packages(tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    with Database(path) as database:
+        assert database.checked(make_task(), program(1)) is None
+        database.add_check(make_task(), program(1), 1e-6)
+        database.add_check(make_task(), program(1), 2e-6)
+    with Database(path) as database:
+        assert database.checked(make_task(), program(1)) == 2e-6
+        others = [(make_task("k2"), 1), (make_task(target="gpu"), 1), (make_task(), 2)]
+        assert [database.checked(task, program(i)) for task, i in others] == [None] * 3
+    for column, value in (("host", "another"), ("versions", "{}")):
+        copy = tmp_path / f"{column}.sqlite"
+        copy.write_bytes(path.read_bytes())
+        with sqlite3.connect(copy) as connection:
+            connection.execute(f"UPDATE checks SET {column} = ?", (value,))
+        with Database(copy) as database:
+            assert database.checked(make_task(), program(1)) is None
+
+
 times = st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=4).map(tuple)
 measurements = st.one_of(
     st.builds(Measurement, times, build_s=st.floats(0, 1e3), run_s=st.floats(0, 1e3)),

@@ -103,6 +103,25 @@ def test_the_default_lowering_times_a_program_without_steps(task: Task) -> None:
     assert found.error is None
 
 
+def test_workers_start_when_they_are_asked_for_or_needed(task: Task) -> None:
+    before = len(children())
+    with open_device() as device:
+        assert len(children()) == before
+        device.start(1)
+        assert len(children()) == before + 1
+        assert device.verify([(task, GOOD)])[0].error is None
+        assert len(children()) == before + 1, "one program needs one worker"
+
+
+def test_workers_do_without_pytorch(task: Task) -> None:
+    pytest.importorskip("torch")
+    before = children()
+    with open_device(ONE) as device:
+        device.measure(task, [GOOD], None)
+        (worker,) = set(children()) - set(before)
+        assert not any("libtorch" in entry.path for entry in worker.memory_maps())
+
+
 def test_no_programs_no_measurements(device: LocalDevice, task: Task) -> None:
     assert device.measure(task, [], None) == []
 

@@ -76,6 +76,25 @@ def test_the_fastest_wins() -> None:
     assert len(world.device.verified) == 1, "no more is checked than needed"
 
 
+def test_what_was_found_right_is_not_checked_again() -> None:
+    world = tuned()
+    first, again = choose(world), choose(world)
+    assert (again.program, again.difference) == (first.program, first.difference)
+    assert len(world.device.verified) == 1
+    strict = replace(MEASURE, verify_rtol=-1.0)  # nothing on record is as exact
+    assert choose(world, config=strict).program == first.program
+    assert len(world.device.verified) == 2
+
+
+def test_what_was_found_wrong_is_not_noted_as_right() -> None:
+    world = tuned()
+    first = ranking(world)[0]
+    winner = choose(world, faulty(ErrorKind.WRONG, first))
+    task = world.tuner.searches[0].task
+    assert world.database.checked(task, first) is None
+    assert world.database.checked(task, winner.program) == 0.0
+
+
 class Close(FakeDevice):
     """A device whose second look differs from the first."""
 
