@@ -138,11 +138,14 @@ def median(name: str, rows: Sequence[Row]) -> Row:
 @click.command()
 @click.option("--ops", default=_OPS, show_default=True, help="Separated by commas.")
 @click.option("--programs", type=click.IntRange(2), default=200, show_default=True, help="Per op.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
 @click.option("--threads", type=int, help="All cores by default.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--json", "file", metavar="FILE", help="Where results are written.")
-def main(ops: str, programs: int, threads: int | None, seed: int, file: str | None) -> None:
-    """Measures random legal programs of each operator once and judges the cost models on them."""
+def main(
+    ops: str, programs: int, rounds: int, threads: int | None, seed: int, file: str | None
+) -> None:
+    """Measures random legal programs of each operator in rounds and judges the models."""
     cores = threads or available_cores()
     hardware = detect(resolve_target("native"), cores)
     tasks = {op: task_of(op, cores) for op in ops.split(",")}
@@ -151,7 +154,7 @@ def main(ops: str, programs: int, threads: int | None, seed: int, file: str | No
         for op, task in tasks.items():
             rng = np.random.default_rng(seed)
             drawn = draw(sketches_of(task, hardware, FULL), judge.model(), programs, rng)
-            measured[op] = measure(task, drawn, device, FULL.evolution.batch)
+            measured[op] = measure(task, drawn, device, FULL.evolution.batch, rounds)
             print(f"{op}: {len(measured[op])} programs ran, {measured[op].failed} failed")
     usable = {op: found for op, found in measured.items() if len(found) > 1}
     rows = [row for op in usable for row in judge.rows(op, usable)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +41,9 @@ class Programs:
     def take(self, mask: npt.NDArray[np.bool_]) -> Programs:
         """Those where `mask [P]` is true."""
         parts = [p.take(np.flatnonzero(mask[rows])) for p, rows in self._rows()]
-        return Programs(self.key, tuple(p for p in parts if len(p)), self.latency_s[mask])
+        return replace(
+            self, populations=tuple(p for p in parts if len(p)), latency_s=self.latency_s[mask]
+        )
 
     def scores(self, model: CostModel) -> npt.NDArray[np.float32]:
         """`[P]`: what a model says of them."""
@@ -78,20 +81,28 @@ def draw(
     return [concatenate(parts) for parts in found.values()]
 
 
-def measure(task: Task, populations: Sequence[Population], device: Device, batch: int) -> Programs:
-    """Times programs, each to the end whatever the others take."""
-    latencies: list[float] = []
-    ran: list[Population] = []
-    failed = 0
+def measure(
+    task: Task, populations: Sequence[Population], device: Device, batch: int, rounds: int
+) -> Programs:
+    """Times programs in so many rounds, minutes apart where they are many; the medians count.
+
+    Of 200 programs that are timed once, the fastest is the luckiest.
+    """
+    times = np.asarray([_round(task, populations, device, batch) for _ in range(rounds)])
+    latency_s = np.median(times, axis=0)  # not a number where it failed in any round
+    ran = np.isfinite(latency_s)
+    everything = Programs(task.key, tuple(populations), latency_s, int((~ran).sum()))
+    return everything.take(ran)
+
+
+def _round(
+    task: Task, populations: Sequence[Population], device: Device, batch: int
+) -> list[float]:
+    """Seconds of each program, each timed to the end whatever the others take."""
+    times: list[float] = []
     for population in populations:
         programs = [population.program(row) for row in range(len(population))]
-        times: list[float | None] = []
         for start in range(0, len(programs), batch):
             done = device.measure(task, programs[start : start + batch], None)
-            times += [measurement.latency_s for measurement in done]
-        good = [row for row, time_s in enumerate(times) if time_s is not None]
-        failed += len(times) - len(good)
-        latencies += [time_s for time_s in times if time_s is not None]
-        if good:
-            ran.append(population.take(good))
-    return Programs(task.key, tuple(ran), np.asarray(latencies), failed)
+            times += [math.nan if m.latency_s is None else m.latency_s for m in done]
+    return times

@@ -16,7 +16,7 @@ from pathlib import Path
 import platformdirs
 
 from ansor.hardware.memory import PLAIN_PAGES
-from ansor.hardware.probe import Probe, Spec
+from ansor.hardware.probe import L2_SHARE, Probe, Spec
 from ansor.hardware.threads import pool_variables
 
 _LOG = logging.getLogger(__name__)
@@ -95,6 +95,7 @@ def key_of(spec: Spec) -> str:
     """What a result depends on, as text."""
     parts = dataclasses.asdict(spec)
     parts |= {"processor": processor_name(), "tvm": version("apache-tvm"), "pages": "plain"}
+    parts |= {"l2_share": L2_SHARE}
     return json.dumps(parts, sort_keys=True)
 
 

@@ -27,6 +27,7 @@ _ALL_CORES = 0.9  # of a single core's rate, times cores: better is not to be ex
 _BUSY = 0.55  # of the same: one core that is shared halves what all reach, lower clocks never do
 _PASSES = 3  # over all levels, some tenths of a second apart
 _STREAM_BYTES = 64 << 20  # read in one run from a cache; from memory, one pass over the array
+L2_SHARE = 0.375  # of the second cache; half of it is read a fifth faster than other sizes (Zen 5)
 _MEMORY_FACTOR = 4  # an array this many times the last level comes from memory
 _MOST_MEMORY = 512 << 20  # bytes of that array
 
@@ -112,7 +113,7 @@ def _streams(spec: Spec) -> tuple[float, float, float]:
     gives, those before it give too, whatever disturbed their runs."""
     level1, level2, last = spec.cache_bytes
     sizes = (
-        max(level2 // 2, 2 * level1),
+        max(int(L2_SHARE * level2), 2 * level1),
         max(last // 2 // spec.threads, min(2 * level2, last // spec.threads)),
         min(_MEMORY_FACTOR * last, _MOST_MEMORY) // spec.threads,
     )

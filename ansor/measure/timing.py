@@ -58,15 +58,17 @@ def time_program(timed: Timed, limit_s: float | None, config: MeasureConfig) -> 
     """Seconds of one run: a single entry for a slow program, else one per repeat.
 
     Args:
-        limit_s: a program slower than this in its first run is not repeated.
+        limit_s: a program slower than this in its first run, or in its first runs where one is
+            short, is not repeated.
     """
     first_s = _seconds(timed, 1)
+    number = runs_per_repeat(first_s + timed.others_s, config)
     if limit_s is not None and first_s > limit_s:
         if first_s < config.retry_below_s:  # cold caches and sleeping threads may be to blame
-            first_s = min(first_s, _seconds(timed, 1))
+            first_s = _seconds(timed, number) / number
         if first_s > limit_s:
             return (first_s,)
-    number = runs_per_repeat(first_s + timed.others_s, config)
+        number = runs_per_repeat(first_s + timed.others_s, config)
     repeats = 1 if first_s > config.long_run_s else config.repeats
     return _repeats(timed, number, repeats, config)
 

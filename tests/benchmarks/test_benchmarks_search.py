@@ -277,7 +277,7 @@ def test_programs_are_legal_distinct_and_keep_their_latencies() -> None:
     model = CostModel(HARDWARE, CONFIG.cost_model, SketchConfig())
     drawn = draw(sketches_of(TASK, HARDWARE, CONFIG), model, 50, np.random.default_rng(1))
     device = FakeDevice(latency_of, fail_some)
-    found = measure(TASK, drawn, device, 8)
+    found = measure(TASK, drawn, device, 8, 3)
     assert sum(map(len, drawn)) == 50 == len(found) + found.failed
     assert found.failed > 0
     assert np.isfinite(found.scores(model)).all()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +20,7 @@ from ansor.config import MeasureConfig
 from ansor.measure.channel import Channel
 from ansor.measure.inputs import on_host, random_arrays, relative_difference
 from ansor.measure.result import ErrorKind, Measurement, measured
-from ansor.measure.timing import runs_per_repeat
+from ansor.measure.timing import Timed, runs_per_repeat, time_program
 from ansor.measure.worker import first_lines
 
 
@@ -46,6 +49,38 @@ def test_no_times_are_a_failure() -> None:
 def test_runs_per_repeat(first_s: float, runs: int) -> None:
     config = MeasureConfig(min_time_s=0.03, repeats=3, max_number=1000)
     assert runs_per_repeat(first_s, config) == runs
+
+
+@dataclass
+class Warming:
+    """A module whose function sleeps for `cold_s` in its first runs, then for `warm_s`."""
+
+    cold_s: float
+    warm_s: float
+    cold_runs: int = 3
+    runs: int = 0
+
+    def __getitem__(self, _: str) -> Callable[[], None]:
+        return self._run
+
+    def _run(self) -> None:
+        self.runs += 1
+        time.sleep(self.cold_s if self.runs <= self.cold_runs else self.warm_s)
+
+    def time_evaluator(self, *_: object, number: int, repeat: int) -> Callable[[], object]:
+        return lambda: SimpleNamespace(results=[self.warm_s] * repeat)
+
+
+def test_slow_first_runs_do_not_make_a_program_slow() -> None:
+    config = MeasureConfig(repeats=3, min_time_s=0.3, retry_below_s=0.05)
+    quick = Timed(Warming(cold_s=4e-3, warm_s=1e-4), tvm.cpu(), [[]])
+    assert time_program(quick, 2e-3, config) == (1e-4,) * 3
+    slow = Timed(Warming(cold_s=4e-3, warm_s=4e-3), tvm.cpu(), [[]])
+    (seconds,) = time_program(slow, 2e-3, config)
+    assert 4e-3 <= seconds < 8e-3
+    slower = Warming(cold_s=0.1, warm_s=1e-4)
+    assert len(time_program(Timed(slower, tvm.cpu(), [[]]), 2e-3, config)) == 1
+    assert slower.runs == 1, "what is slow beyond doubt is not run again"
 
 
 @given(st.lists(st.one_of(st.integers(), st.binary(max_size=2000), st.text()), max_size=5))
