@@ -30,7 +30,10 @@ _BROADCAST = 3.0  # instructions that spread one element over a vector
 _RISK_OF_UNROLLING = 1.1
 _RISK_OF_VECTORS = 1.3
 _LEAST_LANES = 4.0  # a shorter loop stays scalar
-_SLP_LANES = 2.0  # elements of a vector made of straight-line code, on average
+# Elements of a vector that LLVM makes of straight-line code: as many as lie side by side where the
+# loop around it is a reduction's, which keeps the sums in registers; else, on average, these.
+_SLP_LANES = 2.0
+_SLP_LANES_ALONG = 4.0  # where the loop around it goes on along memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +152,7 @@ def _vectorised(
     free = (width < 2) & (not profile.nest.stage.has_branch)
     reached = np.ones(len(width), dtype=np.bool_)
     strides = profile.accesses[-1].strides
+    slp = _slp_lanes(profile, unrolled, lanes)
     for number in reversed(range(len(unrolled))):
         if number == profile.vector:
             continue
@@ -157,7 +161,7 @@ def _vectorised(
             along = free & reached & (np.abs(strides[number]) == wide) & (extent > 1)
             straight = unrolled[number] > 1
             whole = np.where(extent >= _LEAST_LANES, lanes, np.float32(1))
-            most = np.where(straight, np.float32(_SLP_LANES), whole)
+            most = np.where(straight, slp, whole)
             more = np.where(along, np.minimum(extent, np.maximum(most / wide, 1)), 1)
             wide = wide * more
             lane_loop = np.where((lane_loop < 0) & (more > 1), number, lane_loop)
@@ -165,3 +169,22 @@ def _vectorised(
             free = free & ~along
         reached = reached & ((unrolled[number] > 1) | (extent == 1))
     return out, wide, lane_loop
+
+
+def _slp_lanes(profile: StageProfile, unrolled: Floats, lanes: np.float32) -> Floats:
+    """`[P]`: elements of the vectors that become of straight-line code."""
+    strides = profile.accesses[-1].strides
+    found = np.full(unrolled.shape[1], np.float32(_SLP_LANES))
+    side_by_side = np.ones_like(found)
+    inside = np.ones(len(found), dtype=np.bool_)  # no loop further in has stayed
+    for number in reversed(range(len(unrolled))):
+        extent = profile.extents[number]
+        first = inside & (extent > 1) & (unrolled[number] == 1) & (number != profile.vector)
+        if _is_reduction(profile, number):
+            found = np.where(first, lanes, found)
+        elif number in strides:
+            along = np.abs(strides[number]) == side_by_side
+            found = np.where(first & along, np.float32(_SLP_LANES_ALONG), found)
+            side_by_side = np.where(inside & along, side_by_side * extent, side_by_side)
+        inside &= ~first
+    return found
