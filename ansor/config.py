@@ -147,7 +147,7 @@ class MeasureConfig:
     disturbed_repeats: int = 6  # of one program that are made up for while the machine is busy
     disturbed_pause_s: float = 0.05  # after each of them
     abort_factor: float = 3.0  # first run slower than this times the best: recorded, not repeated
-    retry_below_s: float = 0.01  # a faster first run is tried again before it is called slow
+    retry_below_s: float = 0.01  # after a faster first run, some more decide what is slow
     recycle_after: int = 2000  # builds per worker process, against leaks
     workers: int = 4  # processes that build, at most; no more than cores
     verify_timeout_s: float = 120.0  # building and running a program and the untuned reference

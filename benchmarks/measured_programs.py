@@ -84,7 +84,7 @@ def draw(
 def measure(
     task: Task, populations: Sequence[Population], device: Device, batch: int, rounds: int
 ) -> Programs:
-    """Times programs in so many rounds, minutes apart where they are many; the medians count.
+    """Times all programs in so many rounds, one after the other; the medians count.
 
     Of 200 programs that are timed once, the fastest is the luckiest.
     """
@@ -98,7 +98,7 @@ def measure(
 def _round(
     task: Task, populations: Sequence[Population], device: Device, batch: int
 ) -> list[float]:
-    """Seconds of each program, each timed to the end whatever the others take."""
+    """Seconds of each program, not a number where it failed."""
     times: list[float] = []
     for population in populations:
         programs = [population.program(row) for row in range(len(population))]

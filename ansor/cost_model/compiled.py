@@ -172,7 +172,10 @@ def _vectorised(
 
 
 def _slp_lanes(profile: StageProfile, unrolled: Floats, lanes: np.float32) -> Floats:
-    """`[P]`: elements of the vectors that become of straight-line code."""
+    """`[P]`: elements of the vectors that become of straight-line code, at most.
+
+    What decides is the innermost loop that stays: a reduction's, one along memory, or another.
+    """
     strides = profile.accesses[-1].strides
     found = np.full(unrolled.shape[1], np.float32(_SLP_LANES))
     side_by_side = np.ones_like(found)

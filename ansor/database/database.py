@@ -19,13 +19,8 @@ if TYPE_CHECKING:  # a task brings TVM along
     from ansor.task import Task
 
 _INSERT = f"INSERT INTO records ({COLUMNS}) VALUES ({PLACEHOLDERS})"
+_INSERT_TASK = "INSERT OR IGNORE INTO tasks VALUES (?, ?, ?)"
 _WRONG = ErrorKind.WRONG.value
-
-
-def _check_key(task: Task, program: Program) -> tuple[str, str, str, str, str]:
-    origin = here_and_now(None)
-    versions = versions_text(origin.versions)
-    return task.key, task.target, encode(program), origin.host, versions
 
 
 @dataclass(frozen=True)
@@ -74,7 +69,7 @@ class Database(Closing):
         with transaction(self._connection):
             for entry in tasks:
                 values = (entry.key, entry.name, entry.definition)
-                self._connection.execute("INSERT OR IGNORE INTO tasks VALUES (?, ?, ?)", values)
+                self._connection.execute(_INSERT_TASK, values)
             self._connection.executemany(_INSERT, [to_row(record) for record in records])
 
     def add_check(self, task: Task, program: Program, difference: float) -> None:
@@ -84,10 +79,7 @@ class Database(Closing):
             difference: largest error of its results relative to the reference's largest value.
         """
         with transaction(self._connection):
-            self._connection.execute(
-                "INSERT OR IGNORE INTO tasks VALUES (?, ?, ?)",
-                (task.key, task.name, task.dag.text),
-            )
+            self._connection.execute(_INSERT_TASK, (task.key, task.name, task.dag.text))
             self._connection.execute(
                 "INSERT OR REPLACE INTO checks VALUES (?, ?, ?, ?, ?, ?)",
                 (*_check_key(task, program), difference),
@@ -180,3 +172,9 @@ class Database(Closing):
     def close(self) -> None:
         """Closes the file; may be called twice."""
         self._connection.close()
+
+
+def _check_key(task: Task, program: Program) -> tuple[str, str, str, str, str]:
+    """What a check holds for: the first columns of the table of checks."""
+    here = here_and_now(None)
+    return task.key, task.target, encode(program), here.host, versions_text(here.versions)
