@@ -162,7 +162,7 @@ class MeasureConfig:
     max_copies: int = 256  # argument sets of one task
     leaders: int = 8  # best programs of a task that are timed against each other at the end
     leader_margin: float = 0.15  # only those within this share of the best
-    compare_rounds: int = 5  # turns of that comparison, for a single operator
+    compare_rounds: int = 15  # turns of that comparison, for a single operator
     network_rounds: int = 3  # turns of the comparison of leaders on a GPU
     rehearsal_s: float = 4.0  # runs of a network in which its leaders are compared
     verify_rtol: float = 1e-3  # winner against the reference, relative to the largest value

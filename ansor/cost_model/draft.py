@@ -24,7 +24,7 @@ _SHUFFLE_CYCLES = 1.0  # one unit exchanges elements of whole registers
 _DIV_CYCLES = 8.0  # throughput of a 512-bit division on current cores
 _SPECIAL_CYCLES = 12.0  # exp and its like, as polynomials of some two dozen operations
 _CONDITION_CYCLES = 4.0  # in which it is known whether a step meets padding; fitted once
-_NO_OVERLAP = 0.15  # share of the other resources' time that adds to the slowest; fitted once
+_NO_OVERLAP = 0.02  # share of the other resources' time that adds to the slowest; fitted once
 
 
 @dataclass(frozen=True, eq=False)

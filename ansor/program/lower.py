@@ -26,10 +26,14 @@ from ansor.program.loops import (
 from ansor.program.lower_gpu import replay_for_gpu
 from ansor.program.lower_graph import Restructuring, restructure
 from ansor.program.prefetch import PrefetchedOperand, insert_prefetches
+from ansor.program.prefetch_rows import prefetch_rows
+from ansor.program.prefetch_tiles import prefetch_tiles
 from ansor.program.program import Program
 from ansor.program.roles import Roles
 from ansor.program.skip import Guard, skip_padding
 from ansor.program.steps import (
+    Bind,
+    CacheRead,
     ComputeAt,
     CooperativeStore,
     FuseConsumer,
@@ -131,12 +135,23 @@ class Replay:
                     found = tails.setdefault(str(self.sch.get(block).name_hint), {})
                     found[self._spatial_number(name, axis)] = tail
         func = shift_tails(self.sch.mod["main"], tails)
-        func = insert_prefetches(func, self._by_hint(self.prefetched))
+        func = self._with_prefetches(func)
         func = skip_padding(func, self._by_hint(self.guards))
         func = transpose_tiles(func, self._variables(self.squares))
         func = deal_out(func, self._variables(self.dealt))
         func = func.with_attr(TENSOR_CORES, True) if self.instructions else func
         return func.with_attr(ASYNC_COPIES, True) if self.asynchronous else func
+
+    def _with_prefetches(self, func: tirx.PrimFunc) -> tirx.PrimFunc:
+        """On CPUs: of constants, of what is packed, and of what consumers of tiles touch."""
+        if any(isinstance(step, Bind) for step in self.steps):
+            return func
+        func = insert_prefetches(func, self._by_hint(self.prefetched))
+        packs = [step.copy for step in self.steps if isinstance(step, CacheRead)]
+        func = prefetch_rows(func, list(self._by_hint(dict.fromkeys(packs))))
+        consumers = [step.consumer for step in self.steps if isinstance(step, FuseConsumer)]
+        own = {n: [self.sch.get(x).loop_var for x in self.loops[n]] for n in consumers}
+        return prefetch_tiles(func, self._by_hint(own))
 
     def _by_hint(self, found: Mapping[str, T]) -> dict[str, T]:
         """By the name of a stage's block, which TVM chooses."""

@@ -15,22 +15,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tvm import ir, sym, tirx
-from tvm.s_tir import SBlockRealize
+from tvm import sym, tirx
 
-from ansor.program.rewrite import read_indices, replace_loops, substitute, with_llvm
+from ansor.program.accesses import path_to, position_of, read_indices, step_of, zero_of
+from ansor.program.rewrite import replace_loops, substitute, with_llvm
 
-_LINE_BYTES = 64  # what a fetch brings; longer lines are asked for twice
+LINE_BYTES = 64  # what a fetch brings; longer lines are asked for twice
 _FETCH = "ansor_fetch"
-# A fetch for reading, into all caches. LLVM takes any other call of its prefetch for one that may
-# read what is being summed up, and stores sums before it.
-_FETCH_IR = f"""
-declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
-define linkonce_odr void @{_FETCH}(ptr %line) alwaysinline nounwind {{
-  call void @llvm.prefetch.p0(ptr %line, i32 0, i32 3, i32 1) memory(inaccessiblemem: readwrite)
+_FETCH_TO_WRITE = "ansor_fetch_to_write"
+# Fetches into all caches. LLVM takes any other call of its prefetch for one that may read what is
+# being summed up, and stores sums before it.
+_MEMORY = "memory(inaccessiblemem: readwrite)"
+FETCH_IR = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)" + "".join(
+    f"""
+define linkonce_odr void @{name}(ptr %line) alwaysinline nounwind {{
+  call void @llvm.prefetch.p0(ptr %line, i32 {write}, i32 3, i32 1) {_MEMORY}
   ret void
 }}
 """
+    for name, write in ((_FETCH, 0), (_FETCH_TO_WRITE, 1))
+)
 
 
 @dataclass(frozen=True)
@@ -71,25 +75,12 @@ def insert_prefetches(
     """
     body, asked = func.body, False
     for name, operand in wanted.items():
-        found = _path(body, name, ())
+        found = path_to(body, name)
         buffer = func.params[operand.parameter]
         part = None if found is None else _part(*found, buffer, operand)
         if part is not None:
             body, asked = _with_fetches(body, part, buffer), True
-    return func.with_body(with_llvm(body, _FETCH_IR)) if asked else func
-
-
-def _path(stmt: Any, name: str, loops: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any] | None:
-    """The loops around a block, outermost first, and the block."""
-    if isinstance(stmt, tirx.SeqStmt):
-        return next((p for s in stmt.seq if (p := _path(s, name, loops)) is not None), None)
-    if isinstance(stmt, tirx.For):
-        return _path(stmt.body, name, (*loops, stmt))
-    if not isinstance(stmt, SBlockRealize):
-        return None
-    if str(stmt.block.name_hint) == name:
-        return loops, stmt
-    return _path(stmt.block.body, name, loops)
+    return func.with_body(with_llvm(body, FETCH_IR)) if asked else func
 
 
 def _part(
@@ -98,11 +89,11 @@ def _part(
     """The largest part of a size that is asked for, or all that is read without a gap: found from
     the innermost loop outwards."""
     live = [loop for loop in loops if int(loop.extent) > 1]
-    position = _position(read_indices(realize, buffer, loops), buffer)
+    position = position_of(read_indices(realize, buffer, loops), buffer)
     least, most = wanted.elements
     run, repeats, repeated, streamed = 1, -1, None, None
     for number in reversed(range(len(live))):
-        step = _step(position, live, number)
+        step = step_of(position, live, number)
         kind, extent = int(live[number].kind), int(live[number].extent)
         if step == 0:
             repeats = number if kind == tirx.ForKind.SERIAL else repeats
@@ -120,47 +111,15 @@ def _part(
     if found is None:
         return None
     number, elements, distance = found
-    start = substitute(position, {x.loop_var: _zero(x) for x in live[number:]})
+    start = substitute(position, {x.loop_var: zero_of(x) for x in live[number:]})
     return _Part(live[number:], sym.Analyzer().simplify(start), elements, distance)
-
-
-def _position(indices: Sequence[Any], buffer: Any) -> Any:
-    """Number of an element of a buffer."""
-    position = tirx.const(0, str(indices[0].ty.dtype))
-    for index, size in zip(indices, buffer.shape, strict=True):
-        position = position * int(size) + index
-    return position
-
-
-def _step(position: Any, loops: Sequence[Any], number: int) -> int | None:
-    """Elements that a loop goes on by; None where that varies.
-
-    Of a parallel loop, which may be several fused, the first step.
-    """
-    analyzer, moved = sym.Analyzer(), loops[number]
-    for loop in loops:
-        analyzer.bind(loop.loop_var, ir.Range.from_min_extent(loop.min, loop.extent))
-
-    def after(steps: int) -> int | None:
-        values = (_zero(moved) + count for count in (0, steps))
-        first, last = (substitute(position, {moved.loop_var: value}) for value in values)
-        distance = analyzer.simplify(last - first)
-        return int(distance) if isinstance(distance, tirx.IntImm) else None
-
-    step, steps = after(1), int(moved.extent) - 1
-    if moved.kind == tirx.ForKind.PARALLEL or step is None:
-        return step
-    return step if after(steps) == steps * step else None
-
-
-def _zero(loop: Any) -> Any:
-    return tirx.const(0, str(loop.loop_var.ty.dtype))
 
 
 def _with_fetches(body: Any, part: _Part, buffer: Any) -> Any:
     """Asks for a line, or as many as are read, every so many iterations of the innermost loops."""
     serial = [loop for loop in part.loops if loop.kind == tirx.ForKind.SERIAL]
-    lines = -(-part.elements * buffer.dtype.itemsize // _LINE_BYTES)
+    per_line = LINE_BYTES // buffer.dtype.itemsize
+    start, lines = part.first + part.distance, -(-part.elements // per_line)
     steps = math.prod(int(loop.extent) for loop in serial)
     number, apart = _place([int(loop.extent) for loop in serial], steps / lines)
     rounds = math.prod(int(loop.extent) for loop in serial[: number + 1]) // apart
@@ -174,15 +133,13 @@ def _with_fetches(body: Any, part: _Part, buffer: Any) -> Any:
         for around in serial[:number]:
             turn = turn * int(around.extent) + around.loop_var
         turn = turn * (int(loop.extent) // apart) + outer
-        fetches = [
-            _fetch(buffer, part, tirx.min(turn * together + line, lines - 1))
-            for line in range(together)
-        ]
+        asked = [tirx.min(turn * together + line, lines - 1) for line in range(together)]
+        fetches = [fetch(buffer, start + line * per_line) for line in asked]
         again = substitute(loop.body, {variable: outer * apart + inner})
-        inside = tirx.For(inner, _zero(loop), tirx.const(apart, dtype), loop.kind, again)
+        inside = tirx.For(inner, zero_of(loop), tirx.const(apart, dtype), loop.kind, again)
         count = tirx.const(int(loop.extent) // apart, dtype)
         return tirx.For(
-            *(outer, _zero(loop), count, loop.kind, tirx.SeqStmt([*fetches, inside])),
+            *(outer, zero_of(loop), count, loop.kind, tirx.SeqStmt([*fetches, inside])),
             annotations=loop.annotations,
         )
 
@@ -201,10 +158,9 @@ def _place(extents: Sequence[int], most: float) -> tuple[int, int]:
     return number, max(n for n in divisors if n == 1 or n * inside <= most)
 
 
-def _fetch(buffer: Any, part: _Part, line: Any) -> Any:
-    """Asks for a line, counted from the first of what is asked for."""
-    per_line = _LINE_BYTES // buffer.dtype.itemsize
-    element = part.first + part.distance + line * per_line
+def fetch(buffer: Any, element: Any, to_write: bool = False) -> Any:
+    """Asks for the line of an element of a buffer, by its number."""
     zeros = [0] * (len(buffer.shape) - 1)  # the last index may be any number from there
     address = tirx.address_of(tirx.BufferLoad(buffer, [*zeros, element]))
-    return tirx.Evaluate(tirx.call_extern("void", _FETCH, address))
+    name = _FETCH_TO_WRITE if to_write else _FETCH
+    return tirx.Evaluate(tirx.call_extern("void", name, address))

@@ -36,10 +36,23 @@ def with_loop_body(loop: Any, body: Any) -> Any:
     return tirx.For(*head, body, loop.thread_binding, loop.annotations, loop.step)
 
 
+def sequence(*stmts: Any) -> Any:
+    """Statements one after the other; sequences among them are taken apart, as TVM wants it."""
+    parts = [x for s in stmts for x in (s.seq if isinstance(s, tirx.SeqStmt) else [s])]
+    return parts[0] if len(parts) == 1 else tirx.SeqStmt(parts)
+
+
+def with_statement(attribute: tirx.AttrStmt, body: Any) -> tirx.AttrStmt:
+    """The attribute of another statement."""
+    return tirx.AttrStmt(attribute.node, attribute.attr_key, attribute.value, body)
+
+
 def replace_loops(stmt: Any, loops: Mapping[Any, int], made: Callable[[Any, int], Any]) -> Any:
     """`stmt` with what `made` makes of the loops of the given variables, and of their numbers."""
     if isinstance(stmt, tirx.SeqStmt):
         return tirx.SeqStmt([replace_loops(child, loops, made) for child in stmt.seq])
+    if isinstance(stmt, tirx.AttrStmt):
+        return with_statement(stmt, replace_loops(stmt.body, loops, made))
     if isinstance(stmt, SBlockRealize):
         block = with_body(stmt.block, replace_loops(stmt.block.body, loops, made))
         return SBlockRealize(stmt.iter_values, stmt.predicate, block)
@@ -59,16 +72,6 @@ def substitute(expr: Any, values: Mapping[Any, Any]) -> Any:
         return next(found, variable)
 
     return structural_map(expr, (tirx.Var, replaced)) if values else expr
-
-
-def read_indices(realize: Any, buffer: Any, loops: Sequence[Any]) -> list[Any]:
-    """Where a block reads a buffer, in terms of those loops around it that iterate."""
-    variables = [iter_var.var for iter_var in realize.block.iter_vars]
-    values = dict(zip(variables, realize.iter_values, strict=True))
-    single = {loop.loop_var: loop.min for loop in loops if int(loop.extent) == 1}
-    loads = collect(realize.block.body, ir.TensorLoad)
-    indices = next(load.indices for load in loads if load.source.same_as(buffer))
-    return [substitute(substitute(index, values), single) for index in indices]
 
 
 def collect(root: Any, kind: type) -> list[Any]:

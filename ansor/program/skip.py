@@ -13,7 +13,8 @@ from typing import Any
 from tvm import tirx
 from tvm.s_tir import SBlockRealize
 
-from ansor.program.rewrite import collect, read_indices, with_body, with_loop_body
+from ansor.program.accesses import read_indices
+from ansor.program.rewrite import collect, with_body, with_loop_body
 
 _SPELLED_OUT = (tirx.ForKind.UNROLLED, tirx.ForKind.VECTORIZED)
 

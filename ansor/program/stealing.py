@@ -16,7 +16,7 @@ import tvm
 from tvm import tirx
 from tvm.s_tir import SBlockRealize
 
-from ansor.program.rewrite import substitute, with_body, with_llvm, with_loop_body
+from ansor.program.rewrite import substitute, with_body, with_llvm, with_loop_body, with_statement
 
 _PIECES = 16  # of a core's share, at most; of 4, 8, 16 and 32 the best, by 1 to 2 % of a network
 _CLAIM = "ansor_claim"
@@ -73,7 +73,7 @@ class _Sharing:
         if isinstance(stmt, tirx.SeqStmt):
             return tirx.SeqStmt([self.rewritten(child) for child in stmt.seq])
         if isinstance(stmt, tirx.AttrStmt):
-            return tirx.AttrStmt(stmt.node, stmt.attr_key, stmt.value, self.rewritten(stmt.body))
+            return with_statement(stmt, self.rewritten(stmt.body))
         if isinstance(stmt, SBlockRealize):
             block = with_body(stmt.block, self.rewritten(stmt.block.body))
             return SBlockRealize(stmt.iter_values, stmt.predicate, block)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from itertools import product
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 from definitions import dag, workload
+from fetching import addresses, fetched
 from hypothesis import given
 from hypothesis import strategies as st
 from sampling import sample
 from test_layout import NARROW, constant_of
 from test_lower import assert_close, run
-from tvm import ir, tirx
+from tvm import tirx
 
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
@@ -28,7 +25,6 @@ from ansor.program.lower import lower
 from ansor.program.nest import build_nest
 from ansor.program.prefetch import _place
 from ansor.program.program import Program
-from ansor.program.rewrite import collect
 from ansor.program.sketch import Population, Sketch
 from ansor.program.steps import Prefetch
 from ansor.sketch.generate import generate
@@ -37,7 +33,6 @@ CASES = ["matmul", "matmul_relu", "conv2d", "conv2d_stride2"]
 CONFIG = SketchConfig(
     unroll_steps=(0,), min_prefetch_bytes=1, min_prefetch_part=256, min_prefetch_run=256
 )
-FETCH = re.compile(r'"ansor_fetch"')
 
 
 def sketches(name: str, config: SketchConfig = CONFIG) -> list[Sketch]:
@@ -61,8 +56,8 @@ def fetching(population: Population) -> np.ndarray:
 
 
 def fetches(func: tirx.PrimFunc) -> int:
-    """Places where lines are asked for."""
-    return len(FETCH.findall(str(func)))
+    """Places where lines of the constant are asked for."""
+    return sum(buffer.same_as(func.params[1]) for buffer in fetched(func))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -105,41 +100,6 @@ def test_small_constants_and_other_operands_are_left_alone() -> None:
     made = [*sketches("matmul", small), *(complete(s, NARROW, CONFIG) for s in plain)]
     assert made
     assert not any(isinstance(step, Prefetch) for sketch in made for step in sketch.steps)
-
-
-def addresses(func: tirx.PrimFunc, outer: dict[str, int]) -> set[int]:
-    """Numbers of the elements that are asked for while the outermost loops stand still."""
-    found: set[int] = set()
-
-    def walk(node: Any, loops: list[Any]) -> None:
-        if isinstance(node, tirx.For):
-            walk(node.body, [*loops, node])
-        elif isinstance(node, tirx.SeqStmt):
-            for child in node.seq:
-                walk(child, loops)
-        elif hasattr(node, "block"):
-            walk(node.block.body, loops)
-        elif isinstance(node, tirx.AttrStmt):
-            walk(node.body, loops)
-        elif isinstance(node, tirx.Evaluate) and fetches_in(node):
-            (load,) = collect(node, ir.TensorLoad)
-            index = str(load.indices[-1])
-            ranges = [
-                [outer[loop.loop_var.name]]
-                if loop.loop_var.name in outer
-                else range(int(loop.extent))
-                for loop in loops
-            ]
-            for values in product(*ranges):
-                names = {x.loop_var.name: v for x, v in zip(loops, values, strict=True)}
-                found.add(eval(index, {"T": SimpleNamespace(int64=int, min=min)}, names))
-
-    walk(func.body, [])
-    return found
-
-
-def fetches_in(node: Any) -> bool:
-    return FETCH.search(str(node)) is not None
 
 
 def panels(**others: tuple[int, ...]) -> Program:
