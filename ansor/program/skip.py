@@ -14,7 +14,7 @@ from tvm import tirx
 from tvm.s_tir import SBlockRealize
 
 from ansor.program.accesses import read_indices
-from ansor.program.rewrite import collect, with_body, with_loop_body
+from ansor.program.rewrite import collect, with_body, with_loop_body, with_statement
 
 _SPELLED_OUT = (tirx.ForKind.UNROLLED, tirx.ForKind.VECTORIZED)
 
@@ -61,6 +61,9 @@ class _Skipper:
         if isinstance(stmt, tirx.SeqStmt):
             made = [self.statement(child, loops) for child in stmt.seq]
             return tirx.SeqStmt([child for child, _ in made]), [c for _, more in made for c in more]
+        if isinstance(stmt, tirx.AttrStmt):
+            body, waiting = self.statement(stmt.body, loops)
+            return with_statement(stmt, body), waiting
         if isinstance(stmt, tirx.For):
             return self._loop(stmt, loops)
         if not isinstance(stmt, SBlockRealize):

@@ -110,7 +110,8 @@ never:
     assert left.numpy().tolist() == [0]
 
 
-def test_what_is_compiled_is_shared_out() -> None:
+def test_what_is_compiled_is_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ansor.measure.build.running_threads", lambda: 2)
     code = str(build(counted(64), "llvm").inspect_source("ll"))
     assert "atomicrmw xchg" in code
     assert "call i32 @ansor_claim" not in code
