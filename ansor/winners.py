@@ -61,11 +61,17 @@ def finish_seconds(leaders: int, tasks: int, config: TuneConfig, networks: int =
 
 @dataclass(frozen=True, eq=False)
 class _Leader:
-    """A program that may win, with its latency in seconds, None if it was never measured."""
+    """A program that may win.
+
+    Attributes:
+        latency_s: None if it was never measured.
+        time_s: when it was, in seconds since 1970.
+    """
 
     task: Task
     program: Program
     latency_s: float | None
+    time_s: float = 0.0
 
 
 def choose_winners(
@@ -83,12 +89,18 @@ def choose_winners(
         plan: how the network calls them.
         count: how many leaders of a function are timed once more, so that noise does not decide:
             in the run of the whole network, or, where that is a single call without variants, in
-            turns. With one, none is.
+            turns. With one, none is: what won the last comparison wins, unless something faster
+            was measured since.
     """
     leaders = {name: _leaders(own, database, config, count) for name, own in functions.items()}
-    if any(len(own) > 1 for own in leaders.values()):
-        leaders = _retimed(leaders, plan, device, config)
-    return _checked(functions, leaders, device, database, config)
+    if all(len(own) <= 1 for own in leaders.values()):
+        return _checked(functions, leaders, device, database, config)
+    leaders = _retimed(leaders, plan, device, config)
+    winners = _checked(functions, leaders, device, database, config)
+    for name, winner in winners.items():
+        if winner.latency_s is not None:
+            database.elect(functions[name][0].task.key, winner.task, winner.program)
+    return winners
 
 
 def _leaders(
@@ -98,8 +110,24 @@ def _leaders(
     found = [x for search in variants for x in _measured(search, database, _MOST_RANKED)]
     ranked = sorted(found, key=_latency)
     limit = _latency(ranked[0]) * (1 + config.leader_margin) if ranked else 0.0
+    if count == 1:
+        return _elected(variants[0].task, ranked, limit, database) or ranked[:1]
     heads = {x.task.key: x for x in reversed(ranked)}  # in the network another variant may win
     return _diverse([x for x in ranked if _latency(x) <= limit or x in heads.values()], count)
+
+
+def _elected(
+    first: Task, ranked: Sequence[_Leader], limit_s: float, database: Database
+) -> list[_Leader]:
+    """What won the last comparison of a function's leaders; nothing where that says little now."""
+    last = database.elected(first.key, first.target)
+    if last is None:
+        return []
+    own = [x for x in ranked if (x.task.key, x.program) == (last.task_key, last.program)]
+    if not own or _latency(own[0]) > limit_s:
+        return []
+    faster = ranked[: ranked.index(own[0])]
+    return [] if any(x.time_s > last.time_s for x in faster) else own
 
 
 def _diverse(ranked: Sequence[_Leader], count: int) -> list[_Leader]:
@@ -117,7 +145,8 @@ def _diverse(ranked: Sequence[_Leader], count: int) -> list[_Leader]:
 
 def _measured(search: TaskSearch, database: Database, count: int) -> list[_Leader]:
     records = database.best(search.task.key, search.task.target, count)
-    return [_Leader(search.task, r.program, r.latency_s) for r in records if r.latency_s]
+    measured = [record for record in records if record.latency_s]
+    return [_Leader(search.task, r.program, r.latency_s, r.origin.time_s) for r in measured]
 
 
 def _latency(leader: _Leader) -> float:

@@ -12,7 +12,7 @@ from ansor.database.record import Record, here_and_now
 from ansor.database.rows import COLUMNS, PLACEHOLDERS, from_row, to_row, versions_text
 from ansor.database.schema import connect, transaction
 from ansor.measure.result import ErrorKind, Measurement
-from ansor.program.codec import encode
+from ansor.program.codec import decode, encode
 from ansor.program.program import Program
 
 if TYPE_CHECKING:  # a task brings TVM along
@@ -30,6 +30,15 @@ class TaskEntry:
     key: str
     name: str
     definition: str
+
+
+@dataclass(frozen=True)
+class Election:
+    """What a function ended with: the key of its variant, the program, seconds since 1970."""
+
+    task_key: str
+    program: Program
+    time_s: float
 
 
 class Database(Closing):
@@ -94,6 +103,34 @@ class Database(Closing):
             _check_key(task, program),
         ).fetchone()
         return None if found is None else float(found[0])
+
+    def elect(self, function: str, task: Task, program: Program) -> None:
+        """Notes what a function ended with on this machine after its leaders were compared.
+
+        Args:
+            function: key of its first variant.
+            task: the variant that won.
+        """
+        here = here_and_now(None)
+        with transaction(self._connection):
+            self._connection.execute(_INSERT_TASK, (task.key, task.name, task.dag.text))
+            self._connection.execute(
+                "INSERT OR REPLACE INTO elections VALUES (?, ?, ?, ?, ?, ?)",
+                (function, task.target, here.host, task.key, encode(program), here.time_s),
+            )
+
+    def elected(self, function: str, target: str) -> Election | None:
+        """The last that was noted here; None where there is none that this version can read."""
+        found = self._connection.execute(
+            "SELECT task_key, program, time_s FROM elections "
+            "WHERE function = ? AND target = ? AND host = ?",
+            (function, target, here_and_now(None).host),
+        ).fetchone()
+        try:
+            return None if found is None else Election(found[0], decode(found[1]), found[2])
+        except ValueError:
+            self.unreadable += 1
+            return None
 
     def best(self, key: str, target: str, n: int = 1) -> list[Record]:
         """The fastest record of each of the `n` fastest distinct programs, fastest first.

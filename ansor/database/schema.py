@@ -43,6 +43,15 @@ CREATE TABLE IF NOT EXISTS checks (  -- programs whose results were found right
     difference REAL NOT NULL, -- largest error relative to the reference's largest value
     PRIMARY KEY (task_key, target, program, host, versions)
 );
+CREATE TABLE IF NOT EXISTS elections (  -- what a function ended with after a comparison
+    function TEXT NOT NULL,   -- key of its first variant
+    target TEXT NOT NULL,
+    host TEXT NOT NULL,
+    task_key TEXT NOT NULL REFERENCES tasks (key),
+    program TEXT NOT NULL,
+    time_s REAL NOT NULL,     -- since 1970
+    PRIMARY KEY (function, target, host)
+);
 CREATE INDEX IF NOT EXISTS by_latency ON records (target, task_key, latency_s);
 CREATE INDEX IF NOT EXISTS by_time ON records (target, task_key, time_s);
 """

@@ -77,6 +77,32 @@ def test_checks_hold_for_this_machine_and_its_packages(tmp_path: Path) -> None:
             assert database.checked(make_task(), program(1)) is None
 
 
+def test_the_last_election_of_a_function_counts_on_this_machine(tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    task, variant = make_task(), make_task("k2")
+    with Database(path) as database:
+        assert database.elected(task.key, task.target) is None
+        database.elect(task.key, task, program(1))
+        database.elect(task.key, variant, program(2))
+    with Database(path) as database:
+        last = database.elected(task.key, task.target)
+        assert last is not None
+        assert (last.task_key, last.program) == (variant.key, program(2))
+        assert abs(last.time_s - time.time()) < 60
+        assert database.elected(variant.key, task.target) is None
+        assert database.elected(task.key, "gpu") is None
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE elections SET program = 'of another version'")
+    with Database(path) as database:
+        assert database.elected(task.key, task.target) is None
+        assert database.unreadable == 1
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE elections SET host = 'another'")
+    with Database(path) as database:
+        assert database.elected(task.key, task.target) is None
+        assert database.unreadable == 0
+
+
 times = st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=4).map(tuple)
 measurements = st.one_of(
     st.builds(Measurement, times, build_s=st.floats(0, 1e3), run_s=st.floats(0, 1e3)),

@@ -13,7 +13,7 @@ from ansor.config import FULL, MeasureConfig
 from ansor.measure.device import Candidate
 from ansor.measure.fake import FakeDevice
 from ansor.measure.plan import Call, CallPlan
-from ansor.measure.result import ErrorKind
+from ansor.measure.result import ErrorKind, Measurement
 from ansor.program.program import Program, shared_axes
 from ansor.search_state import TaskSearch
 from ansor.task import Original, Task
@@ -117,6 +117,31 @@ def test_noise_is_settled_by_timing_the_leaders_in_turns() -> None:
     winner = choose(world, device, leaders=3, config=wide)
     assert device.compared == [first, second, third]
     assert (winner.program, winner.latency_s) == (second, 1.0)
+
+
+def elected_second(world: World) -> Program:
+    """What wins when leaders are compared, though another was measured to be faster."""
+    _, second, _ = leading(world)
+    device = Close(lambda program: {repr(second): 1.0}.get(repr(program), 2.0))
+    return choose(world, device, leaders=3, config=replace(MEASURE, leader_margin=10.0)).program
+
+
+def test_the_winner_of_the_last_comparison_wins_where_there_is_none() -> None:
+    world = tuned()
+    second = elected_second(world)
+    wide = replace(MEASURE, leader_margin=10.0)
+    assert second != ranking(world)[0]
+    assert choose(world, config=wide).program == second
+    assert not world.device.verified, "it has been found right"
+    assert choose(world, config=replace(MEASURE, leader_margin=0.0)).program == ranking(world)[0]
+
+
+def test_what_was_measured_since_may_win() -> None:
+    world = tuned()
+    second, wide = elected_second(world), replace(MEASURE, leader_margin=10.0)
+    task, slow = world.tuner.searches[0].task, ranking(world)[-1]
+    world.database.add(task, slow, Measurement((1e-9,)))
+    assert choose(world, config=wide).program == slow != second
 
 
 def test_a_leader_that_fails_the_comparison_keeps_its_first_time() -> None:
