@@ -204,7 +204,7 @@ class TuneConfig:
     cost_model: CostModelConfig = field(default_factory=CostModelConfig)
     measure: MeasureConfig = field(default_factory=MeasureConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
-    finish_base_s: float = 9.0  # kept back from `minutes`: compiling the network
+    finish_base_s: float = 14.0  # kept back from `minutes`: compiling the network
     finish_per_task_s: float = 0.2  # kept back from `minutes`: checking a winner
     finish_per_leader_s: float = 0.3  # kept back from `minutes`: building and timing a leader
     finish_share: float = 0.1  # of `minutes`, for leaders beyond the least
