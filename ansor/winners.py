@@ -109,25 +109,22 @@ def _leaders(
     """Measured programs near the best of all variants, best first."""
     found = [x for search in variants for x in _measured(search, database, _MOST_RANKED)]
     ranked = sorted(found, key=_latency)
-    limit = _latency(ranked[0]) * (1 + config.leader_margin) if ranked else 0.0
     if count == 1:
-        return _elected(variants[0].task, ranked, limit, database) or ranked[:1]
+        return _elected(variants[0].task, ranked, database) or ranked[:1]
+    limit = _latency(ranked[0]) * (1 + config.leader_margin) if ranked else 0.0
     heads = {x.task.key: x for x in reversed(ranked)}  # in the network another variant may win
     return _diverse([x for x in ranked if _latency(x) <= limit or x in heads.values()], count)
 
 
-def _elected(
-    first: Task, ranked: Sequence[_Leader], limit_s: float, database: Database
-) -> list[_Leader]:
-    """What won the last comparison of a function's leaders; nothing where that says little now."""
+def _elected(first: Task, ranked: Sequence[_Leader], database: Database) -> list[_Leader]:
+    """What won the last comparison of a function's leaders; nothing if something that is faster
+    was measured since."""
     last = database.elected(first.key, first.target)
-    if last is None:
-        return []
-    own = [x for x in ranked if (x.task.key, x.program) == (last.task_key, last.program)]
-    if not own or _latency(own[0]) > limit_s:
-        return []
-    faster = ranked[: ranked.index(own[0])]
-    return [] if any(x.time_s > last.time_s for x in faster) else own
+    for number, leader in enumerate(ranked):
+        if last is not None and (leader.task.key, leader.program) == (last.task_key, last.program):
+            faster = ranked[:number]
+            return [] if any(x.time_s > last.time_s for x in faster) else [leader]
+    return []
 
 
 def _diverse(ranked: Sequence[_Leader], count: int) -> list[_Leader]:

@@ -1,4 +1,4 @@
-"""What the blocks of a scheduled function read, as their loops go on."""
+"""Where the blocks of a scheduled function read and write, as their loops go on."""
 
 from __future__ import annotations
 
