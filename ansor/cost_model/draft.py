@@ -24,6 +24,7 @@ _SHUFFLE_CYCLES = 1.0  # one unit exchanges elements of whole registers
 _DIV_CYCLES = 8.0  # throughput of a 512-bit division on current cores
 _SPECIAL_CYCLES = 12.0  # exp and its like, as polynomials of some two dozen operations
 _CONDITION_CYCLES = 4.0  # in which it is known whether a step meets padding; fitted once
+_L2_REACHED = 0.75  # of the probe's rate, since LLVM loads lines in another order; fitted once
 _NO_OVERLAP = 0.02  # share of the other resources' time that adds to the slowest; fitted once
 
 
@@ -74,7 +75,8 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
         / np.float32(hardware.issue_width)
     )
     traffic = traffic_bytes(profile, hardware)
-    bandwidth = (*hardware.cache_bandwidth[:2], _memory_bytes_per_cycle(hardware))
+    level2, last, _ = hardware.cache_bandwidth
+    bandwidth = (_L2_REACHED * level2, last, _memory_bytes_per_cycle(hardware))
     transfer = [t / np.float32(b) for t, b in zip(traffic, bandwidth, strict=True)]
     lookups = page_misses(profile, hardware.tlb_pages) * np.float32(hardware.tlb_miss_cycles)
     parts = np.stack([arithmetic, ports, issue, *transfer])

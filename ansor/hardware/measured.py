@@ -16,7 +16,7 @@ from pathlib import Path
 import platformdirs
 
 from ansor.hardware.memory import PLAIN_PAGES
-from ansor.hardware.probe import L2_SHARE, Probe, Spec
+from ansor.hardware.probe import REVISION, Probe, Spec
 from ansor.hardware.threads import pool_variables
 
 _LOG = logging.getLogger(__name__)
@@ -94,8 +94,7 @@ def run_probe(spec: Spec) -> Probe:
 def key_of(spec: Spec) -> str:
     """What a result depends on, as text."""
     parts = dataclasses.asdict(spec)
-    parts |= {"processor": processor_name(), "tvm": version("apache-tvm"), "pages": "plain"}
-    parts |= {"l2_share": L2_SHARE}
+    parts |= {"processor": processor_name(), "tvm": version("apache-tvm"), "probe": REVISION}
     return json.dumps(parts, sort_keys=True)
 
 

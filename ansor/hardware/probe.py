@@ -19,15 +19,16 @@ import tvm
 from ansor.hardware import kernels
 from ansor.hardware.threads import free_cores, on_cores
 
+REVISION = 1  # of what is measured, and how; what another one found is measured again
 _REPEATS = 7  # the best counts: whatever else runs can only make a kernel slower
 _FMA_ROUNDS = 4096  # about 0.4 ms at 250 GFLOP/s
 _ATTEMPTS = 8  # at most: to see all cores free of other work at once
-_PAUSE_S = 0.1  # between them
+_PAUSE_S = 0.1  # between them, and between passes
 _ALL_CORES = 0.9  # of a single core's rate, times cores: better is not to be expected
 _BUSY = 0.55  # of the same: one core that is shared halves what all reach, lower clocks never do
-_PASSES = 3  # over all levels, some tenths of a second apart
+_PASSES = 3  # over what other work may disturb for a while, some tenths of a second apart
 _STREAM_BYTES = 64 << 20  # read in one run from a cache; from memory, one pass over the array
-L2_SHARE = 0.375  # of the second cache; half of it is read a fifth faster than other sizes (Zen 5)
+_L2_SHARE = 0.375  # of the second cache; half of it is read a fifth faster than other sizes (Zen 5)
 _MEMORY_FACTOR = 4  # an array this many times the last level comes from memory
 _MOST_MEMORY = 512 << 20  # bytes of that array
 
@@ -113,7 +114,7 @@ def _streams(spec: Spec) -> tuple[float, float, float]:
     gives, those before it give too, whatever disturbed their runs."""
     level1, level2, last = spec.cache_bytes
     sizes = (
-        max(int(L2_SHARE * level2), 2 * level1),
+        max(int(_L2_SHARE * level2), 2 * level1),
         max(last // 2 // spec.threads, min(2 * level2, last // spec.threads)),
         min(_MEMORY_FACTOR * last, _MOST_MEMORY) // spec.threads,
     )
@@ -132,11 +133,16 @@ def _stream(spec: Spec, part_bytes: int) -> float:
 
 
 def _overhead(spec: Spec) -> float:
-    times = [
-        _best_s(kernels.touch(spec.threads, parallel), spec.target, number=200)
+    """Seconds that a parallel loop adds; the least of a few passes, each over in milliseconds."""
+    parallel, serial = (
+        _meter(kernels.touch(spec.threads, parallel), spec.target, number=200)
         for parallel in (True, False)
-    ]
-    return max(times[0] - times[1], 0.0)
+    )
+    passes = []
+    for _ in range(_PASSES):
+        passes.append(parallel() - serial())
+        time.sleep(_PAUSE_S)
+    return max(min(passes), 0.0)
 
 
 def _best_s(module: tvm.IRModule, target: str, number: int = 1) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -141,6 +142,30 @@ def test_no_level_is_slower_than_the_next(monkeypatch: pytest.MonkeyPatch) -> No
     rates = iter([17e9, 170e9, 40e9] * 3)
     monkeypatch.setattr(probe, "_stream", lambda spec, part_bytes: next(rates))
     assert probe._streams(make_spec()) == (170e9, 170e9, 40e9)
+
+
+def test_other_work_in_one_pass_does_not_slow_the_start_of_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Parallel and serial loops in turns; the second parallel one was disturbed."""
+    passes = {True: iter([1.0e-6, 1.9e-6, 0.9e-6]), False: iter([0.25e-6, 0.25e-6, 0.25e-6])}
+    meters = iter([True, False])
+
+    def meter(module: object, target: str, number: int) -> Callable[[], float]:
+        parallel = next(meters)
+        return lambda: next(passes[parallel])
+
+    monkeypatch.setattr(probe, "_meter", meter)
+    monkeypatch.setattr(probe, "_PAUSE_S", 0.0)
+    assert probe._overhead(make_spec()) == pytest.approx(0.65e-6)
+
+
+def test_results_of_another_revision_are_measured_again(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured.measured(make_spec(), run=lambda spec: PROBE, file=file)
+    monkeypatch.setattr(measured, "REVISION", probe.REVISION + 1)
+    assert measured.measured(make_spec(), run=lambda spec: OTHER, file=file) == OTHER
 
 
 def _run(module: tvm.IRModule, *arrays: np.ndarray) -> np.ndarray:
