@@ -20,7 +20,7 @@ from ansor.hardware.probe import REVISION, Probe, Spec
 from ansor.hardware.threads import pool_variables
 
 _LOG = logging.getLogger(__name__)
-_TIMEOUT_S = 60.0  # a probe takes about 3 s
+_TIMEOUT_S = 60.0  # a probe takes about 5 s, more where other work runs
 _CPUINFO = Path("/proc/cpuinfo")
 
 Run = Callable[[Spec], Probe]

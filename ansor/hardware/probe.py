@@ -11,13 +11,16 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import tvm
 
 from ansor.hardware import kernels
 from ansor.hardware.threads import free_cores, on_cores
+
+T = TypeVar("T")
 
 REVISION = 1  # of what is measured, and how; what another one found is measured again
 _REPEATS = 7  # the best counts: whatever else runs can only make a kernel slower
@@ -26,7 +29,7 @@ _ATTEMPTS = 8  # at most: to see all cores free of other work at once
 _PAUSE_S = 0.1  # between them, and between passes
 _ALL_CORES = 0.9  # of a single core's rate, times cores: better is not to be expected
 _BUSY = 0.55  # of the same: one core that is shared halves what all reach, lower clocks never do
-_PASSES = 3  # over what other work may disturb for a while, some tenths of a second apart
+_PASSES = 5  # over what other work may disturb for a while
 _STREAM_BYTES = 64 << 20  # read in one run from a cache; from memory, one pass over the array
 _L2_SHARE = 0.375  # of the second cache; half of it is read a fifth faster than other sizes (Zen 5)
 _MEMORY_FACTOR = 4  # an array this many times the last level comes from memory
@@ -74,12 +77,13 @@ class Probe:
 def probe(spec: Spec) -> Probe:
     """Runs the micro-benchmark; the pool of threads must have its size already."""
     core = _flops(spec, 1, spec.lanes)
+    peak = partial(_peak, peak_meter(spec), spec.threads * core)
     return Probe(
-        peak_flops=_peak(spec, core),
+        peak_flops=peak(),
         core_flops=core,
         half_flops=_flops(spec, 1, spec.lanes // 2),
-        stream_bytes=_streams(spec),
-        parallel_overhead_s=_overhead(spec),
+        stream_bytes=_streams(spec, peak),
+        parallel_overhead_s=_overhead(spec, peak),
     )
 
 
@@ -97,56 +101,63 @@ def peak_meter(spec: Spec) -> Callable[[], float]:
     return _flops_meter(spec, spec.threads, spec.lanes)
 
 
-def _peak(spec: Spec, core: float) -> float:
+def _peak(flops: Callable[[], float], expected: float) -> float:
     """Flop/s of all cores; where other work holds one of them, waits a little for it to pass."""
-    best, flops = 0.0, peak_meter(spec)
+    best = 0.0
     for _ in range(_ATTEMPTS):
         best = max(best, flops())
-        if best >= _ALL_CORES * spec.threads * core:
+        if best >= _ALL_CORES * expected:
             break
         time.sleep(_PAUSE_S)
     return best
 
 
-def _streams(spec: Spec) -> tuple[float, float, float]:
+def _streams(spec: Spec, wait: Callable[[], float]) -> tuple[float, float, float]:
     """Bytes per second from each level: the arrays lie well inside it and well outside the one
     before. The best of a few passes: others may use the shared levels for a while. What a level
-    gives, those before it give too, whatever disturbed their runs."""
+    gives, those before it give too, whatever disturbed their runs.
+
+    Args:
+        wait: returns when no other work holds a core, or none that soon ends.
+    """
     level1, level2, last = spec.cache_bytes
     sizes = (
         max(int(_L2_SHARE * level2), 2 * level1),
         max(last // 2 // spec.threads, min(2 * level2, last // spec.threads)),
         min(_MEMORY_FACTOR * last, _MOST_MEMORY) // spec.threads,
     )
-    passes = [[_stream(spec, size) for size in sizes] for _ in range(_PASSES)]
+    meters = [_stream_meter(spec, size) for size in sizes]
+    passes = _in_passes(lambda: [meter() for meter in meters], wait)
     first, second, third = (max(found) for found in zip(*passes, strict=True))
     return max(first, second, third), max(second, third), third
 
 
-def _stream(spec: Spec, part_bytes: int) -> float:
-    """Bytes per second that all cores read, each from its own array of `part_bytes`."""
+def _stream_meter(spec: Spec, part_bytes: int) -> Callable[[], float]:
+    """Tells bytes per second that all cores read, each from its own array of `part_bytes`."""
     rows = max(1, part_bytes // (kernels.ACCUMULATORS * spec.vector_bytes))
     read = spec.threads * rows * kernels.ACCUMULATORS * spec.vector_bytes
     rounds = max(1, _STREAM_BYTES // read)
-    module = kernels.stream(spec.threads, spec.lanes, rows, rounds)
-    return read * rounds / _best_s(module, spec.target)
+    best_s = _meter(kernels.stream(spec.threads, spec.lanes, rows, rounds), spec.target)
+    return lambda: read * rounds / best_s()
 
 
-def _overhead(spec: Spec) -> float:
+def _overhead(spec: Spec, wait: Callable[[], float]) -> float:
     """Seconds that a parallel loop adds; the least of a few passes, each over in milliseconds."""
     parallel, serial = (
         _meter(kernels.touch(spec.threads, parallel), spec.target, number=200)
         for parallel in (True, False)
     )
-    passes = []
+    return max(min(_in_passes(lambda: parallel() - serial(), wait)), 0.0)
+
+
+def _in_passes(run: Callable[[], T], wait: Callable[[], float]) -> list[T]:
+    """What a few runs tell, some tenths of a second apart."""
+    found = []
     for _ in range(_PASSES):
-        passes.append(parallel() - serial())
+        wait()
+        found.append(run())
         time.sleep(_PAUSE_S)
-    return max(min(passes), 0.0)
-
-
-def _best_s(module: tvm.IRModule, target: str, number: int = 1) -> float:
-    return _meter(module, target, number)()
+    return found
 
 
 def _meter(module: tvm.IRModule, target: str, number: int = 1) -> Callable[[], float]:

@@ -6,6 +6,8 @@ import json
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -137,18 +139,23 @@ def test_this_machine_measures_plausibly() -> None:
     assert 0 <= found.parallel_overhead_s < 1e-2
 
 
+def _at_once() -> float:
+    return 1.0
+
+
 def test_no_level_is_slower_than_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """As when other work held a core during every run of an array in the second level."""
-    rates = iter([17e9, 170e9, 40e9] * 3)
-    monkeypatch.setattr(probe, "_stream", lambda spec, part_bytes: next(rates))
-    assert probe._streams(make_spec()) == (170e9, 170e9, 40e9)
+    rates = iter([17e9, 170e9, 40e9])
+    monkeypatch.setattr(probe, "_stream_meter", lambda spec, size: partial(float, next(rates)))
+    monkeypatch.setattr(probe, "_PAUSE_S", 0.0)
+    assert probe._streams(make_spec(), _at_once) == (170e9, 170e9, 40e9)
 
 
 def test_other_work_in_one_pass_does_not_slow_the_start_of_threads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Parallel and serial loops in turns; the second parallel one was disturbed."""
-    passes = {True: iter([1.0e-6, 1.9e-6, 0.9e-6]), False: iter([0.25e-6, 0.25e-6, 0.25e-6])}
+    passes = {True: cycle([1.0e-6, 1.9e-6, 0.9e-6]), False: cycle([0.25e-6])}
     meters = iter([True, False])
 
     def meter(module: object, target: str, number: int) -> Callable[[], float]:
@@ -157,7 +164,21 @@ def test_other_work_in_one_pass_does_not_slow_the_start_of_threads(
 
     monkeypatch.setattr(probe, "_meter", meter)
     monkeypatch.setattr(probe, "_PAUSE_S", 0.0)
-    assert probe._overhead(make_spec()) == pytest.approx(0.65e-6)
+    assert probe._overhead(make_spec(), _at_once) == pytest.approx(0.65e-6)
+
+
+def test_a_pass_waits_until_no_core_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two cores of 100 flop/s: at half of that one is held, the pass runs when both are free."""
+    seen: list[float] = []
+    rates = cycle([100.0, 100.0, 195.0])
+
+    def flops() -> float:
+        seen.append(next(rates))
+        return seen[-1]
+
+    monkeypatch.setattr(probe, "_PAUSE_S", 0.0)
+    found = probe._in_passes(lambda: seen[-1], lambda: probe._peak(flops, 200.0))
+    assert found == [195.0] * probe._PASSES
 
 
 def test_results_of_another_revision_are_measured_again(
