@@ -22,7 +22,7 @@ from ansor.hardware.threads import free_cores, on_cores
 
 T = TypeVar("T")
 
-REVISION = 1  # of what is measured, and how; what another one found is measured again
+REVISION = 2  # of what is measured, and how; what another one found is measured again
 _REPEATS = 7  # the best counts: whatever else runs can only make a kernel slower
 _FMA_ROUNDS = 4096  # about 0.4 ms at 250 GFLOP/s
 _ATTEMPTS = 8  # at most: to see all cores free of other work at once
@@ -112,7 +112,7 @@ def _peak(flops: Callable[[], float], expected: float) -> float:
     return best
 
 
-def _streams(spec: Spec, wait: Callable[[], float]) -> tuple[float, float, float]:
+def _streams(spec: Spec, wait: Callable[[], object]) -> tuple[float, float, float]:
     """Bytes per second from each level: the arrays lie well inside it and well outside the one
     before. The best of a few passes: others may use the shared levels for a while. What a level
     gives, those before it give too, whatever disturbed their runs.
@@ -141,16 +141,19 @@ def _stream_meter(spec: Spec, part_bytes: int) -> Callable[[], float]:
     return lambda: read * rounds / best_s()
 
 
-def _overhead(spec: Spec, wait: Callable[[], float]) -> float:
-    """Seconds that a parallel loop adds; the least of a few passes, each over in milliseconds."""
+def _overhead(spec: Spec, wait: Callable[[], object]) -> float:
+    """Seconds that a parallel loop adds; both loops at their best of a few passes, each over in
+    milliseconds."""
     parallel, serial = (
         _meter(kernels.touch(spec.threads, parallel), spec.target, number=200)
         for parallel in (True, False)
     )
-    return max(min(_in_passes(lambda: parallel() - serial(), wait)), 0.0)
+    passes = _in_passes(lambda: (parallel(), serial()), wait)
+    least = [min(seconds[loop] for seconds in passes) for loop in (0, 1)]
+    return max(least[0] - least[1], 0.0)
 
 
-def _in_passes(run: Callable[[], T], wait: Callable[[], float]) -> list[T]:
+def _in_passes(run: Callable[[], T], wait: Callable[[], object]) -> list[T]:
     """What a few runs tell, some tenths of a second apart."""
     found = []
     for _ in range(_PASSES):
