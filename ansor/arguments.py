@@ -13,7 +13,6 @@ from ansor.database.database import Database
 from ansor.errors import ArgumentError
 from ansor.frontend.importer import is_onnx
 from ansor.frontend.variants import KINDS
-from ansor.hardware.threads import available_cores
 from ansor.models.registry import model_config
 from ansor.task_scheduler.objective import Objective, slopes
 
@@ -54,16 +53,11 @@ def check_seed(seed: object) -> None:
         raise ArgumentError("seed", seed, "must be a whole number, not negative")
 
 
-def check_threads(threads: int | None) -> int:
-    """Returns the number of threads to use, all cores for None.
-
-    Raises:
-        ArgumentError: more than there are, or none.
-    """
+def check_threads(threads: int | None) -> None:
+    """Raises an `ArgumentError` unless there are so many cores; None is for all of them."""
     most = len(os.sched_getaffinity(0))
     if threads is not None and not (_is_number(threads, Integral) and 1 <= threads <= most):
         raise ArgumentError("threads", threads, f"must be between 1 and {most}")
-    return threads or available_cores()
 
 
 def check_variants(allow: Collection[str] | None, forbid: Collection[str]) -> tuple[str, ...]:

@@ -141,7 +141,8 @@ class MeasureConfig:
     start_timeout_s: float = 120.0  # a worker's first answer
     min_time_s: float = 0.02  # timed work per program, after the first run
     repeats: int = 3  # the median counts
-    long_run_s: float = 0.1  # a program that takes longer is not repeated
+    long_run_s: float = 0.1  # a program that takes longer is timed in one repeat
+    once_s: float = 1.0  # one whose first run takes longer is not run again: it may take many
     max_number: int = 1000  # runs inside one repeat
     quiet_factor: float = 1.25  # known work that takes this times its best: the machine is busy
     disturbed_repeats: int = 6  # of one program that are made up for while the machine is busy
@@ -163,6 +164,7 @@ class MeasureConfig:
     leaders: int = 8  # best programs of a task that are timed against each other at the end
     leader_margin: float = 0.15  # only those within this share of the best
     compare_rounds: int = 15  # turns of that comparison, for a single operator
+    compare_s: float = 10.0  # seconds of it, where programs are slow; but at least three turns
     network_rounds: int = 3  # turns of the comparison of leaders on a GPU
     rehearsal_s: float = 4.0  # runs of a network in which its leaders are compared
     verify_rtol: float = 1e-3  # winner against the reference, relative to the largest value

@@ -27,6 +27,7 @@ from ansor.frontend.plan import call_plan
 from ansor.hardware.detect import detect_machine
 from ansor.hardware.gpu import Gpu, Machine
 from ansor.hardware.target import check_runs_here, resolve_target, target_text
+from ansor.hardware.threads import start_threads
 from ansor.measure.local import LocalDevice
 from ansor.prepare import Network, merged, prepare
 from ansor.sketch.rule import Rule
@@ -138,12 +139,13 @@ def auto_schedule_many(
     began = time.monotonic()
     check_budget(minutes, trials)
     check_seed(seed)
-    cores = check_threads(threads)
+    check_threads(threads)
     check_models(models, example_inputs)
     check_objective(objective, len(models))
     kinds = check_variants(allow, forbid)
     resolved = resolve_target(target)
     check_runs_here(resolved)
+    cores = start_threads(threads)  # now: what TVM refuses must not be found out after the search
     text = target_text(resolved, cores)
     with opened(database) as records:
         networks = {}
@@ -154,9 +156,9 @@ def auto_schedule_many(
         functions = sum(len({task.group for task in n.tasks}) for n in networks.values())
         leaders = num_leaders(minutes, functions, config)
         finish_s = finish_seconds(leaders, functions, config, len(networks))
+        hardware = detect_machine(resolved, cores)
         budget = Budget(trials, _search_seconds(minutes, began, finish_s, config))
         _check_records(records, tasks, text, budget)
-        hardware = detect_machine(resolved, cores)
         for remark in _remarks(tasks, hardware):
             _stage(callbacks, remark)
         with LocalDevice(text, cores, config.measure) as device:
@@ -174,7 +176,7 @@ def auto_schedule_many(
             }
     _stage(callbacks, "compiling")
     return {
-        name: compile_tuned(network, resolved, winners[name], finish, seed, threads)
+        name: compile_tuned(network, resolved, winners[name], finish, seed, cores)
         for name, network in networks.items()
     }
 

@@ -131,6 +131,7 @@ def load(path: str | os.PathLike[str], threads: int | None = None) -> TunedModel
 
     Raises:
         StorageError: the file cannot be read, is not ours, or is damaged.
+        ArgumentError: fewer threads than one, or more than TVM's pool holds, if it runs already.
     """
     stored = load_model(path)
     with pass_context(_functions(stored.mod)):

@@ -21,6 +21,8 @@ from ansor.search_state import TaskSearch
 from ansor.task import Task
 
 _MOST_RANKED = 64  # measured programs of a task among which leaders are looked for
+_RUNS = 2  # of a slow program, in each turn of a comparison
+_LEAST_TURNS = 3
 _MOST_CHECKS = 8  # measured programs of a function that are checked before all are given up
 
 
@@ -180,7 +182,10 @@ def _in_turns(
 ) -> list[float | None]:
     """Latencies of the programs of one task."""
     programs = [leader.program for leader in leaders]
-    return device.compare(leaders[0].task, programs, config.compare_rounds)
+    turn_s = sum(_RUNS * (leader.latency_s or 0.0) for leader in leaders)
+    fitting = int(config.compare_s / turn_s) if turn_s else config.compare_rounds
+    rounds = min(config.compare_rounds, max(_LEAST_TURNS, fitting))
+    return device.compare(leaders[0].task, programs, rounds)
 
 
 def _checked(

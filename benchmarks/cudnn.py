@@ -58,6 +58,9 @@ _DTYPES = ("float32", "float16", "tf32")
 _PEERS = Peers(("torch",))
 
 
+Key = tuple[str, int, str]  # operator, batch, dtype
+
+
 @dataclass(frozen=True)
 class Row:
     """One operator; numbers are None where there are none.
@@ -85,6 +88,11 @@ class Row:
     error: str = ""
     peers_tuning_s: dict[str, float] | None = None
     missing: dict[str, str] | None = None
+
+    @property
+    def key(self) -> Key:
+        """What tells rows apart."""
+        return self.op, self.batch, self.dtype
 
     @property
     def best_peer(self) -> tuple[str, float] | None:
@@ -218,13 +226,20 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def known_rows(file: str | None, peers: Peers = _PEERS) -> list[Row]:
-    """The finished operators of an earlier run, of which there are times of all those peers."""
+def known_rows(file: str | None) -> dict[Key, Row]:
+    """The finished operators of earlier runs."""
     if file is None or not Path(file).exists():
-        return []
+        return {}
     found = json.loads(Path(file).read_text(encoding="utf-8"))["results"]
-    rows = [Row(**row) for row in found if not row["error"]]
-    return [r for r in rows if {*systems_for(r.op, peers)} <= {*(r.peers_us or ())}]
+    rows = (Row(**row) for row in found if not row["error"])
+    return {row.key: row for row in rows}
+
+
+def has_peers(row: Row | None, peers: Peers) -> bool:
+    """Whether a finished operator was compared with all those peers, or it is known why not."""
+    if row is None:
+        return False
+    return {*systems_for(row.op, peers)} <= {*(row.peers_us or ()), *(row.missing or ())}
 
 
 def parse_gpu_peers(text: str) -> Peers:
@@ -278,8 +293,7 @@ def main(
     if rounds_to_tf32(resolved):
         raise ArgumentError("target", target, "leave out -tf32 and say --dtypes tf32")
     check_runs_here(resolved)
-    rows = known_rows(file, others)
-    done = {(row.op, row.batch, row.dtype) for row in rows}
+    rows = known_rows(file)
     wanted = [(op, batch, dtype) for dtype in dtypes.split(",") for op, batch in _ops(ops, batches)]
     for op, batch, dtype in wanted:  # a wrong one ends everything before it begins
         if dtype == "float16":
@@ -288,13 +302,14 @@ def main(
     gpu = asdict(read_gpu(resolved))
     budget = {"trials": trials, "minutes": minutes, "database": database}
     for op, batch, dtype in wanted:
-        if (op, batch, dtype) in done:
+        if has_peers(rows.get((op, batch, dtype)), others):
             continue
-        rows.append(measure(op, batch, dtype, resolved, budget, rounds, others, cache))
-        results = [asdict(row) for row in rows]
+        row = measure(op, batch, dtype, resolved, budget, rounds, others, cache)
+        rows[row.key] = row
+        results = [asdict(row) for row in rows.values()]
         write(file, {"environment": environment(gpu=gpu), "results": results})
-        click.echo(table(rows[-1:]))
-    click.echo(table(rows))
+        click.echo(table([row]))
+    click.echo(table([*rows.values()]))
 
 
 def _ops(ops: str, batches: str) -> list[tuple[str, int]]:

@@ -50,7 +50,7 @@ def demo(
         tuned = auto_schedule(
             model, minutes=minutes, trials=trials, threads=threads, callbacks=[progress]
         )
-    keep(tuned, folder)
+    keep({folder: tuned})
     with tempfile.TemporaryDirectory() as temporary:
         case = Case(model, temporary, threads or available_cores())
         save_networks(tuned, case)

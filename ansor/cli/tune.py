@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -72,8 +72,7 @@ def tune(
             config=PRESETS[preset],
             objective=objective,
         )
-    for name, folder in folders.items():
-        keep(tuned[name], folder)
+    keep({folder: tuned[name] for name, folder in folders.items()})
 
 
 def _folders(models: Sequence[str], out: str) -> dict[str, Path]:
@@ -108,10 +107,13 @@ def prepare_folder(path: str) -> Path:
     return folder
 
 
-def keep(model: TunedModel, folder: Path) -> None:
-    """Saves the network and its report, and prints the report."""
-    report = model.report()
-    model.save(folder / MODEL_FILE)
-    (folder / REPORT_FILE).write_text(f"{report}\n", encoding="utf-8")
-    click.echo(report)
-    click.echo(f"\nsaved: {folder / MODEL_FILE} (ansor.load reads it), {folder / REPORT_FILE}")
+def keep(models: Mapping[Path, TunedModel]) -> None:
+    """Saves all networks in their folders, then makes, saves and prints their reports: those time
+    things, and may be interrupted."""
+    for folder, model in models.items():
+        model.save(folder / MODEL_FILE)
+    for folder, model in models.items():
+        report = model.report()
+        (folder / REPORT_FILE).write_text(f"{report}\n", encoding="utf-8")
+        click.echo(report)
+        click.echo(f"\nsaved: {folder / MODEL_FILE} (ansor.load reads it), {folder / REPORT_FILE}")

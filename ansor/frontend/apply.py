@@ -14,7 +14,7 @@ from tvm.s_tir.dlight.gpu import Fallback
 from tvm.target import Target
 
 from ansor.errors import ArgumentError
-from ansor.frontend.rewrite import Lookup, op_name, rewrite, variable_for
+from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite, variable_for
 from ansor.hardware.target import is_cpu
 from ansor.hardware.threads import running_threads
 from ansor.measure.nvcc import compiler_variables
@@ -98,7 +98,7 @@ def _packed_calls(
             return call
         name, fields = call.args[0].name_hint, list(call.args[1].fields)
         for position, width in packings[name].items():
-            fields[position] = relax.const(pack(lookup(fields[position]).value.numpy(), width))
+            fields[position] = constant(pack(lookup(fields[position]).value.numpy(), width))
         arguments = [renewed[name], relax.Tuple(fields), *call.args[2:]]
         return relax.Call(call.op, arguments, call.attrs, call.ty_args)
 

@@ -18,7 +18,7 @@ import tvm
 from tvm import relax
 from tvm.ir import GenericConst
 
-from ansor.frontend.rewrite import Lookup, op_name, rewrite, static_shape
+from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite, static_shape
 
 Array = npt.NDArray[np.float64]
 # Convolutions as importers write them: layouts of the output and of the kernel.
@@ -45,7 +45,7 @@ class Affine:
         """The vector as a constant that broadcasts along the axis of `like`, in its dtype."""
         shape = [1] * len(like.ty.shape)
         shape[self.axis] = -1
-        return relax.const(vector.reshape(shape).astype(str(like.ty.dtype)))
+        return constant(vector.reshape(shape), str(like.ty.dtype))
 
 
 def _values(expr: Any) -> Array:
@@ -75,8 +75,8 @@ def _scaled_conv(conv: Any, scale: Array) -> Any:
     weight = conv.args[1]
     shape = [1] * len(weight.ty.shape)
     shape[_LAYOUTS[op_name(conv)][1].index("O")] = -1
-    scaled = (_values(weight) * scale.reshape(shape)).astype(str(weight.ty.dtype))
-    return relax.Call(conv.op, [conv.args[0], relax.const(scaled)], conv.attrs, conv.ty_args)
+    scaled = constant(_values(weight) * scale.reshape(shape), str(weight.ty.dtype))
+    return relax.Call(conv.op, [conv.args[0], scaled], conv.attrs, conv.ty_args)
 
 
 def _split_bias(expr: Any, affine: Affine, lookup: Lookup) -> tuple[Any, Array]:

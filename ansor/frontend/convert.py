@@ -104,7 +104,7 @@ def _copied(array: Any, device: tvm.runtime.Device, staging: Staging | None) -> 
 
 
 def _from_numpy(value: Any, device: tvm.runtime.Device, staging: Staging | None) -> Any:
-    dense = np.ascontiguousarray(value)
+    dense = np.asarray(value, order="C")
     aligned = dense.ctypes.data % ALIGNMENT_BYTES == 0
     if _is_host(device) and dense.flags.writeable and aligned and dense.dtype.kind != "V":
         return tvm.runtime.from_dlpack(dense)

@@ -16,7 +16,7 @@ import tvm
 from tvm import relax
 from tvm.ir import GenericConst
 
-from ansor.frontend.rewrite import Lookup, op_name, rewrite, static_shape
+from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite, static_shape
 
 Array = npt.NDArray[Any]
 
@@ -59,7 +59,7 @@ def _fold(call: Any, lookup: Lookup) -> Any:
     if not all(isinstance(operand, GenericConst) for operand in operands):
         return call
     value = EVALUATORS[name](call, *(operand.value.numpy() for operand in operands))
-    return relax.const(np.ascontiguousarray(value, dtype=str(call.ty.dtype)))
+    return constant(value, str(call.ty.dtype))
 
 
 def fold_constants(mod: tvm.IRModule) -> tvm.IRModule:

@@ -13,7 +13,7 @@ import tvm
 from tvm import relax
 from tvm.ir import GenericConst
 
-from ansor.frontend.rewrite import Lookup, op_name, rewrite, static_shape
+from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite, static_shape
 
 Array = npt.NDArray[Any]
 
@@ -50,8 +50,7 @@ def evaluate(call: Any, lookup: Lookup) -> Any:
         return call
     values = (operand.value.numpy() for operand in operands)
     result = EVALUATORS[op_name(call)](call, *values)
-    dtype = str(call.ty.dtype)  # said again: `const` alone makes int64 int32
-    return relax.const(np.asarray(result, dtype), dtype)
+    return constant(result, str(call.ty.dtype))
 
 
 def shape_to_constant(call: Any, lookup: Lookup) -> Any:
@@ -59,7 +58,7 @@ def shape_to_constant(call: Any, lookup: Lookup) -> Any:
     shape = lookup(call.args[0])
     if op_name(shape) == "relax.shape_of":
         extents = static_shape(shape.args[0])
-        return call if extents is None else relax.const(np.array(extents), "int64")
+        return call if extents is None else constant(extents, "int64")
     return call
 
 

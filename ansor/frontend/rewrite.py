@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax, tirx
 
@@ -26,6 +27,13 @@ def static_shape(expr: Any) -> tuple[int, ...] | None:
     if not all(isinstance(extent, tirx.IntImm) for extent in ty.shape):
         return None
     return tuple(int(extent) for extent in ty.shape)
+
+
+def constant(value: Any, dtype: str | None = None) -> Any:
+    """A constant of an array's shape, in `dtype` or its own: untold, Relax makes float64 float32 and
+    int64 int32."""
+    array = np.asarray(value, dtype, order="C")
+    return relax.const(array, str(array.dtype))
 
 
 @relax.expr_functor.mutator

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,7 +19,7 @@ from ansor.frontend.convert import Staging, check_array, from_tvm, is_torch_tens
 from ansor.frontend.signature import InputSpec, entry_of, input_specs
 from ansor.frontend.weights import detach_weights, in_huge_pages
 from ansor.hardware.target import is_cpu
-from ansor.hardware.threads import available_cores, free_cores, on_cores, use_threads
+from ansor.hardware.threads import free_cores, on_cores, start_threads
 from ansor.measure.inputs import on_device
 
 MAX_RUNS = 100_000  # inside one timed repeat
@@ -121,7 +120,7 @@ def compile_model(mod: tvm.IRModule, target: Target, threads: int | None = None)
     Raises:
         ArgumentError: more threads than TVM's pool, which is started already, holds.
     """
-    _start_threads(threads)
+    start_threads(threads)
     bare, arrays = detach_weights(mod)
     executable = compile_module(bare, target)
     device = tvm.cpu() if is_cpu(target) else tvm.device(str(target.kind.name))
@@ -130,16 +129,6 @@ def compile_model(mod: tvm.IRModule, target: Target, threads: int | None = None)
     machine = relax.VirtualMachine(executable, device)
     specs = input_specs(mod[entry])
     return CompiledModel(mod, target, specs, entry, device, machine, tuple(weights))
-
-
-def _start_threads(threads: int | None) -> None:
-    if threads is not None:
-        use_threads(threads)
-        return
-    try:
-        use_threads(available_cores())
-    except ArgumentError as error:
-        warnings.warn(f"the network will not use all cores; {error}", RuntimeWarning, stacklevel=3)
 
 
 def random_inputs(specs: Sequence[InputSpec], seed: int = 0) -> list[Any]:

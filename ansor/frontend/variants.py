@@ -20,7 +20,14 @@ from tvm.target import Target
 
 from ansor.frontend.extract import ExtractedFunction, extract_functions, tir_calls
 from ansor.frontend.graph import fuse, plain_form
-from ansor.frontend.rewrite import Lookup, op_name, rewrite, static_shape, with_functions
+from ansor.frontend.rewrite import (
+    Lookup,
+    constant,
+    op_name,
+    rewrite,
+    static_shape,
+    with_functions,
+)
 from ansor.frontend.winograd import with_winograd
 from ansor.hardware.target import is_cpu
 from ansor.workloads.minimal_filtering import F2, F2_STRIDE2, F3, F4, Transform, transform_weight
@@ -132,7 +139,7 @@ def with_variants(mod: tvm.IRModule, chosen: Mapping[str, Variant]) -> tvm.IRMod
             return call
         fields = list(call.args[1].fields)
         weight = lookup(fields[variant.weight]).value.numpy()
-        fields[variant.weight] = relax.const(transform_weight(weight, variant.transform))
+        fields[variant.weight] = constant(transform_weight(weight, variant.transform))
         function = extended.get_global_var(variant.function.name)
         return relax.call_tir(function, relax.Tuple(fields), call.ty)
 

@@ -59,5 +59,5 @@ def in_huge_pages(arrays: Mapping[str, Array]) -> list[Any]:
 
 def bind_weights(mod: tvm.IRModule, arrays: Mapping[str, Array]) -> tvm.IRModule:
     """Undoes `detach_weights`."""
-    tensors = {name: tvm.runtime.tensor(np.ascontiguousarray(a)) for name, a in arrays.items()}
+    tensors = {name: tvm.runtime.tensor(np.asarray(a, order="C")) for name, a in arrays.items()}
     return relax.transform.BindParams(entry_of(mod), tensors)(mod)

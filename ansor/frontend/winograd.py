@@ -10,7 +10,14 @@ import tvm
 from tvm import relax, te, tirx
 from tvm.ir import GenericConst
 
-from ansor.frontend.rewrite import Lookup, op_name, rewrite, static_shape, with_functions
+from ansor.frontend.rewrite import (
+    Lookup,
+    constant,
+    op_name,
+    rewrite,
+    static_shape,
+    with_functions,
+)
 from ansor.workloads.minimal_filtering import (
     KERNEL,
     Transform,
@@ -59,7 +66,7 @@ def with_winograd(
             return call
         weight = convert(call.args[1].value.numpy(), transform)
         function = extended.get_global_var(names[_shapes(call), transform])
-        operands = relax.Tuple([call.args[0], relax.const(weight)])
+        operands = relax.Tuple([call.args[0], constant(weight)])
         return relax.call_tir(function, operands, call.ty)
 
     return rewrite(extended, replaced)

@@ -50,7 +50,8 @@ def read_machine(target: tvm.target.Target, threads: int) -> Machine:
 def read_gpu(target: tvm.target.Target) -> Gpu:
     """The GPU of a target's architecture: this machine's, if it has one of that kind."""
     typical, device = gpu_of(str(target.attrs["arch"]), rounds_to_tf32(target)), tvm.runtime.cuda(0)
-    if not device.exist or f"sm_{device.compute_version.replace('.', '')}" != typical.arch:
+    arch = typical.arch.removesuffix("a")
+    if not device.exist or f"sm_{device.compute_version.replace('.', '')}" != arch:
         return typical
     return replace(
         typical,

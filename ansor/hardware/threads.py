@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
@@ -92,3 +93,20 @@ def use_threads(count: int) -> None:
             f"TVM already runs with {running}; set {THREADS_VARIABLE} before the process starts"
         )
         raise ArgumentError("threads", count, remedy)
+
+
+def start_threads(threads: int | None) -> int:
+    """Lets TVM's kernels of this process run on so many threads, on all cores for None, or with a
+    warning on as many as TVM's pool holds, if it runs already; returns their number.
+
+    Raises:
+        ArgumentError: more threads than TVM's pool, which is started already, holds.
+    """
+    if threads is not None:
+        use_threads(threads)
+        return threads
+    try:
+        use_threads(available_cores())
+    except ArgumentError as error:
+        warnings.warn(f"the network will not use all cores; {error}", RuntimeWarning, stacklevel=3)
+    return running_threads()

@@ -51,7 +51,6 @@ def measure_batch(
     pool: Pool, task: Define, programs: Sequence[Program], best_s: float | None
 ) -> list[Measurement]:
     """Builds and times programs; see `Device.measure`."""
-    pool.recycle()
     batch = _Batch(pool, task, programs, best_s)
     while len(batch.results) < len(programs):
         batch.turn()

@@ -41,7 +41,11 @@ def _built(pool: Pool, worker: WorkerProcess, task: Define, program: Program) ->
     """The slot of a program; None where it cannot be built, or the worker is gone."""
     if worker not in pool.workers:
         return None
-    slot = pool.send_build(worker, task, program)
+    try:
+        slot = pool.send_build(worker, task, program)
+    except WorkerFailure:
+        pool.replace(worker)
+        return None
     ((_, outcome),) = pool.wait([worker])
     return None if isinstance(outcome, WorkerFailure) or outcome.error is not None else slot
 

@@ -178,8 +178,10 @@ def tolerance(dag: ComputeDAG, config: MeasureConfig, tf32: bool = False) -> flo
     """Largest difference from the reference, relative to its largest value, that is not an error.
 
     Grows with the longest reduction, whose rounding errors a program that is right accumulates.
-    With `tf32`, products in float32 may be of rounded operands.
+    With `tf32`, products in float32 may be of rounded operands. None where there are no floats.
     """
+    if not any("float" in buffer.dtype for buffer in dag.buffers.values()):
+        return 0.0
     products = {product_dtypes(dag, name) for name in dag.order}
     rounded = tf32 and ("float32", "float32") in products
     allowed = config.verify_tf32_rtol if rounded else config.verify_rtol

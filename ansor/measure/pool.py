@@ -68,18 +68,20 @@ class Pool:
         """Number of a present worker's lane."""
         return self.workers.index(worker) % len(self.lanes)
 
-    def replace(self, worker: WorkerProcess) -> None:
+    def replace(self, worker: WorkerProcess) -> WorkerProcess:
         """Kills a worker and puts a new one in its place, started at once."""
         worker.kill()
         self.replaced += 1
         place = self.workers.index(worker)
         self.workers[place] = self._new(place)
         self.workers[place].start()
+        return self.workers[place]
 
     def recycle(self) -> None:
-        """Replaces the workers that have built enough; to be called when none is busy."""
+        """Replaces the workers that have built enough, and those that died since they were last
+        asked; to be called when none is busy."""
         for worker in list(self.workers):
-            if worker.builds >= self.config.recycle_after:
+            if worker.builds >= self.config.recycle_after or worker.has_ended:
                 self.replace(worker)
 
     def kill_busy(self) -> None:
@@ -92,20 +94,22 @@ class Pool:
         """Makes a task known to a worker, once.
 
         Raises:
-            MeasureError: the worker cannot take it.
+            MeasureError: the worker cannot read it.
+            WorkerFailure: the worker died.
         """
         if task.key in worker.tasks:
             return
-        try:
-            reply = worker.ask(task, self.config.start_timeout_s)
-        except WorkerFailure as failure:
-            raise MeasureError(f"a worker failed at task {task.key}: {failure.message}") from None
+        reply = worker.ask(task, self.config.start_timeout_s)
         if reply.error is not None:
             raise MeasureError(f"a worker could not read task {task.key}: {reply.message}")
         worker.tasks.add(task.key)
 
     def send_build(self, worker: WorkerProcess, task: Define, program: Program) -> int:
-        """Asks a worker to build a program; returns the slot that will hold it."""
+        """Asks a worker to build a program; returns the slot that will hold it.
+
+        Raises:
+            MeasureError, WorkerFailure: as `define`.
+        """
         self.define(worker, task)
         slot = next(self._slots)
         worker.builds += 1
@@ -116,7 +120,12 @@ class Pool:
         self, jobs: Mapping[int, Callable[[WorkerProcess], None]]
     ) -> dict[int, tuple[WorkerProcess, Outcome]]:
         """Runs jobs, each of which sends a worker one request; a worker takes the next when it is
-        free. Under the same numbers, who did it and what came of it."""
+        free. Under the same numbers, who did it and what came of it.
+
+        Raises:
+            MeasureError: two workers died before a job had begun.
+        """
+        self.recycle()
         self.start(len(jobs))
         waiting = deque(jobs)
         under_way: dict[WorkerProcess, int] = {}
@@ -124,11 +133,25 @@ class Pool:
         while waiting or under_way:
             for worker in list(self.workers):
                 if waiting and worker not in under_way:
-                    under_way[worker] = waiting.popleft()
-                    jobs[under_way[worker]](worker)
+                    number = waiting.popleft()
+                    under_way[self._given(worker, jobs[number])] = number
             for worker, outcome in self.wait(list(under_way)):
                 done[under_way.pop(worker)] = worker, outcome
         return done
+
+    def _given(self, worker: WorkerProcess, job: Callable[[WorkerProcess], None]) -> WorkerProcess:
+        """Who has taken a job: the worker, or a new one where it died of what came before."""
+        try:
+            job(worker)
+        except WorkerFailure:
+            worker = self.replace(worker)
+        else:
+            return worker
+        try:
+            job(worker)
+        except WorkerFailure as failure:
+            raise MeasureError(f"a new worker died of a task: {failure.message}") from None
+        return worker
 
     def wait(self, workers: Sequence[WorkerProcess]) -> list[tuple[WorkerProcess, Outcome]]:
         """Waits until at least one busy worker has answered or failed; a failed one is replaced."""

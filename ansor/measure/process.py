@@ -78,6 +78,11 @@ class WorkerProcess:
             os.close(child_write)
         self._deliver(self._setup, self._setup.config.start_timeout_s)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process was started and is no more."""
+        return self._process is not None and self._process.poll() is not None
+
     def ready(self) -> None:
         """Starts the process where needed and waits until it answers.
 

@@ -45,10 +45,16 @@ def rehearse(
     Args:
         candidates: at least one for each function that is to be run; others are left out.
         seconds: to be spent on runs, as many as fit in, but at least three with each candidate.
+
+    Returns:
+        by function, of the first of its candidates: fewer where a run takes so long that three with
+        each would not fit in.
     """
     rng = np.random.default_rng(seed)
     stage = _Stage(plan, candidates, rng)
-    stage.run(dict.fromkeys(candidates, 0))
+    run_s = sum(stage.run(dict.fromkeys(candidates, 0)))
+    fitting = max(1, int(seconds / (_LEAST_ROUNDS * run_s)))
+    candidates = {name: own[:fitting] for name, own in candidates.items()}
     most = max(map(len, candidates.values()))
     times: list[list[float]] = []
     choices: list[list[int]] = []

@@ -260,7 +260,7 @@ class Runner:
         return {
             slot: seconds
             for name, slots in request.candidates.items()
-            for slot, seconds in zip(slots, found[name], strict=True)
+            for slot, seconds in zip(slots, found[name], strict=False)
         }
 
     def verify(self, key: str, program: Program) -> float:

@@ -69,13 +69,18 @@ def time_program(timed: Timed, limit_s: float | None, config: MeasureConfig) -> 
         if first_s > limit_s:
             return (first_s,)
         number = runs_per_repeat(first_s + timed.others_s, config)
+    if first_s > config.once_s:
+        return (first_s,)
     repeats = 1 if first_s > config.long_run_s else config.repeats
     return _repeats(timed, number, repeats, config)
 
 
 def time_round(timed: Timed, config: MeasureConfig) -> float:
-    """Seconds of one run, from a single repeat."""
-    number = runs_per_repeat(_seconds(timed, 1) + timed.others_s, config)
+    """Seconds of one run, from a single repeat; of a very slow program the first."""
+    first_s = _seconds(timed, 1)
+    if first_s > config.once_s:
+        return first_s
+    number = runs_per_repeat(first_s + timed.others_s, config)
     return min(_repeats(timed, number, 1, config))
 
 

@@ -17,7 +17,6 @@ def time_in_turns(
     pool: Pool, task: Define, programs: Sequence[Program], rounds: int
 ) -> list[float | None]:
     """Median seconds over rounds in which every program is timed once; see `Device.compare`."""
-    pool.recycle()
     outcomes = build_all(pool, task, dict(enumerate(programs)))
     built = {i: entry for i, entry in outcomes.items() if isinstance(entry, Built)}
     seconds: dict[int, list[float]] = {i: [] for i in built}

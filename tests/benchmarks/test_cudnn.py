@@ -19,7 +19,16 @@ from ansor.errors import ArgumentError, UnsupportedError
 from ansor.hardware.target import rounds_to_tf32
 from ansor.measure.build import ENTRY, build
 from benchmarks import cudnn, operator_peers
-from benchmarks.cudnn import Row, known_rows, main, measure, parse_gpu_peers, table, target_of
+from benchmarks.cudnn import (
+    Row,
+    has_peers,
+    known_rows,
+    main,
+    measure,
+    parse_gpu_peers,
+    table,
+    target_of,
+)
 from benchmarks.gpu_peers import metaschedule_program, metaschedule_target
 from benchmarks.half import half_inputs, half_workload
 from benchmarks.operator_case import Case, workload_of
@@ -41,10 +50,17 @@ def test_finished_operators_are_not_measured_again(tmp_path: Path) -> None:
     file = tmp_path / "gpu.json"
     failed = Row("GMM.0", 1, "float32", 1, error="UnsupportedError: no GPU")
     file.write_text(json.dumps({"results": [asdict(DONE), asdict(failed)]}))
-    assert known_rows(str(file)) == [DONE]
-    assert known_rows(str(tmp_path / "none.json")) == []
-    assert known_rows(None) == []
-    assert known_rows(str(file), Peers(("torch", "metaschedule"))) == []
+    assert known_rows(str(file)) == {("C2D.2", 1, "float32"): DONE}
+    assert known_rows(str(tmp_path / "none.json")) == {}
+    assert known_rows(None) == {}
+
+
+def test_operators_are_measured_again_for_new_peers() -> None:
+    both = Peers(("torch", "metaschedule"))
+    assert has_peers(DONE, Peers(("torch",)))
+    assert not has_peers(DONE, both)
+    assert has_peers(replace(DONE, missing={"metaschedule": "nothing was found"}), both)
+    assert not has_peers(None, both)
 
 
 @pytest.mark.skipif(tvm.runtime.cuda(0).exist, reason="there is a GPU")

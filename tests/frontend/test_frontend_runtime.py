@@ -51,6 +51,17 @@ def test_torch_gradients_and_strides_do_not_matter(compiled: CompiledModel) -> N
     np.testing.assert_array_equal(compiled(tensor).numpy(), compiled(x))
 
 
+@pytest.mark.parametrize("offset", range(4))
+def test_an_array_without_dimensions_keeps_none(offset: int) -> None:
+    """Wherever it lies: aligned ones are not copied."""
+    memory = np.full(64 + 16, 3, np.float32)
+    start = (-memory.ctypes.data % 64) // 4
+    scalar = memory[start + offset * 4 :][:1].reshape(())
+    found = to_tvm(scalar, tvm.cpu())
+    assert tuple(found.shape) == ()
+    assert found.numpy() == 3
+
+
 def test_aligned_array_is_not_copied() -> None:
     memory = np.zeros(64 + 16, np.float32)
     start = (-memory.ctypes.data % 64) // 4

@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.target import Target
 
 from ansor.frontend import compile_model, optimize
-from ansor.frontend.weights import detach_weights, in_huge_pages
+from ansor.frontend.weights import bind_weights, detach_weights, in_huge_pages
 
 
 def product(dtype: str) -> tuple[tvm.IRModule, np.ndarray]:
@@ -51,6 +51,19 @@ def test_every_weight_becomes_a_parameter() -> None:
     names = [str(param.name) for param in bare["main"].params]
     assert names == ["x", *arrays]
     assert [array.shape for array in arrays.values()] == [(6, 5), (5,)]
+
+
+def test_a_weight_without_dimensions_is_bound_again() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((4,), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            out = builder.emit_output(relax.op.add(x, relax.const(2.5, "float32")))
+        builder.emit_func_output(out)
+    bare, arrays = detach_weights(builder.get())
+    target = Target({"kind": "llvm"})
+    model = compile_model(optimize(bind_weights(bare, arrays), target), target)
+    np.testing.assert_array_equal(model(np.ones(4, np.float32)), np.full(4, 3.5))
 
 
 def test_networks_of_any_float_run() -> None:

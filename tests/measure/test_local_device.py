@@ -207,6 +207,41 @@ def test_workers_are_recycled(task: Task) -> None:
     assert pids[0] != pids[1]
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_a_worker_that_died_idle_is_replaced(task: Task, known: bool) -> None:
+    """What it is asked next may be a new task's definition, or a program of a task it knew."""
+    with open_device(ONE) as device:
+        before = {p.pid for p in children()}
+        (first,) = device.measure(task, [GOOD], None)
+        assert first.error is None
+        (worker,) = (p for p in children() if p.pid not in before)
+        os.kill(worker.pid, signal.SIGKILL)
+        assert gone([worker.pid])
+        time.sleep(0.2)  # until all of its threads are
+        doubled = measure_faults.matmul(factor=2.0)
+        another = Task("another", doubled, read_dag(doubled), "llvm")
+        (found,) = device.measure(task if known else another, [GOOD], None)
+        assert found.error is None
+        assert device.replaced == 1
+
+
+def test_a_worker_that_dies_of_what_came_before_hands_its_job_on(task: Task) -> None:
+    """It is still there when it is asked; the definition is the first thing that it reads."""
+    with open_device(ONE) as device:
+        before = {p.pid for p in children()}
+        device.start()
+        (worker,) = (p for p in children() if p.pid not in before)
+        timer = threading.Timer(0.2, os.kill, (worker.pid, signal.SIGKILL))
+        device.measure(task, [GOOD], None)
+        worker.suspend()
+        timer.start()
+        doubled = measure_faults.matmul(factor=2.0)
+        another = Task("another", doubled, read_dag(doubled), "llvm")
+        (found,) = device.measure(another, [GOOD], None)
+        assert found.error is None
+        assert device.replaced == 1
+
+
 def test_nothing_is_left_running_after_close(task: Task) -> None:
     before = {p.pid for p in children()}
     device = open_device(ONE)

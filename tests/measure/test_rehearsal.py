@@ -59,7 +59,7 @@ def test_storages_are_shared_and_weights_are_not() -> None:
     plain = log.candidate("plain", *small((16,), (4, 8), (16,)))
     packed = log.candidate("packed", *small((16,), (2, 4, 8), (16,)))
     other = log.candidate("other", *small((16,), (3, 3), (16,)))
-    rehearse(PLAN, {"first": [plain, packed], "second": [other]}, 0.0, seed=0)
+    rehearse(PLAN, {"first": [plain, packed], "second": [other]}, 0.1, seed=0)
     for start in range(0, len(log.calls), 3):
         (_, a), (_, b), (_, c) = log.calls[start : start + 3]
         assert a[2][0] == b[0][0] == c[2][0], "an operand lies where it was written"
@@ -85,6 +85,15 @@ def test_all_candidates_get_their_turns_and_their_own_times() -> None:
     assert 2e-3 <= found["second"][0] < 10e-3
     counts = Counter(name for name, _ in log.calls)
     assert abs(counts["slow"] - counts["fast"]) <= 2, "but for the first run"
+
+
+def test_slow_networks_are_run_with_fewer_candidates() -> None:
+    log = Log()
+    own = [log.candidate(str(i), *small((16,), (8,), (16,)), seconds=1e-2) for i in range(5)]
+    found = rehearse(PLAN, {"first": own}, 0.15, seed=0)
+    assert 1 <= len(found["first"]) <= 2, "of 20 ms a run, three with each"
+    assert {name for name, _ in log.calls} <= {"0", "1"}
+    assert len(rehearse(PLAN, {"first": own}, 0.001, seed=0)["first"]) == 1
 
 
 def test_functions_without_candidates_are_left_out() -> None:

@@ -38,8 +38,15 @@ def test_errors_of_few_additions_walk_at_random() -> None:
     assert row_sum(16, "bfloat16") == pytest.approx(2 * 4 * 2**-8)
 
 
-def test_integers_are_not() -> None:
-    assert row_sum(1 << 22, "int32") == CONFIG.verify_rtol
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint8"])
+def test_integers_are_exact(dtype: str) -> None:
+    assert row_sum(1 << 22, dtype) == 0.0
+
+
+def test_integers_made_of_floats_are_not() -> None:
+    a = te.placeholder((64,), dtype="float32", name="A")
+    rounded = te.compute((64,), lambda i: te.round(a[i] * 100.0).astype("int32"), name="R")
+    assert tolerance(read_dag(te.create_prim_func([a, rounded])), CONFIG) == CONFIG.verify_rtol
 
 
 @pytest.mark.parametrize(

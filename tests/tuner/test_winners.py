@@ -101,10 +101,11 @@ class Close(FakeDevice):
     def __init__(self, again: Callable[[Program], float | None]) -> None:
         super().__init__(latency_of)
         self.compared: list[Program] = []
+        self.rounds = 0
         self._again = again
 
     def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
-        assert rounds == MEASURE.compare_rounds
+        self.rounds = rounds
         self.compared = list(programs)
         return [self._again(program) for program in programs]
 
@@ -117,6 +118,20 @@ def test_noise_is_settled_by_timing_the_leaders_in_turns() -> None:
     winner = choose(world, device, leaders=3, config=wide)
     assert device.compared == [first, second, third]
     assert (winner.program, winner.latency_s) == (second, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("runs", "rounds"), [(1000, MEASURE.compare_rounds), (13, 6), (12, 6), (1, 3)]
+)
+def test_slow_leaders_have_fewer_turns(runs: int, rounds: int) -> None:
+    """Of which each has two runs; `runs` of all leaders fit into the time."""
+    world = tuned()
+    leaders = leading(world)
+    task, device = world.tuner.searches[0].task, Close(lambda _: 1.0)
+    once_s = sum(latency_of(task, program) for program in leaders)
+    config = replace(MEASURE, leader_margin=10.0, compare_s=runs * once_s * 1.001)
+    choose(world, device, leaders=3, config=config)
+    assert device.rounds == rounds
 
 
 def elected_second(world: World) -> Program:
