@@ -30,8 +30,7 @@ def static_shape(expr: Any) -> tuple[int, ...] | None:
 
 
 def constant(value: Any, dtype: str | None = None) -> Any:
-    """A constant of an array's shape, in `dtype` or its own: untold, Relax makes float64 float32 and
-    int64 int32."""
+    """A constant of an array's shape, in `dtype` or its own: untold, Relax halves 64-bit types."""
     array = np.asarray(value, dtype, order="C")
     return relax.const(array, str(array.dtype))
 

@@ -95,15 +95,17 @@ class LoopNest:
     @cached_property
     def signature(self) -> npt.NDArray[np.int32]:
         """`[P, K]`: equal rows are the same program, however their choices spell it."""
-        parts = [self._stage_signature(nest) for nest in self.stages.values()]
+        parts = [_stage_signature(nest) for nest in self.stages.values()]
+        holes = self.population.sketch.roles.telling_holes
+        parts += [self.population.values(hole).T for hole in holes]
         return np.ascontiguousarray(np.concatenate(parts).T)
 
-    def _stage_signature(self, nest: StageNest) -> npt.NDArray[np.int32]:
-        rows = [nest.extents, nest.parallel[: nest.num_host or None].sum(0, dtype=np.int32)[None]]
-        hole = self.population.sketch.roles.unroll.get(nest.stage.name)
-        rows += [self.population.values(hole).T] if hole else []
-        rows += [(nest.executed < 1)[None]]
-        return np.concatenate([*rows, (nest.position > 0)[None].astype(np.int32)])
+
+def _stage_signature(nest: StageNest) -> npt.NDArray[np.int32]:
+    """`[K, P]`: what the loops of a stage come to."""
+    parallel = nest.parallel[: nest.num_host or None].sum(0, dtype=np.int32)
+    rows = np.stack([parallel, nest.executed < 1, nest.position > 0])
+    return np.concatenate([nest.extents, rows]).astype(np.int32)
 
 
 def build_nest(population: Population) -> LoopNest:

@@ -45,6 +45,7 @@ from ansor.program.steps import (
     Store,
     Unroll,
     Vectorize,
+    telling_holes,
 )
 
 if TYPE_CHECKING:
@@ -173,6 +174,11 @@ class Roles:
         """Root stage to the hole of its unroll step."""
         steps = (s for s in self.steps if isinstance(s, Unroll))
         return {s.stage: s.hole for s in steps if s.hole is not None}
+
+    @cached_property
+    def telling_holes(self) -> tuple[str, ...]:
+        """Decisions of which every choice makes another program."""
+        return tuple(hole for step in self.steps for hole in telling_holes(step))
 
     @cached_property
     def evaluation_order(self) -> tuple[str, ...]:

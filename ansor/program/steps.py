@@ -435,3 +435,17 @@ Step = (
     | Tensorize
     | Pipeline
 )
+
+
+def telling_holes(step: Step) -> tuple[str, ...]:
+    """Decisions of which every choice makes another program. What others come to is seen in the
+    loops: there several choices may be one."""
+    match step:
+        case LayoutRewrite(hole=str(hole)) | Unroll(hole=str(hole)) | Pipeline(hole=str(hole)):
+            return (hole,)
+        case BindLoops(hole=str(hole)) | BindRows(hole=str(hole)):
+            return (hole,)
+        case CooperativeFetch(pad=str(pad)):
+            return (pad,)
+        case _:
+            return ()
