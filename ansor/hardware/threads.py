@@ -78,7 +78,8 @@ def use_threads(count: int) -> None:
 
     TVM sizes its pool on first use, from the environment or else with half of the processors, and
     never enlarges it afterwards: call this before any kernel runs. Where the environment says
-    nothing about binding and spinning, `pool_variables` does.
+    nothing about binding and spinning, `pool_variables` does. The calling thread keeps its cores:
+    TVM would hold it, and all that it starts later, to as many as the pool has threads.
 
     Raises:
         ArgumentError: count below one, or more than the pool that already runs.
@@ -86,7 +87,8 @@ def use_threads(count: int) -> None:
     if count < 1:
         raise ArgumentError("threads", count, "must be a positive integer")
     os.environ.update(pool_variables(count) | os.environ | {THREADS_VARIABLE: str(count)})
-    tvm.get_global_func("runtime.config_threadpool")(1, count)
+    with on_cores(os.sched_getaffinity(0)):
+        tvm.get_global_func("runtime.config_threadpool")(1, count)
     running = running_threads()
     if running != count:
         remedy = (

@@ -73,6 +73,17 @@ def test_affinity_comes_back_after_an_error() -> None:
     assert os.sched_getaffinity(0) == before
 
 
+def test_the_caller_keeps_its_cores() -> None:
+    script = f"import os; from {use_threads.__module__} import use_threads; "
+    script += "before = os.sched_getaffinity(0); use_threads(1); "
+    script += "print(os.sched_getaffinity(0) == before)"
+    python = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=python, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "True"
+
+
 def test_what_the_environment_says_stays() -> None:
     script = f"import os; from {use_threads.__module__} import use_threads; use_threads(1); "
     script += "print(os.environ['TVM_BIND_THREADS'], os.environ['TVM_THREAD_POOL_SPIN_COUNT'])"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -12,11 +11,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tvm
+from clock import Clock, with_clock
 from hypothesis import given
 from hypothesis import strategies as st
 from ml_dtypes import bfloat16
 
 from ansor.config import MeasureConfig
+from ansor.measure import timing
 from ansor.measure.channel import Channel
 from ansor.measure.inputs import on_host, random_arrays, relative_difference
 from ansor.measure.result import ErrorKind, Measurement, measured
@@ -53,8 +54,9 @@ def test_runs_per_repeat(first_s: float, runs: int) -> None:
 
 @dataclass
 class Warming:
-    """A module whose function sleeps for `cold_s` in its first runs, then for `warm_s`."""
+    """A module whose function takes `cold_s` in its first runs, then `warm_s`."""
 
+    clock: Clock
     cold_s: float
     warm_s: float
     cold_runs: int = 3
@@ -65,22 +67,24 @@ class Warming:
 
     def _run(self) -> None:
         self.runs += 1
-        time.sleep(self.cold_s if self.runs <= self.cold_runs else self.warm_s)
+        self.clock.sleep(self.cold_s if self.runs <= self.cold_runs else self.warm_s)
 
     def time_evaluator(self, *_: object, number: int, repeat: int) -> Callable[[], object]:
         return lambda: SimpleNamespace(results=[self.warm_s] * repeat)
 
 
-def test_slow_first_runs_do_not_make_a_program_slow() -> None:
+def test_slow_first_runs_do_not_make_a_program_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = with_clock(monkeypatch, timing)
+
+    def timed(cold_s: float, warm_s: float) -> Timed:
+        return Timed(Warming(clock, cold_s, warm_s), tvm.cpu(), [[]])
+
     config = MeasureConfig(repeats=3, min_time_s=0.3, retry_below_s=0.05)
-    quick = Timed(Warming(cold_s=4e-3, warm_s=1e-4), tvm.cpu(), [[]])
-    assert time_program(quick, 2e-3, config) == (1e-4,) * 3
-    slow = Timed(Warming(cold_s=4e-3, warm_s=4e-3), tvm.cpu(), [[]])
-    (seconds,) = time_program(slow, 2e-3, config)
-    assert 4e-3 <= seconds < 8e-3
-    slower = Warming(cold_s=0.1, warm_s=1e-4)
-    assert len(time_program(Timed(slower, tvm.cpu(), [[]]), 2e-3, config)) == 1
-    assert slower.runs == 1, "what is slow beyond doubt is not run again"
+    assert time_program(timed(4e-3, 1e-4), 2e-3, config) == (1e-4,) * 3
+    assert time_program(timed(4e-3, 4e-3), 2e-3, config) == (pytest.approx(4e-3),)
+    slower = timed(0.1, 1e-4)
+    assert time_program(slower, 2e-3, config) == (pytest.approx(0.1),)
+    assert slower.module.runs == 1, "what is slow beyond doubt is not run again"
 
 
 @given(st.lists(st.one_of(st.integers(), st.binary(max_size=2000), st.text()), max_size=5))

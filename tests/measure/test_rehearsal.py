@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from clock import Clock, with_clock
 
+from ansor.measure import rehearsal
 from ansor.measure.build import ENTRY
 from ansor.measure.plan import Call, CallPlan
 from ansor.measure.rehearsal import Candidate, costs, rehearse
@@ -35,27 +36,32 @@ class Param:
 class Log:
     """Kernels that note what they were called with."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
         self.calls: list[tuple[str, list[tuple[int, tuple[int, ...]]]]] = []
         self.values: list[Any] = []
 
-    def candidate(self, name: str, *params: Param, seconds: float = 0.0) -> Candidate:
+    def candidate(self, name: str, *params: Param, seconds: float = 1e-3) -> Candidate:
         def kernel(*tensors: Any) -> None:
             arrays = [np.from_dlpack(tensor) for tensor in tensors]
             self.calls.append((name, [(a.ctypes.data, a.shape) for a in arrays]))
             self.values += [a.copy() for a in arrays]
-            time.sleep(seconds)
+            self.clock.sleep(seconds)
 
         entry: dict[str, Callable[..., None]] = {ENTRY: kernel}
         return Candidate(entry, params)
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Log:
+    return Log(with_clock(monkeypatch, rehearsal))
 
 
 def small(*shapes: tuple[int, ...]) -> tuple[Param, ...]:
     return tuple(Param(shape) for shape in shapes)
 
 
-def test_storages_are_shared_and_weights_are_not() -> None:
-    log = Log()
+def test_storages_are_shared_and_weights_are_not(log: Log) -> None:
     plain = log.candidate("plain", *small((16,), (4, 8), (16,)))
     packed = log.candidate("packed", *small((16,), (2, 4, 8), (16,)))
     other = log.candidate("other", *small((16,), (3, 3), (16,)))
@@ -74,21 +80,18 @@ def test_storages_are_shared_and_weights_are_not() -> None:
     assert all(first % 64 == 0 for _, own in log.calls for first, _ in own)
 
 
-def test_all_candidates_get_their_turns_and_their_own_times() -> None:
-    log = Log()
+def test_all_candidates_get_their_turns_and_their_own_times(log: Log) -> None:
     slow = log.candidate("slow", *small((16,), (8,), (16,)), seconds=4e-3)
     fast = log.candidate("fast", *small((16,), (8,), (16,)), seconds=1e-3)
     other = log.candidate("other", *small((16,), (8,), (16,)), seconds=2e-3)
     found = rehearse(PLAN, {"first": [slow, fast], "second": [other]}, 0.1, seed=0)
-    assert 8e-3 <= found["first"][0] < 20e-3  # two calls in each run
-    assert 2e-3 <= found["first"][1] < found["first"][0]
-    assert 2e-3 <= found["second"][0] < 10e-3
+    assert found["first"] == pytest.approx([8e-3, 2e-3])  # two calls in each run
+    assert found["second"] == pytest.approx([2e-3])
     counts = Counter(name for name, _ in log.calls)
     assert abs(counts["slow"] - counts["fast"]) <= 2, "but for the first run"
 
 
-def test_slow_networks_are_run_with_fewer_candidates() -> None:
-    log = Log()
+def test_slow_networks_are_run_with_fewer_candidates(log: Log) -> None:
     own = [log.candidate(str(i), *small((16,), (8,), (16,)), seconds=1e-2) for i in range(5)]
     found = rehearse(PLAN, {"first": own}, 0.15, seed=0)
     assert 1 <= len(found["first"]) <= 2, "of 20 ms a run, three with each"
@@ -96,15 +99,13 @@ def test_slow_networks_are_run_with_fewer_candidates() -> None:
     assert len(rehearse(PLAN, {"first": own}, 0.001, seed=0)["first"]) == 1
 
 
-def test_functions_without_candidates_are_left_out() -> None:
-    log = Log()
+def test_functions_without_candidates_are_left_out(log: Log) -> None:
     only = log.candidate("only", *small((16,), (8,), (16,)))
     assert set(rehearse(PLAN, {"second": [only]}, 0.0, seed=0)) == {"second"}
     assert {name for name, _ in log.calls} == {"only"}
 
 
-def test_values_are_small_and_indices_are_in_range() -> None:
-    log = Log()
+def test_values_are_small_and_indices_are_in_range(log: Log) -> None:
     params = (Param((16,)), Param((8,), "int32"), Param((16,)))
     rehearse(PLAN, {"first": [log.candidate("a", *params)]}, 0.0, seed=0)
     for value in log.values:
@@ -132,12 +133,12 @@ def test_without_a_next_call_the_middle_half_counts() -> None:
     assert own.tolist() == pytest.approx([1.1, 5.0])
 
 
-def test_bfloat16_has_tensors_too() -> None:
-    log = Log()
+def test_bfloat16_has_tensors_too(log: Log) -> None:
     params = (Param((16,), "bfloat16"), Param((8,), "bfloat16"), Param((16,)))
 
     def kernel(*tensors: Any) -> None:
         log.values += [str(tensor.dtype) for tensor in tensors]
+        log.clock.sleep(1e-3)
 
     rehearse(PLAN, {"first": [Candidate({ENTRY: kernel}, params)]}, 0.0, seed=0)
     assert set(log.values) == {"bfloat16", "float32"}
