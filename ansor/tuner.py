@@ -16,7 +16,7 @@ from ansor.callbacks import Callback, Finish, Round, Start
 from ansor.config import TuneConfig
 from ansor.cost_model.scorer import CostModel
 from ansor.database.database import Database
-from ansor.errors import ArgumentError
+from ansor.errors import ArgumentError, DatabaseError
 from ansor.hardware.gpu import Machine
 from ansor.measure.device import Device
 from ansor.measure.result import Measurement
@@ -88,6 +88,7 @@ class Tuner:
         self._callbacks, self._clock = callbacks, clock
         self._began = clock()
         self._trials = self._rounds = 0
+        self._rounds_s = 0.0  # without the start: what a trial costs
         self.model = CostModel(hardware, config.cost_model, config.sketch, seed)
         streams = np.random.SeedSequence(seed).spawn(len(tasks) + 1)
         self._scheduler = TaskScheduler(config.scheduler, np.random.default_rng(streams[-1]))
@@ -126,10 +127,11 @@ class Tuner:
         return self._clock() - self._began
 
     def run(self, budget: Budget) -> Finish:
-        """Searches until the budget is spent, nothing is left to try, Ctrl-C, or an objective that
-        fails.
+        """Searches until the budget is spent, nothing is left to try, Ctrl-C, or an objective or a
+        database that fails.
 
-        Every finished round is in the database when this returns, and each task keeps its best.
+        Every finished round is in the database when this returns, but for one that could not be
+        written, and each task keeps its best.
         """
         has_time = self._has_time(budget)
         for search in self.searches:
@@ -140,7 +142,7 @@ class Tuner:
             reason = self._loop(budget)
         except KeyboardInterrupt:
             reason = "interrupted"
-        except ArgumentError as error:  # what was found until then is not lost
+        except (ArgumentError, DatabaseError) as error:  # what was found until then is not lost
             reason = str(error)
         statuses = [search.status for search in self.searches]
         finish = Finish(reason, statuses, self._trials, self.elapsed_s)
@@ -186,7 +188,7 @@ class Tuner:
         """A full batch, or less where the trials run out or trials or time would not go round."""
         batch, scheduler = self.config.evolution.batch, self.config.scheduler
         if budget.seconds is not None:
-            cost_s = self.elapsed_s / self._trials if self._trials else scheduler.trial_s
+            cost_s = self._rounds_s / self._trials if self._trials else scheduler.trial_s
             begun = {search.task.group for search in self.searches if search.history}
             fresh = len(self._variants.keys() - begun)
             affordable = (budget.seconds - self.elapsed_s) * scheduler.warmup_share / cost_s
@@ -198,6 +200,7 @@ class Tuner:
 
     def _round(self, search: TaskSearch, count: int) -> None:
         """One batch of one task: propose, measure, record, learn."""
+        began = self._clock()
         if not search.policy.trials:
             search.seed(self._database)
         batch = search.policy.propose(count)
@@ -208,6 +211,7 @@ class Tuner:
         self.model.fit()
         self._trials += len(batch)
         self._rounds += 1
+        self._rounds_s += self._clock() - began
         self._report(search, results)
 
     def _report(self, search: TaskSearch, results: Sequence[Measurement]) -> None:

@@ -7,12 +7,15 @@ the draft's best, and at the very last the definition as it was written.
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from ansor.config import MeasureConfig, TuneConfig
 from ansor.database.database import Database
+from ansor.errors import DatabaseError
 from ansor.measure.device import Device
 from ansor.measure.plan import CallPlan
 from ansor.measure.result import Measurement, Verification
@@ -101,8 +104,18 @@ def choose_winners(
     winners = _checked(functions, leaders, device, database, config)
     for name, winner in winners.items():
         if winner.latency_s is not None:
-            database.elect(functions[name][0].task.key, winner.task, winner.program)
+            with _noted():
+                database.elect(functions[name][0].task.key, winner.task, winner.program)
     return winners
+
+
+@contextmanager
+def _noted() -> Iterator[None]:
+    """What cannot be written is a warning here: the search is over, and its result is wanted."""
+    try:
+        yield
+    except DatabaseError as error:
+        warnings.warn(str(error), RuntimeWarning, stacklevel=4)
 
 
 def _leaders(
@@ -167,13 +180,16 @@ def _retimed(
         calls = Counter(known.keys())
     again = {
         name: [
-            replace(x, latency_s=t / calls[name] if t else None)
+            replace(x, latency_s=None if t is None else t / calls[name])
             for x, t in zip(own, times[name], strict=True)
         ]
         for name, own in known.items()
     }
     # Where nothing could be timed again, what was measured before still counts.
-    kept = {n: own if any(x.latency_s for x in own) else known[n] for n, own in again.items()}
+    kept = {
+        n: own if any(x.latency_s is not None for x in own) else known[n]
+        for n, own in again.items()
+    }
     return {name: sorted(kept.get(name, []), key=_latency) for name in leaders}
 
 
@@ -231,7 +247,8 @@ def _verified(
     for (name, x), check in zip(fresh.items(), checks, strict=True):
         found[name] = check
         if check.error is None and check.difference is not None:
-            database.add_check(x.task, x.program, check.difference)
+            with _noted():
+                database.add_check(x.task, x.program, check.difference)
     return found
 
 

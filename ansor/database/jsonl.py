@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from numbers import Real
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ansor.database.database import Database, TaskEntry
@@ -16,6 +19,11 @@ from ansor.errors import DatabaseError
 _NAMES = COLUMNS.split(", ")
 _NESTED = ("program", "latencies_s", "versions")  # JSON text in the table, JSON proper in a line
 _FORMAT = 1
+_TEXTS = ("task_key", "target", "message", "host")
+_NUMBERS = ("build_s", "run_s", "time_s")
+_TYPES: Mapping[str, Any] = MappingProxyType(
+    {**dict.fromkeys(_TEXTS, str), **dict.fromkeys(_NUMBERS, Real), "seed": int | None}
+)
 
 
 @dataclass(frozen=True)
@@ -35,9 +43,10 @@ def export_jsonl(
     Raises:
         DatabaseError: the file cannot be written.
     """
-    tasks = {entry.key: entry for entry in database.tasks()}
     targets = database.targets() if target is None else [target]
     records = [record for each in targets for record in database.all_records(each)]
+    # After the records: another process may add tasks meanwhile.
+    tasks = {entry.key: entry for entry in database.tasks()}
     try:
         with Path(path).open("w", encoding="utf-8") as stream:
             stream.writelines(_to_line(tasks[r.task_key], r) + "\n" for r in records)
@@ -78,10 +87,20 @@ def _from_line(line: bytes) -> tuple[TaskEntry, Record] | None:
         if document["format"] > _FORMAT:
             return None
         fields = document["record"]
+        if not _has_types(fields):
+            return None
         for name in _NESTED:
             fields[name] = json.dumps(fields[name])
         record = from_row(tuple(fields[name] for name in _NAMES))
         entry = TaskEntry(**document["task"])
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         return None
     return (entry, record) if entry.key == record.task_key else None
+
+
+def _has_types(fields: Mapping[str, Any]) -> bool:
+    """Whether the table can hold the fields of a record, and they mean something there."""
+    numbers = all(isinstance(value, Real) for value in fields["latencies_s"])
+    texts = all(isinstance(value, str) for value in fields["versions"].values())
+    own = all(isinstance(fields[name], kind) for name, kind in _TYPES.items())
+    return numbers and texts and own

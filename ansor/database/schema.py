@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ansor.errors import DatabaseError
@@ -87,7 +89,7 @@ def _open(name: str, uri: bool = False) -> sqlite3.Connection:
 def _prepare(connection: sqlite3.Connection) -> sqlite3.Connection:
     try:
         _make_tables(connection)
-    except sqlite3.Error:
+    except (sqlite3.Error, DatabaseError):
         connection.close()
         raise
     return connection
@@ -104,17 +106,26 @@ def _make_tables(connection: sqlite3.Connection) -> None:
         connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", rows)
 
 
-class transaction:
-    """A context manager: all that is written inside counts or, after an exception, nothing."""
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All that is written inside counts or, after an exception, nothing.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def __enter__(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._connection.execute("COMMIT" if kind is None else "ROLLBACK")
+    Raises:
+        DatabaseError: it cannot be written.
+    """
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:  # SQLite may have ended it by itself
+                connection.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        ((_, _, file), *_) = connection.execute("PRAGMA database_list")
+        raise DatabaseError(
+            f"database={file!r}: {error}; see whether its disk is full or another process holds it"
+        ) from error
 
 
 def _check(file: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansor.database import Database
+from ansor.database import Database, schema
 from ansor.errors import DatabaseError
 from ansor.measure.result import ErrorKind, Measurement
 from ansor.program.program import Program
@@ -253,6 +253,39 @@ def test_several_processes_write(tmp_path: Path) -> None:
             writer.communicate()
         assert database.count("mine") == 20
         assert database.count("k1") >= 3 * 2 * 21
+
+
+def test_what_cannot_be_written_is_named_and_may_be_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "_BUSY_TIMEOUT_S", 0.05)
+    path = tmp_path / "r.sqlite"
+    with Database(path) as database:
+        database.add(make_task(), program(1), took(1.0))
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DatabaseError, match=r"database=.*r\.sqlite.*locked"):
+            database.add(make_task(), program(2), took(2.0))
+        other.execute("ROLLBACK")
+        other.close()
+        database.add(make_task(), program(3), took(3.0))
+        assert [r.program for r in database.records("k1", "cpu")] == [program(1), program(3)]
+
+
+@pytest.mark.parametrize("statement", ["INSERT INTO no_such_table VALUES (1)", "ROLLBACK"])
+def test_an_error_inside_a_transaction_leaves_none_open(statement: str) -> None:
+    """SQLite ends a transaction by itself where a disk is full."""
+    connection = schema.connect(None)
+
+    def write() -> None:
+        with schema.transaction(connection):
+            connection.execute("INSERT INTO tasks VALUES ('k', 'n', 'd')")
+            connection.execute(statement)
+
+    with pytest.raises(DatabaseError):
+        write()
+    assert not connection.in_transaction
+    assert connection.execute("SELECT COUNT(*) FROM tasks").fetchone() == (0,)
 
 
 def refused(path: Path, reason: str) -> None:

@@ -66,6 +66,29 @@ def test_bad_lines_are_counted_and_skipped(database: Database, tmp_path: Path) -
         assert other.records("k1", "cpu") == database.records("k1", "cpu")
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ('"message": ""', '"message": null'),
+        ('"latencies_s": [1.5]', '"latencies_s": ["a", "b"]'),
+        ('"latencies_s": [1.5]', '"latencies_s": 1.5'),
+        ('"versions": {', '"versions": {"tvm": 27, '),
+        ('"seed": 3', '"seed": "three"'),
+        ('"target": "cpu"', '"target": 7'),
+    ],
+)
+def test_fields_of_wrong_types_make_a_line_bad(
+    database: Database, tmp_path: Path, right: str, wrong: str
+) -> None:
+    path = tmp_path / "r.jsonl"
+    export_jsonl(database, path)
+    first, *others = path.read_text().splitlines()
+    assert right in first
+    path.write_text("\n".join([first.replace(right, wrong), *others]))
+    with Database() as other:
+        assert import_jsonl(other, path) == ImportCount(added=2, known=0, bad=1)
+
+
 def test_files_that_cannot_be_used(database: Database, tmp_path: Path) -> None:
     with pytest.raises(DatabaseError, match="give a file"):
         import_jsonl(database, tmp_path / "missing.jsonl")

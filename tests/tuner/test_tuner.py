@@ -26,6 +26,7 @@ from fake_world import (
 
 from ansor.config import EvolutionConfig
 from ansor.database.database import Database
+from ansor.errors import DatabaseError
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
@@ -100,6 +101,31 @@ def test_little_time_goes_round_once() -> None:
     first = [r.measured for r in world.events.rounds[:3]]
     assert first[0] == 8
     assert first[1:] == [4, 4]
+
+
+def test_a_slow_start_makes_no_trial_dear() -> None:
+    """What comes before the first round takes as long as half of the budget."""
+    made: list[World] = []
+    world = World(clock=lambda: 100.0 + made[0].device.count * 0.1 if made else 0.0)
+    made.append(world)
+    world.run(seconds=200)
+    assert [r.measured for r in world.events.rounds[:3]] == [8, 8, 8]
+
+
+def test_a_database_that_fails_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    write, rounds = world.database.add_many, iter(range(10))
+
+    def fails_at_third(*arguments: object) -> None:
+        if next(rounds) == 2:
+            raise DatabaseError("database='r.db': disk is full")
+        write(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(world.database, "add_many", fails_at_third)
+    finish = world.run(100)
+    assert "disk is full" in finish.reason
+    assert len(world.events.rounds) == 2
+    assert finish.trials == 16
 
 
 def test_a_search_without_gains_ends_and_says_so() -> None:

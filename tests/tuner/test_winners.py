@@ -10,6 +10,7 @@ from definitions import HARDWARE
 from fake_world import CONFIG, TARGET, WEIGHTS, World, latency_of, make_task, noise
 
 from ansor.config import FULL, MeasureConfig
+from ansor.errors import DatabaseError
 from ansor.measure.device import Candidate
 from ansor.measure.fake import FakeDevice
 from ansor.measure.plan import Call, CallPlan
@@ -132,6 +133,21 @@ def test_slow_leaders_have_fewer_turns(runs: int, rounds: int) -> None:
     config = replace(MEASURE, leader_margin=10.0, compare_s=runs * once_s * 1.001)
     choose(world, device, leaders=3, config=config)
     assert device.rounds == rounds
+
+
+def test_what_cannot_be_noted_costs_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = tuned()
+
+    def full(*_: object) -> None:
+        raise DatabaseError("database='r.db': disk is full")
+
+    monkeypatch.setattr(world.database, "elect", full)
+    monkeypatch.setattr(world.database, "add_check", full)
+    device = Close(lambda _: 1.0)
+    with pytest.warns(RuntimeWarning, match="disk is full"):
+        winner = choose(world, device, leaders=3, config=replace(MEASURE, leader_margin=10.0))
+    assert winner.program in leading(world)
+    assert winner.difference == 0.0
 
 
 def elected_second(world: World) -> Program:
