@@ -83,6 +83,7 @@ class SketchConfig:
     min_prefetch_run: int = 1 << 15  # bytes read without a gap, of which the first are late
     max_prefetch_share: float = 0.4  # of the second cache: two parts are there at a time
     max_sketches: int = 32  # a typical subgraph has fewer than 10 (§4.1)
+    max_states: int = 256  # unfinished ones at a time; more than any of our workloads has
     gpu: GpuSketchConfig = field(default_factory=GpuSketchConfig)
 
 
@@ -129,7 +130,7 @@ class CostModelConfig:
         0.2  # retrain when the data grew by this share (TVM's adaptive training)
     )
     min_records: int = 16  # fewer measurements than this: the draft alone
-    max_records: int = 6000  # newest records used for training
+    max_records: int = 6000  # newest records of each task used for training
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,8 @@ class ResidualModel:
             "base_score": 0.0,
         }
         self._booster = xgboost.train(
-            parameters, matrix, config.rounds, obj=lambda p, _: squared_loss(p, data)
+            *(parameters, matrix, config.rounds),
+            obj=lambda p, _: damped_loss(p, data, config.learning_rate),
         )
 
     def predict(self, features: Floats) -> Floats:
@@ -79,6 +80,14 @@ class ResidualModel:
         values = self._booster.inplace_predict(rows, predict_type="margin")
         total: Floats = values.reshape(programs, stages).sum(axis=1, dtype=np.float32)
         return total
+
+
+def damped_loss(predicted: Floats, data: TrainingSet, rate: float) -> tuple[Floats, Floats]:
+    """`squared_loss`, with more curvature where the steps of a program's many rows, each `rate` of
+    the way, would together go past its error: they would grow from tree to tree."""
+    gradient, curvature = squared_loss(predicted, data)
+    stages = np.bincount(data.program, minlength=len(data.residual))[data.program]
+    return gradient, curvature * np.maximum(1.0, rate * stages).astype(np.float32)
 
 
 def squared_loss(predicted: Floats, data: TrainingSet) -> tuple[Floats, Floats]:

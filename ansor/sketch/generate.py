@@ -19,7 +19,7 @@ def generate(
     config: SketchConfig | None = None,
     user_rules: Iterable[Rule] = (),
 ) -> list[State]:
-    """Returns the terminal states, in a fixed order.
+    """Returns the terminal states, in a fixed order, the first of them where there are many.
 
     Args:
         dag: the compute definition.
@@ -37,7 +37,7 @@ def generate(
         if not state.remaining:
             done.append(state)
             continue
-        queue += _derive(state, rules, context)
+        queue = [*queue, *_derive(state, rules, context)][: config.max_states]
     return done[: config.max_sketches]
 
 

@@ -24,17 +24,17 @@ def truth(features: np.ndarray) -> np.ndarray:
     return per_stage.sum(axis=1)
 
 
-def programs(count: int, seed: int) -> np.ndarray:
+def programs(count: int, seed: int, stages: int = STAGES) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return rng.random((count, STAGES, COLUMNS)).astype(np.float32)
+    return rng.random((count, stages, COLUMNS)).astype(np.float32)
 
 
-def training_set(count: int, seed: int = 0) -> TrainingSet:
-    features = programs(count, seed)
+def training_set(count: int, seed: int = 0, stages: int = STAGES) -> TrainingSet:
+    features = programs(count, seed, stages)
     residual = truth(features)
     return TrainingSet(
         features.reshape(-1, COLUMNS),
-        np.repeat(np.arange(count), STAGES),
+        np.repeat(np.arange(count), stages),
         (residual - residual.mean()).astype(np.float32),
         np.exp(residual - residual.max()).astype(np.float32),
     )
@@ -105,6 +105,16 @@ def test_more_records_make_it_better() -> None:
         model.fit(training_set(count))
         found.append(rank_correlation(model.predict(unseen), truth(unseen)))
     assert found[0] < found[1] - 0.1
+
+
+@pytest.mark.parametrize("stages", [1, 12, 24, 40])
+def test_it_learns_whatever_the_number_of_stages(stages: int) -> None:
+    data = training_set(256, stages=stages)
+    model = ResidualModel(CONFIG)
+    model.fit(data)
+    predicted = model.predict(data.features.reshape(256, stages, COLUMNS))
+    error = data.weight * (predicted - data.residual) ** 2
+    assert error.sum() < 0.2 * (data.weight * data.residual**2).sum()
 
 
 def test_programs_are_scored_one_by_one() -> None:

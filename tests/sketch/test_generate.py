@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 from definitions import HARDWARE, NAMES, dag
+from tvm import te
 
 from ansor.config import SketchConfig
+from ansor.dag.from_tir import read_dag
 from ansor.program.steps import FuseConsumer, Inline, MultiLevelTile
 from ansor.sketch.generate import generate
 from ansor.sketch.rule import Context, Derived
@@ -66,3 +68,18 @@ def test_a_user_rule_that_does_not_apply_changes_nothing() -> None:
 def test_the_number_of_sketches_is_bounded() -> None:
     config = replace(SketchConfig(), max_sketches=2)
     assert len(generate(dag("softmax"), HARDWARE, config)) == 2
+
+
+def test_many_choices_do_not_multiply() -> None:
+    """Each of the sums may be split for lanes or not: 2^18 structures."""
+    matrix = te.placeholder((64, 96), name="A")
+
+    def row_sum(number: int) -> te.Tensor:
+        k = te.reduce_axis((0, 96), name="k")
+        return te.compute((64,), lambda i: te.sum(matrix[i, k], axis=k), name=f"S{number}")
+
+    sums = [row_sum(number) for number in range(18)]
+    total = te.compute((64,), lambda i: sum((s[i] for s in sums[1:]), sums[0][i]), name="T")
+    found = generate(read_dag(te.create_prim_func([matrix, total])), HARDWARE)
+    assert len(found) == SketchConfig().max_sketches
+    assert len(set(steps(found))) == len(found)
