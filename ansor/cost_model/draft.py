@@ -24,7 +24,8 @@ _SHUFFLE_CYCLES = 1.0  # one unit exchanges elements of whole registers
 _DIV_CYCLES = 8.0  # throughput of a 512-bit division on current cores
 _SPECIAL_CYCLES = 12.0  # exp and its like, as polynomials of some two dozen operations
 _CONDITION_CYCLES = 4.0  # in which it is known whether a step meets padding; fitted once
-_L2_REACHED = 0.75  # of the probe's rate, since LLVM loads lines in another order; fitted once
+_STREAMED = 0.75  # of the second cache's probed rate, where nothing is reused; fitted once
+_STREAM_POWER = 8.0  # how close to nothing; fitted once
 _NO_OVERLAP = 0.02  # share of the other resources' time that adds to the slowest; fitted once
 
 
@@ -76,13 +77,14 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     )
     traffic = traffic_bytes(profile, hardware)
     level2, last, _ = hardware.cache_bandwidth
-    bandwidth = (_L2_REACHED * level2, last, _memory_bytes_per_cycle(hardware))
-    transfer = [t / np.float32(b) for t, b in zip(traffic, bandwidth, strict=True)]
+    reached = np.float32(level2) * _reached(traffic[0], tile, hardware)
+    rates = (reached, np.float32(last), np.float32(_memory_bytes_per_cycle(hardware)))
+    transfer = [t / rate for t, rate in zip(traffic, rates, strict=True)]
     lookups = page_misses(profile, hardware.tlb_pages) * np.float32(hardware.tlb_miss_cycles)
     parts = np.stack([arithmetic, ports, issue, *transfer])
     slowest = parts.max(axis=0)
     cycles = slowest + np.float32(_NO_OVERLAP) * (parts.sum(axis=0) - slowest)
-    cold = cold_bytes(profile) / np.float32(bandwidth[-1])
+    cold = cold_bytes(profile) / rates[-1]
     stalls = stall_cycles(profile, cold, cycles, hardware.cores)
     cycles = cycles + np.maximum(np.float32(_NO_OVERLAP) * cold, stalls)
     conditions = _conditions(profile) * np.float32(_CONDITION_CYCLES)
@@ -98,6 +100,16 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     return Breakdown(
         arithmetic, ports, issue, l2, l3, dram + cold, speedup, tile.accumulators, total
     )
+
+
+def _reached(traffic: Floats, tile: RegisterTile, hardware: Hardware) -> Floats:
+    """`[P]`: share of the second cache's probed rate that a stage reaches, by the bytes that come
+    from there. Where all that it loads does, LLVM's order of lines costs more than the probe's;
+    what is used again in between hides that."""
+    loaded = tile.steps * tile.loads * np.float32(hardware.vector_bytes)
+    streamed = np.minimum(traffic / np.maximum(loaded, 1), 1) ** np.float32(_STREAM_POWER)
+    reached: Floats = 1 - np.float32(1 - _STREAMED) * streamed
+    return reached
 
 
 def _conditions(profile: StageProfile) -> Floats:
