@@ -153,12 +153,13 @@ def auto_schedule_many(
             _stage(callbacks, f"importing {name}")
             networks[name] = prepare(model, resolved, text, example_inputs.get(name), kinds)
         tasks, calls = merged(networks)
+        if minutes is None and trials is None:
+            _check_records(records, tasks, text)
         functions = sum(len({task.group for task in n.tasks}) for n in networks.values())
         leaders = num_leaders(minutes, functions, config)
         finish_s = finish_seconds(leaders, functions, config, len(networks))
         hardware = detect_machine(resolved, cores)
         budget = Budget(trials, _search_seconds(minutes, began, finish_s, config))
-        _check_records(records, tasks, text, budget)
         for remark in _remarks(tasks, hardware):
             _stage(callbacks, remark)
         with LocalDevice(text, cores, config.measure) as device:
@@ -211,9 +212,9 @@ def _stage(callbacks: Sequence[Callback], text: str) -> None:
         callback.on_stage(text)
 
 
-def _check_records(records: Database, tasks: Sequence[Task], target: str, budget: Budget) -> None:
+def _check_records(records: Database, tasks: Sequence[Task], target: str) -> None:
     """Without a budget, records of another target only are a mistake worth stopping for."""
-    if not budget.is_empty or budget.trials == 0 or records.count(target=target):
+    if records.count(target=target):
         return
     keys = [task.key for task in tasks]
     others = sorted({other for key in keys for other in records.targets(key)})
