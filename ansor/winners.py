@@ -17,6 +17,7 @@ from ansor.config import MeasureConfig, TuneConfig
 from ansor.database.database import Database
 from ansor.errors import DatabaseError
 from ansor.measure.device import Device
+from ansor.measure.local import tolerance
 from ansor.measure.plan import CallPlan
 from ansor.measure.result import Measurement, Verification
 from ansor.program.program import Program, shared_axes
@@ -239,9 +240,10 @@ def _verified(
 ) -> dict[str, Verification]:
     """Whether programs are right: as the database knows it, or else as the device finds out."""
     known = {name: database.checked(x.task, x.program) for name, x in tried.items()}
-    found = {
-        n: Verification(d) for n, d in known.items() if d is not None and d <= config.verify_rtol
+    allowed = {
+        name: min(config.verify_rtol, tolerance(x.task.dag, config)) for name, x in tried.items()
     }
+    found = {n: Verification(d) for n, d in known.items() if d is not None and d <= allowed[n]}
     fresh = {name: x for name, x in tried.items() if name not in found}
     checks = device.verify([(x.task, x.program) for x in fresh.values()]) if fresh else []
     for (name, x), check in zip(fresh.items(), checks, strict=True):

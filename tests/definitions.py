@@ -18,6 +18,7 @@ from ansor.hardware.cpu import Hardware
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
 from ansor.workloads import Workload, build
+from ansor.workloads.convolution_nd import Convolution, convolution
 from ansor.workloads.opevo import convolution_nchw
 from ansor.workloads.transposed import transposed_convolution
 
@@ -64,7 +65,7 @@ SIZES: Mapping[str, tuple[str, dict[str, int]]] = MappingProxyType(
         "global_average_pool2d": ("global_average_pool2d", {"channels": 64}),
     }
 )
-NAMES = (*SIZES, "phases", "phases_relu", "channels_first")
+NAMES = (*SIZES, "phases", "phases_relu", "channels_first", "groups", "groups_of_three")
 
 
 # A small shape of every family of the operator suite, in the order of its own sizes.
@@ -93,6 +94,10 @@ def workload(name: str) -> Workload:
     """The small workload `name`."""
     if name == "channels_first":  # read with a stride along the last axis
         return convolution_nchw(name, 2, 3, 17, 16, 3, 2, 0)
+    if name.startswith("groups"):  # of three, tiles would lie across two
+        groups, filters = (3, 48) if name.endswith("three") else (4, 64)
+        sizes = Convolution(1, (9, 8), 4 * groups, filters, 3, 2, 1, groups=groups)
+        return convolution(name, sizes)
     if name.startswith("phases"):
         return _transposed(name, relu=name.endswith("relu"))
     base, sizes = SIZES[name]

@@ -141,6 +141,24 @@ def _simplify_atom(atom: Quotient | Remainder, extents: Sequence[int]) -> Index:
     return remainder(inner, atom.divisor)
 
 
+def in_blocks(index: Index, extents: Sequence[int]) -> bool:
+    """Whether each atom is an axis, or a quotient of one whose blocks, if their length divides its
+    extent, never lie across two of the quotient's steps.
+
+    So any block of axes, at a multiple of its lengths, reads a block of values: ``i // 32`` for an
+    extent of 128, but not ``i // 24`` for 96, where blocks of 16 would.
+    """
+    return all(isinstance(atom, int) or _steps_in_blocks(atom, extents) for atom, _ in index.terms)
+
+
+def _steps_in_blocks(atom: Quotient | Remainder, extents: Sequence[int]) -> bool:
+    axis = atom.index.single_axis
+    if isinstance(atom, Remainder) or axis is None or atom.index.const:
+        return False
+    lengths = [n for n in range(1, extents[axis] + 1) if extents[axis] % n == 0]
+    return all(n % atom.divisor == 0 or atom.divisor % n == 0 for n in lengths)
+
+
 def substitute(index: Index, values: Sequence[Index | None]) -> Index | None:
     """Replaces axis ``a`` by ``values[a]``; None (unknown) if an unknown value is needed."""
     total = Index((), index.const)

@@ -76,8 +76,9 @@ def _variants(kind: str, plain: tvm.IRModule, fused: tvm.IRModule, target: Targe
     if other is plain:
         return []
     other = fuse(other, target)
-    pairs = list(zip(tir_calls(fused), tir_calls(other), strict=False))
-    if any(not _same_result(*pair) for pair in pairs):
+    calls, others = list(tir_calls(fused)), list(tir_calls(other))
+    pairs = list(zip(calls, others, strict=False))
+    if len(calls) != len(others) or any(not _same_result(*pair) for pair in pairs):
         warnings.warn(f"{kind} is left out: it changes how operators fuse", stacklevel=2)
         return []
     functions = {function.name: function for function in extract_functions(other)}

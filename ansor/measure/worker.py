@@ -10,6 +10,7 @@ import importlib
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from ansor.measure.channel import Channel
@@ -45,11 +46,12 @@ def main(read_fd: int, write_fd: int) -> None:
 def die_with_parent() -> None:
     """Asks the kernel to kill this process when its parent dies, and to prefer it when memory ends.
 
-    Where the system knows neither, the end of the pipe ends the worker.
+    Where the system knows neither, or does not allow it, the end of the pipe ends the worker.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        Path("/proc/self/oom_score_adj").write_text("1000")
+        with suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def find_lowering(name: str) -> Lowering:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from ansor.dag.graph import ComputeDAG
-from ansor.dag.stage import Stage
+from ansor.dag.index import in_blocks
+from ansor.dag.stage import Access, Stage
 from ansor.program.loops import enclosing_loops, num_leading
 from ansor.program.roles import Roles, root_of
 from ansor.program.steps import MultiLevelTile
@@ -15,7 +16,7 @@ class Locations:
     """Hosts of the stages that have no nest of their own and are no outputs.
 
     A stage may be attached below the loops of a root stage that is, or hosts, all its consumers,
-    if all of them read it by affine indices.
+    if all of them read it by affine indices, or a nest of its own by indices that move in blocks.
     """
 
     def __init__(self, dag: ComputeDAG, roles: Roles) -> None:
@@ -58,17 +59,26 @@ class Locations:
             return None
         readers = [reader for reader, _ in self.roles.readers(name)]
         roots = {root_of(reader, hosts) for reader in readers}
-        if len(roots) != 1 or not self._read_by_affine(name):
+        if len(roots) != 1 or not self._read_in_blocks(name, hosts):
             return None
         return roots.pop()
 
-    def _read_by_affine(self, name: str) -> bool:
+    def _read_in_blocks(self, name: str, hosts: dict[str, str]) -> bool:
         return all(
-            read.is_affine
+            read.is_affine or (reader not in hosts and _in_blocks(self.dag.stages[reader], read))
             for reader, buffer in self.roles.readers(name)
             for read in self.dag.stages[reader].reads
             if read.buffer == buffer
         )
+
+
+def _in_blocks(stage: Stage, read: Access) -> bool:
+    """Whether a stage that is cut along divisors of its axes reads a block with each part of it."""
+    extents = [axis.extent for axis in stage.axes]
+    sizes = [size for size in extents if isinstance(size, int)]
+    if len(sizes) < len(extents):
+        return False
+    return all(index is not None and in_blocks(index, sizes) for index in read.indices)
 
 
 def _enclosing(stage: Stage, structure: str) -> int:

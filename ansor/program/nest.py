@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ansor.dag.index import Index
+from ansor.dag.index import Atom, Index, Quotient
 from ansor.dag.stage import HoleExtent, Stage
 from ansor.program.loops import Loop, divisor_table, lane_table, num_leading, own_loops
 from ansor.program.roles import Roles
@@ -71,13 +71,28 @@ class StageNest:
     prefetch: npt.NDArray[np.int32]
 
     def coefficients(self, index: Index | None) -> dict[int, Column]:
-        """By how much each loop advances an affine index, `[P]` each; loops with none left out."""
+        """By how much each loop advances an index, `[P]` each; loops with none left out.
+
+        A quotient of an axis (`index.in_blocks`) counts as well: exactly where all iterations of a
+        loop advance it or none, and else as if all did or none, whichever is nearer.
+        """
         total: dict[int, Column] = {}
         for atom, factor in index.terms if index is not None else ():
-            if isinstance(atom, int):
-                for loop, step in self.steps.get(atom, {}).items():
-                    total[loop] = total[loop] + factor * step if loop in total else factor * step
+            for loop, step in self._advances(atom).items():
+                total[loop] = total[loop] + factor * step if loop in total else factor * step
         return total
+
+    def _advances(self, atom: Atom) -> dict[int, Column]:
+        """By how much each loop advances an axis, or the quotient of one."""
+        if isinstance(atom, int):
+            return self.steps.get(atom, {})
+        axis, divisor = atom.index.single_axis, atom.divisor
+        if axis is None or not isinstance(atom, Quotient):
+            return {}
+        return {
+            loop: np.where(step * self.extents[loop] > divisor, (step + divisor // 2) // divisor, 0)
+            for loop, step in self.steps.get(axis, {}).items()
+        }
 
 
 @dataclass(eq=False)
@@ -296,15 +311,21 @@ def _span(
     nest: StageNest, index: Index | None, enclosing: npt.NDArray[np.bool_]
 ) -> tuple[Column, Column]:
     """Least and greatest value of an index over the loops inside the point of attachment."""
-    const = index.const if index is not None else 0
-    low = np.full(nest.extents.shape[1], const, dtype=np.int32)
+    terms = index.terms if index is not None else ()
+    affine = Index(tuple((atom, factor) for atom, factor in terms if isinstance(atom, int)))
+    low = np.full(nest.extents.shape[1], index.const if index is not None else 0, dtype=np.int32)
     high = low.copy()
-    for loop, step in nest.coefficients(index).items():
+    for loop, step in nest.coefficients(affine).items():
         reach = step * (nest.extents[loop] - 1)
         if loop < len(enclosing):
             reach = np.where(enclosing[loop], 0, reach)
         low += np.minimum(reach, 0)
         high += np.maximum(reach, 0)
+    for atom, factor in terms:
+        if isinstance(atom, Quotient):
+            ends = [factor * (v // atom.divisor) for v in _span(nest, atom.index, enclosing)]
+            low += np.minimum(*ends)
+            high += np.maximum(*ends)
     return low, high
 
 

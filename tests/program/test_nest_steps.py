@@ -18,7 +18,7 @@ from tvm import s_tir, tirx
 from ansor.dag.expression import Reader
 from ansor.dag.index import Index, Quotient
 from ansor.program.lower import Replay, schedule
-from ansor.program.nest import StageNest, build_nest
+from ansor.program.nest import LoopNest, StageNest, build_nest
 from ansor.program.sketch import Population
 
 PROGRAMS_PER_DEFINITION = 24
@@ -94,6 +94,24 @@ def nest_axes(own: StageNest, program: int, points: Points) -> list[tuple[int, .
     return sorted(moved)
 
 
+def is_uneven(nest: LoopNest, name: str, program: int) -> bool:
+    """Whether some iterations of a loop, and not all, advance a quotient that places the stage."""
+    roles = nest.population.sketch.roles
+    placing = [
+        (nest.stages[other], atom)
+        for other, access in (roles.neighbours(name) if name in roles.host else ())
+        for index in access.indices
+        for atom, _ in (index.terms if index is not None else ())
+        if isinstance(atom, Quotient)
+    ]
+    return any(
+        step[program] % atom.divisor and step[program] * own.extents[loop, program] > atom.divisor
+        for own, atom in placing
+        if (axis := atom.index.single_axis) is not None
+        for loop, step in own.steps[axis].items()
+    )
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_steps_are_those_of_the_lowered_blocks(name: str) -> None:
     func, rng, compared = workload(name).func, np.random.default_rng(0), 0
@@ -106,7 +124,7 @@ def test_steps_are_those_of_the_lowered_blocks(name: str) -> None:
             for stage, own in nest.stages.items():
                 points = nest_points(own, row, rng)
                 bound = bound_axes(replay, stage, lowered_points(own, row, points, replay))
-                if bound is not None:
+                if bound is not None and not is_uneven(nest, stage, row):
                     assert bound == nest_axes(own, row, points), (stage, population.program(row))
                     compared += 1
     assert compared >= PROGRAMS_PER_DEFINITION
