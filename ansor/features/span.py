@@ -57,23 +57,40 @@ def span_of(
     stride: Floats | float,
 ) -> Floats:
     """`[L + 1, P]`: extent of one index at each depth; adds its part to `strides` in place."""
-    spans = np.empty((len(view.extents) + 1, view.extents.shape[1]), dtype=np.float32)
     if index is None:
-        spans[:] = size
-        return spans
+        whole = np.empty((len(view.extents) + 1, view.extents.shape[1]), dtype=np.float32)
+        whole[:] = size
+        return whole
     slopes = _slopes(view, index)
-    reach = _reach(view, slopes, place)
-    spans[-1] = 1
-    for loop in reversed(range(len(view.extents))):
-        if loop in reach:
-            np.add(spans[loop + 1], reach[loop], out=spans[loop])
-        else:
-            spans[loop] = spans[loop + 1]
+    blocks = [(a, factor) for a, factor in index.terms if isinstance(a, Quotient) and _is_block(a)]
+    rest = Index(tuple(term for term in index.terms if term not in blocks))
+    spans = _widths(view, _slopes(view, rest) if blocks else slopes, place)
+    spans += 1
+    for atom, factor in blocks:
+        inner = _widths(view, _slopes(view, atom.index), place)
+        spans += abs(factor) * (inner // np.float32(atom.divisor))
     affine = index.is_affine
     for loop, slope in (slopes if affine else _slopes(view, index, jumps=True)).items():
         moved = slope * stride
         strides[loop] = strides[loop] + moved if loop in strides else moved
     return np.minimum(spans, size, out=spans)
+
+
+def _is_block(atom: Quotient) -> bool:
+    """Whether this is the quotient of an axis: tiles begin at multiples of their length."""
+    return atom.index.single_axis is not None and not atom.index.const
+
+
+def _widths(view: View, slopes: dict[int, Floats], place: Place | None) -> Floats:
+    """`[L + 1, P]`: how far apart the values of an index lie at each depth."""
+    widths = np.zeros((len(view.extents) + 1, view.extents.shape[1]), dtype=np.float32)
+    reach = _reach(view, slopes, place)
+    for loop in reversed(range(len(view.extents))):
+        if loop in reach:
+            np.add(widths[loop + 1], reach[loop], out=widths[loop])
+        else:
+            widths[loop] = widths[loop + 1]
+    return widths
 
 
 def _reach(view: View, slopes: dict[int, Floats], place: Place | None) -> dict[int, Floats]:
