@@ -227,7 +227,8 @@ def _checked(
                 continue
             notes[name].append(f"{check.error.value}: {check.message}")
             failed = Measurement(error=check.error, message=check.message)
-            database.add(x.task, x.program, failed)
+            with _noted():
+                database.add(x.task, x.program, failed)
         for name in set(waiting) - set(tried):
             task, note = functions[name][0].task, "; ".join(notes[name])
             winners[name] = Winner(task, Program(), None, None, note)

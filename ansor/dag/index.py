@@ -17,6 +17,11 @@ class Quotient:
     index: Index
     divisor: int
 
+    @property
+    def of_axis(self) -> int | None:
+        """The axis, if this is ``axis // divisor``."""
+        return None if self.index.const else self.index.single_axis
+
 
 @dataclass(frozen=True)
 class Remainder:
@@ -152,8 +157,7 @@ def in_blocks(index: Index, extents: Sequence[int]) -> bool:
 
 
 def _steps_in_blocks(atom: Quotient | Remainder, extents: Sequence[int]) -> bool:
-    axis = atom.index.single_axis
-    if isinstance(atom, Remainder) or axis is None or atom.index.const:
+    if isinstance(atom, Remainder) or (axis := atom.of_axis) is None:
         return False
     lengths = [n for n in range(1, extents[axis] + 1) if extents[axis] % n == 0]
     return all(n % atom.divisor == 0 or atom.divisor % n == 0 for n in lengths)

@@ -62,11 +62,16 @@ def span_of(
         whole[:] = size
         return whole
     slopes = _slopes(view, index)
-    blocks = [(a, factor) for a, factor in index.terms if isinstance(a, Quotient) and _is_block(a)]
+    blocks = [
+        (atom, factor)
+        for atom, factor in index.terms
+        if isinstance(atom, Quotient) and atom.of_axis is not None
+    ]
     rest = Index(tuple(term for term in index.terms if term not in blocks))
     spans = _widths(view, _slopes(view, rest) if blocks else slopes, place)
     spans += 1
     for atom, factor in blocks:
+        # Tiles begin at multiples of their length.
         inner = _widths(view, _slopes(view, atom.index), place)
         spans += abs(factor) * (inner // np.float32(atom.divisor))
     affine = index.is_affine
@@ -74,11 +79,6 @@ def span_of(
         moved = slope * stride
         strides[loop] = strides[loop] + moved if loop in strides else moved
     return np.minimum(spans, size, out=spans)
-
-
-def _is_block(atom: Quotient) -> bool:
-    """Whether this is the quotient of an axis: tiles begin at multiples of their length."""
-    return atom.index.single_axis is not None and not atom.index.const
 
 
 def _widths(view: View, slopes: dict[int, Floats], place: Place | None) -> Floats:

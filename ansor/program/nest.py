@@ -86,9 +86,9 @@ class StageNest:
         """By how much each loop advances an axis, or the quotient of one."""
         if isinstance(atom, int):
             return self.steps.get(atom, {})
-        axis, divisor = atom.index.single_axis, atom.divisor
-        if axis is None or not isinstance(atom, Quotient):
+        if not isinstance(atom, Quotient) or (axis := atom.of_axis) is None:
             return {}
+        divisor = atom.divisor
         return {
             loop: np.where(step * self.extents[loop] > divisor, (step + divisor // 2) // divisor, 0)
             for loop, step in self.steps.get(axis, {}).items()

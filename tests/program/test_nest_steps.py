@@ -107,7 +107,7 @@ def is_uneven(nest: LoopNest, name: str, program: int) -> bool:
     return any(
         step[program] % atom.divisor and step[program] * own.extents[loop, program] > atom.divisor
         for own, atom in placing
-        if (axis := atom.index.single_axis) is not None
+        if (axis := atom.of_axis) is not None
         for loop, step in own.steps[axis].items()
     )
 

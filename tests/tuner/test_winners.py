@@ -150,6 +150,21 @@ def test_what_cannot_be_noted_costs_no_result(monkeypatch: pytest.MonkeyPatch) -
     assert winner.difference == 0.0
 
 
+def test_a_wrong_leader_that_cannot_be_noted_costs_no_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = tuned()
+    first, second = ranking(world)[:2]
+
+    def full(*_: object) -> None:
+        raise DatabaseError("database='r.db': disk is full")
+
+    monkeypatch.setattr(world.database, "add", full)
+    with pytest.warns(RuntimeWarning, match="disk is full"):
+        winner = choose(world, faulty(ErrorKind.WRONG, first))
+    assert winner.program == second
+
+
 def elected_second(world: World) -> Program:
     """What wins when leaders are compared, though another was measured to be faster."""
     _, second, _ = leading(world)
