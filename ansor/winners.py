@@ -27,6 +27,7 @@ from ansor.task import Task
 _MOST_RANKED = 64  # measured programs of a task among which leaders are looked for
 _RUNS = 2  # of a slow program, in each turn of a comparison
 _LEAST_TURNS = 3
+_LEAST_WITH_PREFERRED = 4  # leaders, for one of them to be what the draft preferred
 _MOST_CHECKS = 8  # measured programs of a function that are checked before all are given up
 
 
@@ -129,7 +130,27 @@ def _leaders(
         return _elected(variants[0].task, ranked, database) or ranked[:1]
     limit = _latency(ranked[0]) * (1 + config.leader_margin) if ranked else 0.0
     heads = {x.task.key: x for x in reversed(ranked)}  # in the network another variant may win
-    return _diverse([x for x in ranked if _latency(x) <= limit or x in heads.values()], count)
+    near = _diverse([x for x in ranked if _latency(x) <= limit or x in heads.values()], count)
+    return _with_preferred(near, variants, count)
+
+
+def _with_preferred(
+    leaders: list[_Leader], variants: Sequence[TaskSearch], count: int
+) -> list[_Leader]:
+    """With what the draft preferred of the best variant, instead of the last.
+
+    Its only measurement may have been disturbed: a search is not to end with anything slower.
+    """
+    if not leaders or count < _LEAST_WITH_PREFERRED:
+        return leaders
+    search = next(s for s in variants if s.task is leaders[0].task)
+    preferred = search.policy.preferred
+    if preferred is None:
+        return leaders
+    program = preferred.program
+    if any(x.task is search.task and x.program == program for x in leaders):
+        return leaders
+    return [*leaders[: count - 1], _Leader(search.task, program, preferred.latency_s)]
 
 
 def _elected(first: Task, ranked: Sequence[_Leader], database: Database) -> list[_Leader]:

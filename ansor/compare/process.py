@@ -13,7 +13,7 @@ from typing import Any
 
 from ansor.closing import Closing
 from ansor.errors import AnsorError
-from ansor.hardware.threads import pool_variables
+from ansor.hardware.threads import module_path, pool_variables
 
 _LEAVE_S = 10.0  # that a process has to end by itself when nothing more is asked
 
@@ -139,5 +139,4 @@ def _last_words(said: str, status: int) -> str:
 
 def _environment(threads: int, first_path: Sequence[str]) -> dict[str, str]:
     others = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
-    path = os.pathsep.join([*first_path, *(entry or os.curdir for entry in sys.path)])
-    return {**os.environ, **others, **pool_variables(threads), "PYTHONPATH": path}
+    return {**os.environ, **others, **pool_variables(threads), **module_path(*first_path)}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 import tvm
@@ -11,6 +11,7 @@ from tvm import relax, tirx
 
 Lookup = Callable[[Any], Any]  # the value that a variable is bound to; other expressions unchanged
 Rule = Callable[[Any, Lookup], Any]  # (call, lookup) -> what stands in its place
+Key = TypeVar("Key", bound=Hashable)
 
 
 def op_name(expr: Any) -> str:
@@ -66,6 +67,44 @@ def with_functions(mod: tvm.IRModule, added: Mapping[str, tirx.PrimFunc]) -> tvm
     """A copy of the module with more PrimFuncs, to be called by name."""
     functions = {variable_for(name, function): function for name, function in added.items()}
     return tvm.IRModule({**mod.functions, **functions}, attrs=mod.attrs)
+
+
+def replace_calls(
+    mod: tvm.IRModule,
+    chosen: Callable[[Any], Key | None],
+    name: Callable[[Key], str],
+    define: Callable[[Key], tirx.PrimFunc],
+    operands: Callable[[Any, Key], list[Any]],
+) -> tvm.IRModule:
+    """`mod` with operator calls in whose place functions are called; itself if there are none.
+
+    Args:
+        chosen: what the function for a call depends on, None for a call that stays.
+        name: how names of such functions begin.
+        define: makes the function, one for all calls of which equal things are chosen.
+        operands: what a call gives to it.
+    """
+    names: dict[Key, str] = {}
+
+    def collect(call: Any, _: Lookup) -> Any:
+        key = chosen(call)
+        if key is not None:
+            names.setdefault(key, f"{name(key)}{len(names) or ''}")
+        return call
+
+    rewrite(mod, collect)
+    if not names:
+        return mod
+    extended = with_functions(mod, {text: define(key) for key, text in names.items()})
+
+    def replaced(call: Any, _: Lookup) -> Any:
+        key = chosen(call)
+        if key is None:
+            return call
+        function = extended.get_global_var(names[key])
+        return relax.call_tir(function, relax.Tuple(operands(call, key)), call.ty)
+
+    return rewrite(extended, replaced)
 
 
 def variable_for(name: str, function: tirx.PrimFunc) -> Any:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import tvm
-from tvm import relax, te, tirx
+from tvm import te, tirx
 
-from ansor.frontend.rewrite import Lookup, op_name, rewrite, static_shape, with_functions
+from ansor.frontend.rewrite import op_name, replace_calls, static_shape
 from ansor.frontend.winograd import OP_PATTERN
 from ansor.workloads.transposed import spread
 
@@ -48,25 +48,13 @@ def can_spread(call: Any) -> bool:
 
 def with_spread(mod: tvm.IRModule) -> tvm.IRModule:
     """`mod` with every transposed convolution that is channels last by a definition of ours."""
-    names: dict[_Shapes, str] = {}
-
-    def collect(call: Any, _: Lookup) -> Any:
-        if _is_ours(call):
-            names.setdefault(_shapes(call), f"conv2d_transpose{len(names) or ''}")
-        return call
-
-    rewrite(mod, collect)
-    if not names:
-        return mod
-    extended = with_functions(mod, {name: _definition(shapes) for shapes, name in names.items()})
-
-    def replaced(call: Any, _: Lookup) -> Any:
-        if not _is_ours(call):
-            return call
-        function = extended.get_global_var(names[_shapes(call)])
-        return relax.call_tir(function, relax.Tuple(list(call.args)), call.ty)
-
-    return rewrite(extended, replaced)
+    return replace_calls(
+        mod,
+        lambda call: _shapes(call) if _is_ours(call) else None,
+        lambda _: "conv2d_transpose",
+        _definition,
+        lambda call, _: list(call.args),
+    )
 
 
 def _is_ours(call: Any) -> bool:

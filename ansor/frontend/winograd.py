@@ -7,17 +7,10 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import tvm
-from tvm import relax, te, tirx
+from tvm import te, tirx
 from tvm.ir import GenericConst
 
-from ansor.frontend.rewrite import (
-    Lookup,
-    constant,
-    op_name,
-    rewrite,
-    static_shape,
-    with_functions,
-)
+from ansor.frontend.rewrite import constant, op_name, replace_calls, static_shape
 from ansor.workloads.minimal_filtering import (
     KERNEL,
     Transform,
@@ -46,30 +39,21 @@ def with_winograd(
         transforms: one for each stride.
         convert: makes the transformed weights.
     """
-    names: dict[tuple[_Shapes, Transform], str] = {}
 
-    def collect(call: Any, _: Lookup) -> Any:
+    def chosen(call: Any) -> tuple[_Shapes, Transform] | None:
         transform = transform_for(call, transforms)
-        if transform is not None:
-            name = f"winograd{transform.tile}_conv2d{len(names) or ''}"
-            names.setdefault((_shapes(call), transform), name)
-        return call
+        return None if transform is None else (_shapes(call), transform)
 
-    rewrite(mod, collect)
-    if not names:
-        return mod
-    extended = with_functions(mod, {name: _definition(*key) for key, name in names.items()})
+    def operands(call: Any, key: tuple[_Shapes, Transform]) -> list[Any]:
+        return [call.args[0], constant(convert(call.args[1].value.numpy(), key[1]))]
 
-    def replaced(call: Any, _: Lookup) -> Any:
-        transform = transform_for(call, transforms)
-        if transform is None:
-            return call
-        weight = convert(call.args[1].value.numpy(), transform)
-        function = extended.get_global_var(names[_shapes(call), transform])
-        operands = relax.Tuple([call.args[0], constant(weight)])
-        return relax.call_tir(function, operands, call.ty)
-
-    return rewrite(extended, replaced)
+    return replace_calls(
+        mod,
+        chosen,
+        lambda key: f"winograd{key[1].tile}_conv2d",
+        lambda key: _definition(*key),
+        operands,
+    )
 
 
 def transform_for(call: Any, transforms: Collection[Transform]) -> Transform | None:

@@ -17,7 +17,7 @@ import platformdirs
 
 from ansor.hardware.memory import PLAIN_PAGES
 from ansor.hardware.probe import REVISION, Probe, Spec
-from ansor.hardware.threads import pool_variables
+from ansor.hardware.threads import module_path, pool_variables
 
 _LOG = logging.getLogger(__name__)
 _TIMEOUT_S = 60.0  # a probe takes about 5 s, more where other work runs
@@ -73,7 +73,7 @@ def run_probe(spec: Spec) -> Probe:
         **os.environ,
         **pool_variables(spec.threads),
         **PLAIN_PAGES,
-        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        **module_path(),
     }
     command = [sys.executable, "-m", "ansor.hardware", text]
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -37,6 +38,13 @@ def pool_variables(threads: int) -> dict[str, str]:
         BIND_VARIABLE: "1",
         SPIN_VARIABLE: str(SPIN_COUNT),
     }
+
+
+def module_path(*first: str) -> dict[str, str]:
+    """Environment variable of a Python process that finds the modules of this one, and before
+    them those of other directories."""
+    paths = [*first, *sys.path]  # "" is the current directory
+    return {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, paths))}
 
 
 def running_threads() -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ansor.config import MeasureConfig
 from ansor.errors import MeasureError
 from ansor.hardware.memory import PLAIN_PAGES
-from ansor.hardware.threads import pool_variables
+from ansor.hardware.threads import module_path, pool_variables
 from ansor.measure.nvcc import compiler_variables
 from ansor.measure.process import WorkerFailure, WorkerProcess, wait_for_any
 from ansor.measure.protocol import Build, Define, Reply, Setup
@@ -173,12 +172,11 @@ def worker_environment(threads: int) -> Mapping[str, str]:
     They sleep soon: as long as they spin, the worker whose turn it was disturbs the one whose turn
     it is (half of the speed).
     """
-    paths = [os.path.abspath(path) for path in sys.path]
     return os.environ | {
         **pool_variables(threads),
         **PLAIN_PAGES,
         **compiler_variables(),
-        "PYTHONPATH": os.pathsep.join(paths),
+        **module_path(),
         "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",
     }

@@ -29,6 +29,12 @@ class SearchPolicy:
         model: shared by all tasks.
         config: sizes and rates.
         rng: source of all randomness of this task.
+
+    Attributes:
+        best: the fastest program measured.
+        preferred: of what was measured first, before the model had learned of it, the program that
+            the model expected to be the fastest.
+        exhausted: whether nothing is left to propose.
     """
 
     def __init__(
@@ -47,6 +53,7 @@ class SearchPolicy:
         self._begun: list[tuple[Population, float]] | None = None
         self._stalled = 0
         self.best: Candidate | None = None
+        self.preferred: Candidate | None = None
         self.exhausted = False
 
     @property
@@ -109,6 +116,8 @@ class SearchPolicy:
         done = [c.measured(t) for c, t in zip(candidates, latency_s, strict=True)]
         self._measured |= {c.signature: c.latency_s for c in done}
         good = [c for c in done if c.latency_s is not None]
+        if self.preferred is None:
+            self.preferred = max(good, key=lambda c: c.score, default=None)
         self._tried += good
         self.best = best_of([*good, *([self.best] if self.best else [])])
         self._remember(good)

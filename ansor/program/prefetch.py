@@ -26,7 +26,7 @@ _FETCH_TO_WRITE = "ansor_fetch_to_write"
 # Fetches into all caches. LLVM takes any other call of its prefetch for one that may read what is
 # being summed up, and stores sums before it.
 _MEMORY = "memory(inaccessiblemem: readwrite)"
-FETCH_IR = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)" + "".join(
+_FETCH_IR = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)" + "".join(
     f"""
 define linkonce_odr void @{name}(ptr %line) alwaysinline nounwind {{
   call void @llvm.prefetch.p0(ptr %line, i32 {write}, i32 3, i32 1) {_MEMORY}
@@ -73,14 +73,14 @@ def insert_prefetches(
     Args:
         wanted: for blocks by name; those whose reads soon jump in memory stay as they are.
     """
-    body, asked = func.body, False
+    body = func.body
     for name, operand in wanted.items():
         found = path_to(body, name)
         buffer = func.params[operand.parameter]
         part = None if found is None else _part(*found, buffer, operand)
         if part is not None:
-            body, asked = _with_fetches(body, part, buffer), True
-    return func.with_body(with_llvm(body, FETCH_IR)) if asked else func
+            body = _with_fetches(body, part, buffer)
+    return with_fetching(func, body)
 
 
 def _part(
@@ -156,6 +156,11 @@ def _place(extents: Sequence[int], most: float) -> tuple[int, int]:
     extent = extents[number]
     divisors = (n for n in range(1, extent + 1) if extent % n == 0)
     return number, max(n for n in divisors if n == 1 or n * inside <= most)
+
+
+def with_fetching(func: tirx.PrimFunc, body: Any) -> tirx.PrimFunc:
+    """`func` with another body, in which `fetch` was used; itself if the body is its own."""
+    return func if body.same_as(func.body) else func.with_body(with_llvm(body, _FETCH_IR))
 
 
 def fetch(buffer: Any, element: Any, to_write: bool = False) -> Any:

@@ -13,13 +13,12 @@ from typing import Any
 from tvm import ir, sym, tirx
 
 from ansor.program.accesses import path_to, position_of, read_indices, step_of, zero_of
-from ansor.program.prefetch import FETCH_IR, LINE_BYTES, fetch
+from ansor.program.prefetch import LINE_BYTES, fetch, with_fetching
 from ansor.program.rewrite import (
     collect,
     replace_loops,
     sequence,
     substitute,
-    with_llvm,
     with_loop_body,
 )
 
@@ -50,13 +49,13 @@ def prefetch_rows(func: tirx.PrimFunc, copies: Collection[str]) -> tirx.PrimFunc
     Args:
         copies: names of their blocks.
     """
-    body, asked = func.body, False
+    body = func.body
     for name in copies:
         found = path_to(body, name)
         rows = None if found is None else _rows(*found)
         if rows is not None:
-            body, asked = _with_fetches(body, rows), True
-    return func.with_body(with_llvm(body, FETCH_IR)) if asked else func
+            body = _with_fetches(body, rows)
+    return with_fetching(func, body)
 
 
 def _rows(loops: tuple[Any, ...], realize: Any) -> _Rows | None:

@@ -15,8 +15,8 @@ from typing import Any
 from tvm import sym, tirx
 
 from ansor.program.accesses import accesses, path_to, position_of, step_of, zero_of
-from ansor.program.prefetch import FETCH_IR, LINE_BYTES, fetch
-from ansor.program.rewrite import replace_loops, sequence, substitute, with_llvm, with_loop_body
+from ansor.program.prefetch import LINE_BYTES, fetch, with_fetching
+from ansor.program.rewrite import replace_loops, sequence, substitute, with_loop_body
 
 _MOST_BYTES = 16384  # of a tile, per operand: it stays in the first cache beside all else
 
@@ -46,7 +46,7 @@ def prefetch_tiles(func: tirx.PrimFunc, consumers: Mapping[str, Sequence[Any]]) 
     Args:
         consumers: names of their blocks; variables of the loops inside the tile.
     """
-    body, asked = func.body, False
+    body = func.body
     for name, own in consumers.items():
         found = path_to(body, name)
         if found is None:
@@ -57,8 +57,8 @@ def prefetch_tiles(func: tirx.PrimFunc, consumers: Mapping[str, Sequence[Any]]) 
         outer = [loop for loop, is_own in zip(live, inside, strict=True) if not is_own]
         rows = list(_operands(func, live, inside, realize, loops))
         if outer and rows:
-            body, asked = _with_fetches(body, outer[-1], rows), True
-    return func.with_body(with_llvm(body, FETCH_IR)) if asked else func
+            body = _with_fetches(body, outer[-1], rows)
+    return with_fetching(func, body)
 
 
 def _operands(

@@ -216,6 +216,19 @@ def test_the_best_is_kept() -> None:
     assert search.trials == 6
 
 
+def test_what_the_draft_preferred_is_remembered() -> None:
+    """The first of the first batch, or the next where that fails; measurements change nothing."""
+    search = policy()
+    first = search.propose(4)
+    search.learn(first, [None, 3e-3, 1e-3, 2e-3])
+    assert search.preferred is not None
+    expected = max(first[1:], key=lambda candidate: candidate.score)
+    assert search.preferred.signature == expected.signature
+    assert search.preferred.latency_s is not None
+    search.learn(search.propose(4), [1e-4] * 4)
+    assert search.preferred.signature == expected.signature
+
+
 def test_failures_only() -> None:
     search = policy()
     for _ in range(5):
@@ -223,6 +236,7 @@ def test_failures_only() -> None:
         assert len(batch) == 8
         search.learn(batch, [None] * 8)
     assert search.best is None
+    assert search.preferred is None
     assert search.trials == 40
     assert not search.exhausted
     assert search.draft_best() is not None

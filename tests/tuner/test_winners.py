@@ -121,6 +121,20 @@ def test_noise_is_settled_by_timing_the_leaders_in_turns() -> None:
     assert (winner.program, winner.latency_s) == (second, 1.0)
 
 
+def test_what_the_draft_preferred_is_timed_again() -> None:
+    """However slow it seemed to be: that may have been the machine."""
+    world = tuned()
+    preferred = world.tuner.searches[0].policy.preferred
+    assert preferred is not None
+    assert preferred.program not in leading(world)
+    device = Close(lambda program: 1.0 if program == preferred.program else 2.0)
+    winner = choose(world, device, leaders=4, config=replace(MEASURE, leader_margin=0.0))
+    assert device.compared == [ranking(world)[0], preferred.program]
+    assert winner.program == preferred.program
+    choose(world, device, leaders=4, config=replace(MEASURE, leader_margin=10.0))
+    assert device.compared == [*leading(world), preferred.program]
+
+
 @pytest.mark.parametrize(
     ("runs", "rounds"), [(1000, MEASURE.compare_rounds), (13, 6), (12, 6), (1, 3)]
 )
