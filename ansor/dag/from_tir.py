@@ -44,6 +44,14 @@ def block_names(func: tirx.PrimFunc) -> list[str]:
     return [str(realize.block.name_hint) for realize, _ in _blocks(func)]
 
 
+def written_params(func: tirx.PrimFunc) -> frozenset[int]:
+    """Positions of the parameters that blocks under the root write."""
+    written = [write.source for realize, _ in _blocks(func) for write in realize.block.writes]
+    return frozenset(
+        i for i, param in enumerate(func.params) if any(param.same_as(w) for w in written)
+    )
+
+
 def _check_params(func: tirx.PrimFunc) -> None:
     for param in func.params:
         if not is_buffer_var(param):

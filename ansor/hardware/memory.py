@@ -1,8 +1,9 @@
-"""Huge pages: for what networks stream from memory, and for nothing else.
+"""Huge pages: for what networks stream from memory, and for arrays that are never timed.
 
 Under Linux' default, "madvise", a program asks for them. Weights pass through the caches at each
 run and span more pages than the processor keeps addresses of: a network's are laid in one block of
-huge pages, and so is what stands for them while programs are timed.
+huge pages, and so is what stands for them while programs are timed. Arrays that results are checked
+with are written once: most of that time goes into getting pages, of which huge ones are fewer.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ def huge_block(size_bytes: int) -> npt.NDArray[np.uint8]:
 def plain_block(size_bytes: int) -> npt.NDArray[np.uint8]:
     """`[size_bytes]` zeros in pages as everything else gets them."""
     return _block(size_bytes, huge=False)
+
+
+def scratch_block(size_bytes: int) -> npt.NDArray[np.uint8]:
+    """`[size_bytes]` zeros, in huge pages if they fill one."""
+    return _block(size_bytes, huge=size_bytes >= HUGE_PAGE_BYTES)
 
 
 def _block(size_bytes: int, huge: bool) -> npt.NDArray[np.uint8]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import tvm
 from tvm import tirx
 
 from ansor.config import MeasureConfig
+from ansor.hardware.memory import ALIGNMENT_BYTES, scratch_block
 
 _MOST_DRAWN = (1 << 22) - 3  # floats; larger arrays repeat them, out of step with any dimension
 
@@ -55,11 +57,52 @@ def on_device(arrays: list[Any], device: Any) -> list[Any]:
     return [tvm.runtime.tensor(array, device) for array in arrays]
 
 
+def arguments_for(
+    params: Sequence[Any], arrays: Sequence[Any], device: Any, written: Collection[int]
+) -> list[Any]:
+    """Tensors to call a function with once, in the dtypes of its parameters.
+
+    On the host the function reads the arrays where they lie, unless their dtype is another one.
+
+    Args:
+        params: of the function; only their dtypes count.
+        arrays: one per parameter; none of them changes.
+        device: where the function runs.
+        written: positions of the parameters that it writes.
+    """
+    pairs = enumerate(zip(params, arrays, strict=True))
+    return [_argument(array, dtype_of(param), device, i in written) for i, (param, array) in pairs]
+
+
 def on_host(tensor: Any) -> Any:
     """A TVM tensor as a NumPy array; in place, and read-only, where it lies on the host."""
-    here = tensor.device.dlpack_device_type() == tvm.cpu().dlpack_device_type()
-    shared = here and str(tensor.dtype) != "bfloat16"  # not in NumPy's DLPack
+    shared = _is_host(tensor.device) and str(tensor.dtype) != "bfloat16"  # not in NumPy's DLPack
     return np.from_dlpack(tensor) if shared else tensor.numpy()
+
+
+def _is_host(device: Any) -> bool:
+    return bool(device.dlpack_device_type() == tvm.cpu().dlpack_device_type())
+
+
+def _argument(array: Any, dtype: np.dtype[Any], device: Any, written: bool) -> Any:
+    if dtype.kind == "V" or not _is_host(device):  # bfloat16 is not in NumPy's DLPack
+        return tvm.runtime.tensor(array.astype(dtype, copy=False), device)
+    if written or array.dtype != dtype or not _fits_tvm(array):
+        copy = _new_array(array.shape, dtype)
+        copy[...] = array
+        array = copy
+    return tvm.runtime.from_dlpack(array)
+
+
+def _fits_tvm(array: Any) -> bool:
+    """Whether kernels can take it as it lies."""
+    flags = array.flags
+    return bool(flags.c_contiguous and flags.writeable and array.ctypes.data % ALIGNMENT_BYTES == 0)
+
+
+def _new_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """Zeros that kernels can take as they lie."""
+    return scratch_block(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
 
 
 def _random(rng: np.random.Generator, param: Any, config: MeasureConfig, low: float) -> Any:
@@ -72,7 +115,17 @@ def _random(rng: np.random.Generator, param: Any, config: MeasureConfig, low: fl
     values = rng.random(min(math.prod(shape), _MOST_DRAWN), dtype=drawn)
     values *= drawn(1.0 - low)
     values += drawn(low)
-    return np.resize(values.astype(dtype, copy=False), shape)
+    return _repeated(values.astype(dtype, copy=False), shape)
+
+
+def _repeated(values: Any, shape: tuple[int, ...]) -> Any:
+    """An array that begins with the values, and with them again and again."""
+    array = _new_array(shape, values.dtype)
+    flat = array.reshape(-1)
+    for first in range(0, flat.size, max(1, values.size)):
+        part = flat[first : first + values.size]
+        part[:] = values[: part.size]
+    return array
 
 
 def has_nan(array: Any) -> bool:

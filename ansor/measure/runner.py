@@ -12,14 +12,14 @@ import tvm
 from tvm import tirx
 
 from ansor.config import MeasureConfig
-from ansor.dag.from_tir import buffer_names
+from ansor.dag.from_tir import buffer_names, written_params
 from ansor.errors import AnsorError
 from ansor.hardware.target import host_of, is_cpu
 from ansor.hardware.threads import free_cores, on_cores
 from ansor.measure.build import ENTRY, build
 from ansor.measure.cold import ColdMemory
 from ansor.measure.inputs import (
-    dtype_of,
+    arguments_for,
     has_nan,
     num_bytes,
     on_device,
@@ -131,12 +131,10 @@ class WorkerTask:
 
     def _computed(self, func: tirx.PrimFunc) -> tuple[list[Any], list[Any]]:
         module = build(func, host_of(self.target), exact=True)
-        dtypes = [dtype_of(param) for param in func.params]
         for low in (-1.0, 0.0):  # a root or a logarithm of a negative number compares nothing
             arrays = random_arrays(self._defined, self.config, low)
-            wide = [a.astype(dtype, copy=False) for a, dtype in zip(arrays, dtypes, strict=True)]
-            results = run(module, wide, tvm.cpu())
-            if not any(has_nan(r) for r in results):
+            results = run(module, arguments_for(func.params, arrays, tvm.cpu(), self.written))
+            if not any(has_nan(results[i]) for i in self.written):
                 break
         return self._converted(arrays), self._converted(results)
 
@@ -146,6 +144,11 @@ class WorkerTask:
         if self.original is not None:
             out[self.original.weight] = self.original.convert(arrays[self.original.weight])
         return out
+
+    @cached_property
+    def written(self) -> frozenset[int]:
+        """Positions of the parameters that are results."""
+        return written_params(self._defined)
 
     @cached_property
     def _defined(self) -> tirx.PrimFunc:
@@ -180,11 +183,10 @@ class WorkerTask:
         )
 
 
-def run(module: Any, arrays: list[Any], device: Any) -> list[Any]:
+def run(module: Any, arguments: list[Any]) -> list[Any]:
     """Every argument after one run, as NumPy arrays."""
-    tensors = on_device(arrays, device)
-    module[ENTRY](*tensors)
-    return [on_host(tensor) for tensor in tensors]
+    module[ENTRY](*arguments)
+    return [on_host(tensor) for tensor in arguments]
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +274,10 @@ class Runner:
             arrays, _ = task.reference
             names = list(buffer_names(task.func).values())
             packed = packed_arrays(program, dict(zip(names, arrays, strict=False)))
-            actual = run(built.module, list(packed.values()), task.device)
+            given = list(packed.values())
+            actual = run(
+                built.module, arguments_for(task.func.params, given, task.device, task.written)
+            )
             same_layout = [i for i, a in enumerate(packed.values()) if a.shape == arrays[i].shape]
             return task.difference(actual, same_layout)
 

@@ -10,7 +10,7 @@ from definitions import NAMES, dag, workload
 from tvm import te, tirx, topi
 from tvm.script import tirx as T
 
-from ansor.dag.from_tir import block_names, read_dag
+from ansor.dag.from_tir import block_names, buffer_names, read_dag, written_params
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Access
 from ansor.errors import UnsupportedError
@@ -51,6 +51,14 @@ def test_strided_convolution() -> None:
     assert graph.consumers("conv") == ("add",)
     out = 8 * 7 * 16
     assert graph.flops == out * 3 * 3 * 6 * 2 + 2 * out  # and the bias, and the ReLU
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_written_are_the_outputs(name: str) -> None:
+    func = workload(name).func
+    own = list(buffer_names(func).values())[: len(func.params)]
+    outputs = {i for i, buffer in enumerate(own) if dag(name).buffers[buffer].kind == "output"}
+    assert written_params(func) == outputs != set()
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from ml_dtypes import bfloat16
 from ansor.config import MeasureConfig
 from ansor.measure import timing
 from ansor.measure.channel import Channel
-from ansor.measure.inputs import on_host, random_arrays, relative_difference
+from ansor.measure.inputs import arguments_for, on_host, random_arrays, relative_difference
 from ansor.measure.result import ErrorKind, Measurement, measured
 from ansor.measure.timing import Timed, runs_per_repeat, time_program
 from ansor.measure.worker import first_lines
@@ -134,6 +134,20 @@ def test_long_arrays_repeat_a_block() -> None:
     assert -1.0 <= array.min() < -0.999
     assert 0.999 < array.max() < 1.0
     assert all((array[0] != row).any() for row in array[1:])
+
+
+def test_arguments_lie_where_the_arrays_do_unless_they_change() -> None:
+    """What is written, of another dtype or not aligned is copied, and so is bfloat16."""
+    params = [_Parameter(dtype) for dtype in ("float32", "float32", "float64", "bfloat16", "int8")]
+    drawn = [_Parameter(dtype) for dtype in ("float32", "float32", "float32", "bfloat16", "int8")]
+    arrays = random_arrays(SimpleNamespace(params=drawn), MeasureConfig(), -1.0)
+    arrays[4] = arrays[4][1:]
+    tensors = arguments_for(params, arrays, tvm.cpu(), written={1})
+    for tensor, array, param in zip(tensors, arrays, params, strict=True):
+        assert tensor.dtype == param.dtype
+        assert (on_host(tensor) == array).all()
+    shared = [on_host(t).ctypes.data == a.ctypes.data for t, a in zip(tensors, arrays, strict=True)]
+    assert shared == [True, False, False, False, False]
 
 
 class _Parameter:
