@@ -124,11 +124,14 @@ class CostModelConfig:
     max_depth: int = 6
     max_bin: int = 64  # histogram bins; features are logarithms, few are enough
     learning_rate: float = 0.15
-    min_child_weight: float = 0.05
+    min_child_weight: float = 2.0  # of a leaf: two programs as fast as the best of their task
     reg_lambda: float = 1.0
     retrain_growth: float = (
         0.2  # retrain when the data grew by this share (TVM's adaptive training)
     )
+    # Programs that the draft rightly makes so many times slower than the best are all alike: how
+    # far off it is there says nothing of fast ones, and one such error would outweigh theirs.
+    slow_factor: float = 4.0
     min_records: int = 16  # fewer measurements than this: the draft alone
     max_records: int = 6000  # newest records of each task used for training
 

@@ -130,27 +130,24 @@ def _leaders(
         return _elected(variants[0].task, ranked, database) or ranked[:1]
     limit = _latency(ranked[0]) * (1 + config.leader_margin) if ranked else 0.0
     heads = {x.task.key: x for x in reversed(ranked)}  # in the network another variant may win
-    near = _diverse([x for x in ranked if _latency(x) <= limit or x in heads.values()], count)
-    return _with_preferred(near, variants, count)
+    near = [x for x in ranked if _latency(x) <= limit or x in heads.values()]
+    leaders = _diverse(near, count)
+    preferred = _preferred(leaders, variants) if count >= _LEAST_WITH_PREFERRED else None
+    return leaders if preferred is None else [*_diverse(near, count - 1), preferred]
 
 
-def _with_preferred(
-    leaders: list[_Leader], variants: Sequence[TaskSearch], count: int
-) -> list[_Leader]:
-    """With what the draft preferred of the best variant, instead of the last.
+def _preferred(leaders: Sequence[_Leader], variants: Sequence[TaskSearch]) -> _Leader | None:
+    """What the draft preferred of the best variant, if it is not among the leaders.
 
     Its only measurement may have been disturbed: a search is not to end with anything slower.
     """
-    if not leaders or count < _LEAST_WITH_PREFERRED:
-        return leaders
-    search = next(s for s in variants if s.task is leaders[0].task)
-    preferred = search.policy.preferred
-    if preferred is None:
-        return leaders
-    program = preferred.program
-    if any(x.task is search.task and x.program == program for x in leaders):
-        return leaders
-    return [*leaders[: count - 1], _Leader(search.task, program, preferred.latency_s)]
+    for search in variants:
+        preferred = search.policy.preferred
+        if leaders and search.task is leaders[0].task and preferred is not None:
+            found = _Leader(search.task, preferred.program, preferred.latency_s)
+            known = any(x.task is found.task and x.program == found.program for x in leaders)
+            return None if known else found
+    return None
 
 
 def _elected(first: Task, ranked: Sequence[_Leader], database: Database) -> list[_Leader]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -138,10 +139,10 @@ class CostModel:
         for records in self._records.values():
             newest = slice(-self._config.max_records, None)
             throughput = -np.log(np.asarray(records.latency_s[newest], dtype=np.float32))
-            difference = throughput - np.asarray(records.drafted[newest], dtype=np.float32)
-            relative = np.exp(throughput - throughput.max())
-            residual.append(difference - np.average(difference, weights=relative))
-            weight.append(relative)
+            drafted = np.asarray(records.drafted[newest], dtype=np.float32)
+            own_residual, own_weight = self._residual(throughput, drafted)
+            residual.append(own_residual)
+            weight.append(own_weight)
             for row in records.features[newest]:
                 features.append(row)
                 program.append(np.full(len(row), count, dtype=np.int64))
@@ -152,6 +153,22 @@ class CostModel:
             np.concatenate(residual).astype(np.float32),
             np.concatenate(weight).astype(np.float32),
         )
+
+    def _residual(self, throughput: Floats, drafted: Floats) -> tuple[Floats, Floats]:
+        """What is to be learned of the programs of a task, and what each weighs.
+
+        Args:
+            throughput: `[N]`, logarithms.
+            drafted: `[N]`, the same by the draft.
+        """
+        weight = np.exp(throughput - throughput.max())
+        slow = throughput.max() - math.log(self._config.slow_factor)
+        own = np.where(throughput >= slow, weight, 0.0)
+        expected = drafted + np.average(throughput - drafted, weights=own)
+        if not self._config.use_draft:
+            return throughput - expected, weight
+        known = np.where(expected < slow, np.maximum(throughput, slow), throughput)
+        return known - np.maximum(expected, slow), weight
 
 
 def _prefetched(profiles: Mapping[str, StageProfile]) -> npt.NDArray[np.int32]:

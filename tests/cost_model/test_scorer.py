@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,8 +24,8 @@ from ansor.program.sketch import Population
 SKETCH_CONFIG = SketchConfig()
 
 
-def model(min_records: int = 16, seed: int = 0) -> CostModel:
-    return CostModel(HARDWARE, CostModelConfig(min_records=min_records), SKETCH_CONFIG, seed)
+def model(seed: int = 0, **config: float) -> CostModel:
+    return CostModel(HARDWARE, replace(CostModelConfig(), **config), SKETCH_CONFIG, seed)
 
 
 def drawn(name: str, count: int, seed: int = 0, sketch: int = 0) -> Population:
@@ -72,7 +75,7 @@ def spearman(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def test_records_make_it_rank_better() -> None:
-    learner, unseen = model(), drawn("matmul", 400, seed=7)
+    learner, unseen = model(slow_factor=math.inf), drawn("matmul", 400, seed=7)
     unseen = unseen.take(np.flatnonzero(np.isfinite(learner.score(unseen))))
     truth = -np.log(latencies(unseen))
     before = spearman(learner.score(unseen), truth)
@@ -85,7 +88,7 @@ def test_records_make_it_rank_better() -> None:
 
 def test_one_task_teaches_another() -> None:
     """The residual is learned across tasks: what is true of one definition helps the next."""
-    learner, other = model(), drawn("matmul_relu", 300, seed=7)
+    learner, other = model(slow_factor=math.inf), drawn("matmul_relu", 300, seed=7)
     hole = next(d.name for d in other.sketch.decisions if d.name.endswith(".i"))
     drafted = seconds(draft(profile(build_nest(other)), HARDWARE))
     ok = np.isfinite(learner.score(other))
@@ -108,6 +111,44 @@ def test_tasks_of_any_speed_share_one_scale() -> None:
     constant.fit()
     unseen = drawn("matmul", 64, seed=2)
     np.testing.assert_allclose(constant.score(unseen), model().score(unseen), atol=1e-3)
+
+
+def learned(error: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """`[P]` each: what the draft says, and what records add to the scores.
+
+    Args:
+        error: of the drafted seconds, makes the measured ones.
+    """
+    population = drawn("matmul", 512)
+    drafted = seconds(draft(profile(build_nest(population)), HARDWARE))
+    learner = model()
+    learner.add("task", population, error(drafted).tolist())
+    assert learner.fit()
+    before = model().score(population)
+    ok = np.isfinite(before)
+    return drafted[ok], learner.score(population)[ok] - before[ok]
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_what_is_rightly_called_slow_teaches_nothing(factor: float) -> None:
+    """However far off the draft is there: fast programs would be judged by it."""
+    _, added = learned(lambda t: np.where(t > 10 * t.min(), t * factor, t))
+    assert np.abs(added).max() < 1e-3
+
+
+def test_what_is_wrongly_called_slow_is_learned() -> None:
+    drafted, added = learned(lambda t: np.where(t > 10 * t.min(), t.min(), t))
+    slow = drafted > 10 * drafted.min()
+    assert 0 < slow.sum() < len(slow)
+    assert added[slow].mean() > added[~slow].mean() + 0.5 * math.log(CostModelConfig().slow_factor)
+
+
+def test_what_is_wrongly_called_fast_is_learned_in_full() -> None:
+    """Ten times slower than drafted is far beyond what counts as slow."""
+    drafted, added = learned(lambda t: np.where(t < 2 * t.min(), t * 10, t))
+    fast = drafted < 2 * drafted.min()
+    assert 0 < fast.sum() < len(fast)
+    assert added[fast].mean() < added[~fast].mean() - 0.5 * math.log(10)
 
 
 def test_it_waits_for_enough_records() -> None:
