@@ -26,7 +26,7 @@ class TrainingSet:
         features: `[R, F] float32`, one row per stage.
         program: `[R] int64`, the program that each row belongs to, ascending.
         residual: `[N] float32`, log of measured over drafted throughput of each program, centred
-            per task.
+            per task; zero where both are slow (`CostModelConfig.slow_factor`).
         weight: `[N] float32` in (0, 1]: throughput relative to the best of the task.
     """
 

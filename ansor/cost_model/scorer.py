@@ -157,6 +157,8 @@ class CostModel:
     def _residual(self, throughput: Floats, drafted: Floats) -> tuple[Floats, Floats]:
         """What is to be learned of the programs of a task, and what each weighs.
 
+        Where there is a draft, programs that it rightly calls slow have nothing to teach.
+
         Args:
             throughput: `[N]`, logarithms.
             drafted: `[N]`, the same by the draft.
