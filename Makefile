@@ -12,6 +12,9 @@ DEV := $(VENV)/.installed-dev
 WITH_PEERS := $(VENV)/.installed-$(PEERS)
 BENCH_DIR := build/bench
 
+# Of Make's own rules one would make a file of a name that it does not know by other means.
+MAKEFLAGS += --no-builtin-rules
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check check-cuda lint types format bench golden clean
 
@@ -72,8 +75,8 @@ $(VENV)/.installed-none: $(BASE)
 	@touch $@
 
 # Peers are optional: without them the demo compares with the untuned network alone.
-$(VENV)/.installed-peers%: $(BASE)
+$(VENV)/.installed-peers $(VENV)/.installed-peers-lite: $(BASE)
 	@echo "installing PyTorch and ONNX Runtime to compare with"
-	@$(PIP) --editable ".[peers$*]" || \
+	@$(PIP) --editable ".[$(@:$(VENV)/.installed-%=%)]" || \
 		echo "PyTorch or ONNX Runtime cannot be installed here: going on without"
 	@touch $@

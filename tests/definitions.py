@@ -65,7 +65,11 @@ SIZES: Mapping[str, tuple[str, dict[str, int]]] = MappingProxyType(
         "global_average_pool2d": ("global_average_pool2d", {"channels": 64}),
     }
 )
-NAMES = (*SIZES, "phases", "phases_relu", "channels_first", "groups", "groups_of_three")
+NAMES = (
+    *SIZES,
+    *("phases", "phases_relu", "phases_few", "few_filters"),
+    *("channels_first", "groups", "groups_of_three"),
+)
 
 
 # A small shape of every family of the operator suite, in the order of its own sizes.
@@ -98,6 +102,10 @@ def workload(name: str) -> Workload:
         groups, filters = (3, 48) if name.endswith("three") else (4, 64)
         sizes = Convolution(1, (9, 8), 4 * groups, filters, 3, 2, 1, groups=groups)
         return convolution(name, sizes)
+    if name == "few_filters":  # fewer than half a vector
+        return convolution(name, Convolution(1, (6, 16), 4, 3, 3, 1, 1))
+    if name == "phases_few":
+        return transposed_convolution(name, 1, 3, 16, 6, 3, 4, 2, 1)
     if name.startswith("phases"):
         return _transposed(name, relu=name.endswith("relu"))
     base, sizes = SIZES[name]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ansor.dag.contraction import contraction
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.index import Index, Quotient, Remainder, runs_along
-from ansor.dag.stage import OpCounts, Stage, axes_of
+from ansor.dag.stage import Access, OpCounts, Stage, axes_of
 
 
 def vector_operand(dag: ComputeDAG, name: str) -> str | None:
@@ -34,12 +34,19 @@ def transposed_operand(dag: ComputeDAG, name: str) -> tuple[str, tuple[int, ...]
     """
     stage = dag.stages[name]
     for read in stage.reads if stage.spatial else ():
-        axes = read.axes
         alone = [other.buffer for other in stage.reads].count(read.buffer) == 1
-        if alone and stage.spatial[-1] in axes[:-1]:
-            along = axes.index(stage.spatial[-1])
-            return read.buffer, (*(d for d in range(len(axes)) if d != along), along)
+        along = _dim_along(read, stage.spatial[-1])
+        if alone and along is not None and along < len(read.indices) - 1:
+            order = (*(d for d in range(len(read.indices)) if d != along), along)
+            return read.buffer, order
     return None
+
+
+def _dim_along(read: Access, axis: int) -> int | None:
+    """The one dimension of a read that an axis moves, if it does so by single elements."""
+    alone = [replace(read, indices=(index,)) for index in read.indices]
+    moved = [dim for dim, access in enumerate(alone) if axis in axes_of(access)]
+    return moved[0] if len(moved) == 1 and runs_along(read.indices[moved[0]], axis) else None
 
 
 def transposed_axes(dag: ComputeDAG, name: str) -> tuple[int, int] | None:
@@ -57,22 +64,34 @@ def transposed_axes(dag: ComputeDAG, name: str) -> tuple[int, int] | None:
     return (before, last) if read.axes[-1] == before else None
 
 
-def other_vector_axis(dag: ComputeDAG, name: str, lanes: int) -> int | None:
+def other_vector_axis(dag: ComputeDAG, name: str, lanes: int, windows: bool = False) -> int | None:
     """An axis to vectorise instead of the last one, if there is one.
 
-    A spatial axis that fills vectors and that one input alone runs along, so that a transposed
-    copy of it has the axis in one run; the axis of the smallest such input.
+    A spatial axis that fills vectors and that one operand alone runs along, so that a transposed
+    copy of it has the axis in one run; the last axis of the smallest such operand.
+
+    Args:
+        windows: whether an axis along which windows slide counts, too, and what pads an input;
+            else only an axis that is a dimension of an input.
     """
     stage = dag.stages[name]
-    found = [
-        (dag.buffers[reads[0].buffer].num_bytes, axis)
-        for axis in stage.spatial[:-1]
-        if stage.axes[axis].size % lanes == 0
-        if len(reads := [read for read in stage.reads if axis in axes_of(read)]) == 1
-        if axis in reads[0].axes
-        if dag.buffers[reads[0].buffer].kind == "input"
-    ]
-    return min(found)[1] if found else None
+    found = []
+    for axis in stage.spatial[:-1]:
+        reads = [read for read in stage.reads if axis in axes_of(read)]
+        if len(reads) != 1 or stage.axes[axis].size % lanes:
+            continue
+        buffer, plain = dag.buffers[reads[0].buffer], axis in reads[0].axes
+        slides = windows and _dim_along(reads[0], axis) is not None
+        is_input = buffer.kind == "input"
+        if (is_input and (plain or slides)) or (slides and is_padding(dag, buffer.name)):
+            found.append((not is_input, buffer.num_bytes, -axis))
+    return -min(found)[2] if found else None
+
+
+def is_padding(dag: ComputeDAG, buffer: str) -> bool:
+    """Whether a buffer holds what another does, and padding."""
+    writers = [stage for stage in dag.stages.values() if stage.output == buffer]
+    return bool(writers) and all(s.has_branch and not s.reduce and not s.ops.flops for s in writers)
 
 
 def jumps_along_vectors(dag: ComputeDAG, name: str) -> bool:
@@ -88,14 +107,10 @@ def is_dense_along(stage: Stage, axis: int) -> bool:
     return all(runs_along(access.indices[-1], axis) for access in accesses if access.indices)
 
 
-def reuse_of(dag: ComputeDAG, name: str, buffer: str) -> int:
-    """How often a stage reads each element of `buffer`: the spatial points that leave it out."""
-    stage = dag.stages[name]
-    used: set[int] = set()
-    for read in stage.reads:
-        if read.buffer == buffer:
-            used |= axes_of(read)
-    return math.prod(stage.axes[a].size for a in stage.spatial if a not in used)
+def reuse_of(dag: ComputeDAG, name: str, buffer: str) -> float:
+    """How often a stage reads each element of `buffer`, on average."""
+    elements = dag.buffers[buffer].num_bytes // dag.buffers[buffer].item_bytes
+    return math.prod(axis.size for axis in dag.stages[name].axes) / elements
 
 
 def reads_per_element(dag: ComputeDAG, consumer: str, producer: str) -> float:

@@ -10,11 +10,12 @@ from dataclasses import replace
 from ansor.dag import edit, operands, predicates
 from ansor.hardware.cpu import Hardware
 from ansor.program.decision import category
-from ansor.program.steps import MoveAxis, RegisterTile, Transpose
+from ansor.program.steps import MoveAxis, RegisterTile, SplitAxis, Transpose
 from ansor.sketch import tables
 from ansor.sketch.rule import Context, Derived, holes_of, locations_of
 from ansor.sketch.state import State
 
+_FEW = 2  # times as many points do not fill a vector
 _LEAST_SHUFFLED = 4  # bytes of an element; a square of smaller ones has more rows than registers
 
 
@@ -22,7 +23,8 @@ def choose_vector_axis(state: State, context: Context) -> Derived:
     """Vectorises another axis than the last where that one does not fill vectors.
 
     Beyond the paper: the rows of an image whose channels come first may be too short, or read with
-    a stride and so gathered; its filters are neither, once their operand is transposed.
+    a stride and so gathered; its filters are neither, once their operand is transposed. Where the
+    filters are few, the rows are the vectors, those of one phase where there are phases.
     """
     name, dag = state.current, state.dag
     consumer = predicates.fusible_consumer(dag, name)
@@ -32,12 +34,26 @@ def choose_vector_axis(state: State, context: Context) -> Derived:
         return Derived()
     stage = dag.stages[name]
     lanes = context.hardware.lanes(dag.buffers[stage.output].item_bytes)
-    axis = operands.other_vector_axis(dag, name, lanes)
+    few = stage.axes[stage.spatial[-1]].size * _FEW <= lanes
+    split = phased(state, consumer) if few else state
+    axis = operands.other_vector_axis(split.dag, name, lanes, windows=few)
     jumps = operands.jumps_along_vectors(dag, name)
     if axis is None or not (jumps or tables.leaves_lanes_idle(stage, lanes)):
         return Derived()
-    moved = replace(state, dag=edit.move_axis(dag, name, axis, consumer))
+    moved = replace(split, dag=edit.move_axis(split.dag, name, axis, consumer))
     return Derived((moved.add(MoveAxis(name, axis, consumer)),), exclusive=jumps)
+
+
+def phased(state: State, consumer: str) -> State:
+    """`state` with two axes for each one of its current stage that runs through phases.
+
+    Beyond the paper: points of one phase, which share their operands, can then form a tile.
+    """
+    name = state.current
+    for axis, turn in reversed(operands.phases(state.dag, name).items()):
+        dag = edit.split_axis(state.dag, name, axis, turn, consumer)
+        state = replace(state, dag=dag).add(SplitAxis(name, axis, turn, consumer))
+    return state
 
 
 def pack_operand(state: State, context: Context) -> Derived:
@@ -71,7 +87,7 @@ def transpose_operand(state: State, context: Context) -> Derived:
     if found is None or not predicates.has_data_reuse(dag, name):
         return Derived()
     buffer, order = found
-    if dag.buffers[buffer].kind != "input":
+    if dag.buffers[buffer].kind != "input" and not operands.is_padding(dag, buffer):
         return Derived()
     if operands.reuse_of(dag, name, buffer) < config.min_transpose_reuse:
         return Derived()

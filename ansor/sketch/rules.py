@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from ansor.dag import edit, operands, predicates
+from ansor.dag import operands, predicates
 from ansor.program.decision import category, divisors
-from ansor.program.steps import FuseConsumer, LayoutRewrite, MultiLevelTile, SplitAxis
+from ansor.program.steps import FuseConsumer, LayoutRewrite, MultiLevelTile
 from ansor.sketch import tables
 from ansor.sketch.chain_rules import completes_for_reuse, register_tile, tile_host
 from ansor.sketch.copy_rules import (
     choose_vector_axis,
     pack_operand,
+    phased,
     transpose_in_squares,
     transpose_operand,
 )
@@ -98,7 +97,7 @@ def tile_with_fusion(state: State, context: Context) -> Derived:
         return Derived()
     if consumer in state.tiled or consumer in state.fused:
         return Derived()
-    split = _phased(state, consumer)
+    split = phased(state, consumer)
     states = tuple(
         _tiled(split, context, consumer if _may_have_tails(context, level) else None)
         .add(FuseConsumer(name, consumer, level))
@@ -116,7 +115,7 @@ def tile(state: State, context: Context) -> Derived:
     name, dag = state.current, state.dag
     if not predicates.has_data_reuse(dag, name):
         return Derived()
-    split = _phased(state, "") if dag.is_output(name) else state
+    split = phased(state, "") if dag.is_output(name) else state
     return Derived((_tiled(split, context).advance(),), exclusive=True)
 
 
@@ -148,18 +147,6 @@ CPU_RULES: tuple[Rule, ...] = (
 def _may_have_tails(context: Context, level: int) -> bool:
     """Whether a consumer fused at `level` takes over each tile before the next is begun."""
     return level == context.config.tile_structure.index("R")
-
-
-def _phased(state: State, consumer: str) -> State:
-    """`state` with two axes for each one of its current stage that runs through phases.
-
-    Beyond the paper: points of one phase, which share their operands, can then form a tile.
-    """
-    name = state.current
-    for axis, turn in reversed(operands.phases(state.dag, name).items()):
-        dag = edit.split_axis(state.dag, name, axis, turn, consumer)
-        state = replace(state, dag=dag).add(SplitAxis(name, axis, turn, consumer))
-    return state
 
 
 def _packed(state: State, context: Context) -> State:

@@ -201,3 +201,15 @@ def test_twice_the_work_takes_longer() -> None:
         tiles = {"C.i": (4, 2, 2, 8), "C.j": (2, 1, 2, 32), "C.k": (depth // 64, 64)}
         times.append(drafted(sketch, tiles | {"C.parallel": (0,)})[0])
     assert times[0] * 1.5 < times[1] < times[2] / 1.5
+
+
+def test_many_short_iterations_of_a_parallel_loop_find_their_indices() -> None:
+    """Three loops of 6, 5 and 6 are one, if all are fused: two divisions for each of 180."""
+    (sketch, *_) = sketches("phases_relu")
+    short = {"padded.vector": (6, 1)}
+    programs = [{**short, "padded.parallel": (fused,)} for fused in (2, 4)]
+    breakdown = draft(profiles_of(sketch, *programs), HARDWARE)["padded"]
+    running_s = breakdown.seconds - HARDWARE.parallel_overhead_s
+    few, all_of_them = running_s * HARDWARE.frequency_hz * breakdown.parallel_speedup
+    assert all_of_them == pytest.approx(180 * 2 * 4, rel=0.03)
+    assert few < all_of_them / 5, "what two loops of few iterations take is hidden"

@@ -173,3 +173,14 @@ def test_only_an_axis_of_one_input_that_fills_vectors_may_be_moved() -> None:
     assert operands.other_vector_axis(dag("channels_first"), "conv", 32) is None, "16 filters"
     assert operands.other_vector_axis(dag("conv2d"), "conv", 4) is None, "rows of a padded image"
     assert operands.other_vector_axis(dag("dense"), "C", 8) == 0, "the rows of the left operand"
+
+
+def test_an_axis_along_which_windows_slide_may_be_moved_where_that_is_asked_for() -> None:
+    few = dag("few_filters")
+    assert operands.other_vector_axis(few, "conv", 16) is None
+    assert operands.other_vector_axis(few, "conv", 16, windows=True) == 2, "a padded image's rows"
+    assert operands.other_vector_axis(few, "conv", 32, windows=True) is None, "16 points"
+    assert operands.other_vector_axis(dag("phases_few"), "conv", 16, windows=True) is None
+    strided = dag("conv2d_stride2")
+    assert strided.stages["conv"].axes[1].size == 8
+    assert operands.other_vector_axis(strided, "conv", 8, windows=True) is None, "every other row"
