@@ -63,6 +63,7 @@ class SketchConfig:
     max_tail_waste: float = 0.125  # share computed twice where a split does not divide
     spare_tail_waste: float = 0.02  # the same where one that divides would do
     max_vector_bytes: int = 256  # bytes of the vectorised loop: four 512-bit registers
+    few_lanes: float = 0.5  # of a vector: filters that fill no more leave it to points of a row
     unroll_steps: tuple[int, ...] = (0, 16, 64)  # statements; TVM's 512 builds ten times longer
     register_rows: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 14, 16)  # elements of a tile, per axis
     max_unrolled_statements: int = 64  # register tile, counted in vector statements

@@ -15,7 +15,6 @@ from ansor.sketch import tables
 from ansor.sketch.rule import Context, Derived, holes_of, locations_of
 from ansor.sketch.state import State
 
-_FEW = 2  # times as many points do not fill a vector
 _LEAST_SHUFFLED = 4  # bytes of an element; a square of smaller ones has more rows than registers
 
 
@@ -34,7 +33,7 @@ def choose_vector_axis(state: State, context: Context) -> Derived:
         return Derived()
     stage = dag.stages[name]
     lanes = context.hardware.lanes(dag.buffers[stage.output].item_bytes)
-    few = stage.axes[stage.spatial[-1]].size * _FEW <= lanes
+    few = stage.axes[stage.spatial[-1]].size <= context.config.few_lanes * lanes
     split = phased(state, consumer) if few else state
     axis = operands.other_vector_axis(split.dag, name, lanes, windows=few)
     jumps = operands.jumps_along_vectors(dag, name)
