@@ -12,7 +12,7 @@ DEV := $(VENV)/.installed-dev
 WITH_PEERS := $(VENV)/.installed-$(PEERS)
 BENCH_DIR := build/bench
 
-# Of Make's own rules one would make a file of a name that it does not know by other means.
+# Else Make's own rules answer for a file that none of these makes, such as a misspelled list of peers.
 MAKEFLAGS += --no-builtin-rules
 
 .DEFAULT_GOAL := help

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from ansor.dag.contraction import contraction
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.index import Index, Quotient, Remainder, runs_along
+from ansor.dag.padding import is_padded
 from ansor.dag.stage import Access, OpCounts, Stage, axes_of
 
 
@@ -83,15 +84,9 @@ def other_vector_axis(dag: ComputeDAG, name: str, lanes: int, windows: bool = Fa
         buffer, plain = dag.buffers[reads[0].buffer], axis in reads[0].axes
         slides = windows and _dim_along(reads[0], axis) is not None
         is_input = buffer.kind == "input"
-        if (is_input and (plain or slides)) or (slides and is_padding(dag, buffer.name)):
+        if (is_input and (plain or slides)) or (slides and is_padded(dag, buffer.name)):
             found.append((not is_input, buffer.num_bytes, -axis))
     return -min(found)[2] if found else None
-
-
-def is_padding(dag: ComputeDAG, buffer: str) -> bool:
-    """Whether a buffer holds what another does, and padding."""
-    writers = [stage for stage in dag.stages.values() if stage.output == buffer]
-    return bool(writers) and all(s.has_branch and not s.reduce and not s.ops.flops for s in writers)
 
 
 def jumps_along_vectors(dag: ComputeDAG, name: str) -> bool:
@@ -107,16 +102,10 @@ def is_dense_along(stage: Stage, axis: int) -> bool:
     return all(runs_along(access.indices[-1], axis) for access in accesses if access.indices)
 
 
-def reuse_of(dag: ComputeDAG, name: str, buffer: str) -> float:
-    """How often a stage reads each element of `buffer`, on average."""
+def reads_per_element(dag: ComputeDAG, consumer: str, buffer: str) -> float:
+    """How often a stage reads each element of a buffer, on average."""
     elements = dag.buffers[buffer].num_bytes // dag.buffers[buffer].item_bytes
-    return math.prod(axis.size for axis in dag.stages[name].axes) / elements
-
-
-def reads_per_element(dag: ComputeDAG, consumer: str, producer: str) -> float:
-    """How often a stage reads each element that another one writes, on average."""
-    domain = math.prod(axis.size for axis in dag.stages[consumer].axes)
-    return domain / math.prod(axis.size for axis in dag.stages[producer].axes)
+    return math.prod(axis.size for axis in dag.stages[consumer].axes) / elements
 
 
 def is_whole_along_vectors(dag: ComputeDAG, consumer: str, producer: str) -> bool:

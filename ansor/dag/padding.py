@@ -1,4 +1,4 @@
-"""Padding: which steps of a convolution meet nothing but zeros."""
+"""Padding: which buffers hold it, and which steps of a convolution meet nothing but zeros."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ class Padded:
     end: int
     axes: tuple[int, ...]
     share: float
+
+
+def is_padded(dag: ComputeDAG, buffer: str) -> bool:
+    """Whether a buffer is a copy of another one with padding around."""
+    writers = [stage for stage in dag.stages.values() if stage.output == buffer]
+    return bool(writers) and all(s.has_branch and not s.reduce and not s.ops.flops for s in writers)
 
 
 def padded(dag: ComputeDAG, name: str) -> tuple[Padded, ...]:

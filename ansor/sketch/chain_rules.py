@@ -65,8 +65,9 @@ def completes_for_reuse(dag: ComputeDAG, name: str) -> bool:
     Deviation: such a stage (bias and activation between a depthwise and a pointwise convolution)
     is computed where the first reduction is; inlined into the second, once for each of its filters.
     """
+    output = dag.stages[name].output
     repeated = any(
-        predicates.has_data_reuse(dag, c) and operands.reads_per_element(dag, c, name) > 1
+        predicates.has_data_reuse(dag, c) and operands.reads_per_element(dag, c, output) > 1
         for c in dag.consumers(name)
     )
     return repeated and dag.stages[name].ops.flops > 0 and _completes(dag, name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ansor.dag import edit, operands, predicates
+from ansor.dag.padding import is_padded
 from ansor.hardware.cpu import Hardware
 from ansor.program.decision import category
 from ansor.program.steps import MoveAxis, RegisterTile, SplitAxis, Transpose
@@ -67,7 +68,7 @@ def pack_operand(state: State, context: Context) -> Derived:
     buffer = operands.vector_operand(dag, name)
     if buffer is None or dag.buffers[buffer].kind != "input" or dag.buffers[buffer].constant:
         return Derived()
-    if operands.reuse_of(dag, name, buffer) < config.min_pack_reuse:
+    if operands.reads_per_element(dag, name, buffer) < config.min_pack_reuse:
         return Derived()
     if dag.buffers[buffer].num_bytes < config.min_pack_bytes:
         return Derived()
@@ -86,9 +87,9 @@ def transpose_operand(state: State, context: Context) -> Derived:
     if found is None or not predicates.has_data_reuse(dag, name):
         return Derived()
     buffer, order = found
-    if dag.buffers[buffer].kind != "input" and not operands.is_padding(dag, buffer):
+    if dag.buffers[buffer].kind != "input" and not is_padded(dag, buffer):
         return Derived()
-    if operands.reuse_of(dag, name, buffer) < config.min_transpose_reuse:
+    if operands.reads_per_element(dag, name, buffer) < config.min_transpose_reuse:
         return Derived()
     copied = _copied(state, buffer, order)
     squares = _in_squares(copied, f"{name}.{buffer}.pack", context.hardware)

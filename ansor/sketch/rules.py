@@ -36,7 +36,10 @@ def inline_padding(state: State, context: Context) -> Derived:
     if not dag.stages[name].has_branch or not predicates.can_inline(dag, name):
         return Derived()
     for consumer in set(dag.consumers(name)) & state.tiled:
-        if operands.reads_per_element(dag, consumer, name) > config.max_branch_repeats:
+        if (
+            operands.reads_per_element(dag, consumer, dag.stages[name].output)
+            > config.max_branch_repeats
+        ):
             return Derived()
         if not operands.is_whole_along_vectors(dag, consumer, name):
             return Derived()

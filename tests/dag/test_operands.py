@@ -17,6 +17,7 @@ from ansor.dag.operands import (
     transposed_axes,
     transposed_operand,
 )
+from ansor.dag.padding import is_padded
 from ansor.program.steps import MultiLevelTile
 from ansor.sketch.rule import Context
 from ansor.sketch.rules import inline_padding
@@ -30,6 +31,12 @@ def test_reads_per_element_of_a_padded_image() -> None:
     assert reads_per_element(dag("conv2d"), "conv", "padded") == pytest.approx(
         9 * 8 * 8 * 8 * 16 / (10 * 10 * 8)
     )
+
+
+def test_what_pads_is_told_from_inputs_and_from_what_computes() -> None:
+    graph = dag("conv2d")
+    assert is_padded(graph, "padded")
+    assert not any(is_padded(graph, name) for name in graph.buffers if name != "padded")
 
 
 @pytest.mark.parametrize(("margins", "whole"), [((0, 1, 1, 0), True), ((0, 0, 0, 1), False)])
