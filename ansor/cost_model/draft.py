@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ansor.cost_model.register_tile import RegisterTile, register_tile
+from ansor.cost_model.register_tile import RegisterTile, register_tile, runs_in_flight
 from ansor.cost_model.streaming import cold_bytes, stall_cycles
 from ansor.cost_model.traffic import page_misses, traffic_bytes
 from ansor.features.profile import StageProfile
@@ -158,12 +158,8 @@ def _arithmetic_cycles(profile: StageProfile, tile: RegisterTile, hardware: Hard
 
 
 def _latency(tile: RegisterTile, hardware: Hardware) -> Floats:
-    """`[P]`: cycles of one step if additions wait for each other.
-
-    As many runs of the reduction as fit into the window of reordering wait at the same time.
-    """
-    instructions = (tile.operations + tile.loads) * tile.chain / tile.depth
-    runs = np.maximum(np.float32(hardware.reorder_window) / instructions, 1)
+    """`[P]`: cycles of one step if additions wait for each other, in several runs at once."""
+    runs = runs_in_flight(tile.statements * tile.chain / tile.depth, hardware)
     waits: Floats = np.float32(hardware.fma_latency) * tile.depth / runs
     return waits
 

@@ -79,8 +79,8 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
         spilled = np.where((over > 0) & (loops.reduction > 1), over + np.float32(_SPILL_MARGIN), 0)
         chain = np.maximum(loops.reduction, folded)
         rounds = chain / folded
-        in_flight = np.maximum(hardware.reorder_window / ((statements + loads) * rounds), 1)
-        drain = _drain(copies, stores, hardware) / rounds / in_flight + spilled
+        in_flight = runs_in_flight(statements * rounds, hardware)
+        drain = (_drain(copies, stores, hardware) / rounds / in_flight + spilled).astype(np.float32)
         loads = loads + stores / rounds + spilled
         stores = stores / rounds + spilled
     shuffles = np.where(profile.nest.transposed, vectors * lanes * np.log2(lanes), 0)
@@ -99,6 +99,12 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
         depth=folded.astype(np.float32),
         risk=loops.risk,
     )
+
+
+def runs_in_flight(statements: Floats, hardware: Hardware) -> Floats:
+    """`[P]`: runs of a reduction that are worked on at once, by the statements of one."""
+    runs: Floats = np.maximum(np.float32(hardware.scheduler_window) / statements, np.float32(1))
+    return runs
 
 
 def _reads(

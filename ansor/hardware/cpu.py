@@ -20,7 +20,8 @@ class Hardware:
         fma_latency: cycles until a multiply-add's result can be used.
         loads_per_cycle: loads of whole registers a core issues per cycle.
         stores_per_cycle: stores of whole registers a core issues per cycle.
-        reorder_window: instructions in flight in a core.
+        scheduler_window: multiply-adds that wait for what they add to at once; those behind them
+            wait too, whatever they add to.
         issue_width: operations of any kind a core issues per cycle.
         frequency_hz: sustained clock.
         cache_bytes: L1 data, L2 (per core) and last-level (as shared by the cores).
@@ -41,7 +42,7 @@ class Hardware:
     fma_latency: float = 4.0
     loads_per_cycle: float = 2.0
     stores_per_cycle: float = 1.0
-    reorder_window: int = 400
+    scheduler_window: float = 96.0
     issue_width: float = 6.0
     frequency_hz: float = 4.0e9
     cache_bytes: tuple[int, int, int] = (48 << 10, 1 << 20, 32 << 20)

@@ -12,12 +12,13 @@ from ansor.hardware.caches import read_caches
 from ansor.hardware.cpu import Hardware
 from ansor.hardware.gpu import Gpu, Machine, gpu_of
 from ansor.hardware.measured import Run, measured, processor_name
-from ansor.hardware.probe import Probe, Spec, peak_meter
+from ansor.hardware.probe import CHAINS, Probe, Spec, peak_meter
 from ansor.hardware.target import is_cpu, resolve_target, rounds_to_tf32, target_text
 from ansor.hardware.threads import available_cores
 from ansor.hardware.vectors import vector_unit
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
+_LEAST_WAITING = 16.0  # multiply-adds; a core without a scheduler starts the next run late
 _NO_SLOWER = 0.75  # of the speed on whole registers; half of it where units are as wide as they
 
 
@@ -100,12 +101,26 @@ def with_probe(hardware: Hardware, probe: Probe) -> Hardware:
     frequency = probe.peak_flops / per_cycle
     level2, last, memory = (b / frequency / hardware.cores for b in probe.stream_bytes)
     return replace(
-        hardware,
+        _with_chains(hardware, probe.chain_s, frequency),
         frequency_hz=frequency,
         cache_bandwidth=(level2, last, memory),
         memory_bandwidth=probe.stream_bytes[2],
         parallel_overhead_s=probe.parallel_overhead_s,
     )
+
+
+def _with_chains(hardware: Hardware, chain_s: tuple[float, float], frequency_hz: float) -> Hardware:
+    """`hardware` with the latency of a multiply-add, and with how many wait at once.
+
+    A run of so many that each waits for the one before, n, takes n - w latencies, as the next run
+    begins when w of this one are left.
+    """
+    (short, long), (short_s, long_s) = CHAINS, chain_s
+    latency_s = (long_s - short_s) / (long - short)
+    if latency_s <= 0:  # disturbed
+        return hardware
+    waiting = max(short - short_s / latency_s, _LEAST_WAITING)
+    return replace(hardware, fma_latency=latency_s * frequency_hz, scheduler_window=waiting)
 
 
 def _with_slots(hardware: Hardware, probe: Probe) -> Hardware:

@@ -12,6 +12,9 @@ from tvm import s_tir, te, tirx
 
 ACCUMULATORS = 12  # vector registers; hides a latency of 4 cycles at 2 FMAs each, and fits in 16
 _ROWS = 64  # vectors that feed the FMAs, in L1
+_HALVED = te.comm_reducer(
+    lambda x, y: x * tirx.const(0.5, "float32") + y, lambda t: tirx.const(0, t), name="fma"
+)
 
 
 def fma(parts: int, lanes: int, rounds: int) -> tvm.IRModule:
@@ -21,10 +24,8 @@ def fma(parts: int, lanes: int, rounds: int) -> tvm.IRModule:
     """
     source = te.placeholder((_ROWS, lanes), name="B")
     r, k = te.reduce_axis((0, rounds), "r"), te.reduce_axis((0, _ROWS), "k")
-    half = tirx.const(0.5, "float32")
-    reduce = te.comm_reducer(lambda x, y: x * half + y, lambda t: tirx.const(0, t), name="fma")
     shape = (parts, ACCUMULATORS, lanes)
-    out = te.compute(shape, lambda p, i, j: reduce(source[k, j], axis=[r, k]), name="C")
+    out = te.compute(shape, lambda p, i, j: _HALVED(source[k, j], axis=[r, k]), name="C")
     return _in_registers(te.create_prim_func([source, out]), parts)
 
 
@@ -36,6 +37,24 @@ def fma_flops(parts: int, lanes: int, rounds: int) -> int:
 def fma_shapes(parts: int, lanes: int) -> tuple[tuple[int, ...], ...]:
     """Shapes of the arguments of `fma`."""
     return (_ROWS, lanes), (parts, ACCUMULATORS, lanes)
+
+
+def chains(runs: int, length: int, lanes: int) -> tvm.IRModule:
+    """``C[r, lane] = C / 2 + B[r + k, lane]``, k up to `length`, of float32, on one thread.
+
+    A run of multiply-adds that wait for one another, then the next, which waits for none of them.
+    """
+    source = te.placeholder((runs + length, lanes), name="B")
+    k = te.reduce_axis((0, length), "k")
+    out = te.compute((runs, lanes), lambda r, j: _HALVED(source[r + k, j], axis=[k]), name="C")
+    sch: Any = s_tir.Schedule(tvm.IRModule({"main": te.create_prim_func([source, out])}))
+    block = sch.get_sblock("C")
+    _, lane, step = sch.get_loops(block)
+    sch.reorder(step, lane)
+    sch.vectorize(lane)
+    sch.unroll(step)
+    sch.decompose_reduction(block, step)
+    return sch.mod
 
 
 def stream(parts: int, lanes: int, rows: int, rounds: int) -> tvm.IRModule:

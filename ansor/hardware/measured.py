@@ -121,10 +121,11 @@ def _decode(document: object) -> Probe | None:
         return None
     try:
         level2, last, memory = map(float, document["stream_bytes"])
+        short, long = map(float, document["chain_s"])
         rest = {key: float(document[key]) for key in _SCALARS}
     except (KeyError, TypeError, ValueError):
         return None
-    return Probe(stream_bytes=(level2, last, memory), **rest)
+    return Probe(stream_bytes=(level2, last, memory), chain_s=(short, long), **rest)
 
 
 _SCALARS = ("peak_flops", "core_flops", "half_flops", "parallel_overhead_s")

@@ -22,9 +22,12 @@ from ansor.hardware.threads import free_cores, on_cores
 
 T = TypeVar("T")
 
-REVISION = 2  # of what is measured, and how; what another one found is measured again
+REVISION = 3  # of what is measured, and how; what another one found is measured again
 _REPEATS = 7  # the best counts: whatever else runs can only make a kernel slower
 _FMA_ROUNDS = 4096  # about 0.4 ms at 250 GFLOP/s
+CHAINS = (192, 512)  # multiply-adds, each waiting for the one before; more than a scheduler holds
+_CHAIN_RUNS = 128
+_PLACES = 3  # in memory, where each is tried
 _ATTEMPTS = 8  # at most: to see all cores free of other work at once
 _PAUSE_S = 0.1  # between them, and between passes
 _ALL_CORES = 0.9  # of a single core's rate, times cores: better is not to be expected
@@ -61,6 +64,8 @@ class Probe:
         half_flops: the same on vectors of half the width.
         stream_bytes: bytes per second that all cores together read from L2, last level, memory.
         parallel_overhead_s: seconds that starting and joining a parallel loop adds.
+        chain_s: seconds of a run of multiply-adds that wait for one another, after another run, for
+            a short and for a long one (`CHAINS`).
     """
 
     peak_flops: float
@@ -68,6 +73,7 @@ class Probe:
     half_flops: float
     stream_bytes: tuple[float, float, float]
     parallel_overhead_s: float
+    chain_s: tuple[float, float]
 
     def was_disturbed(self, threads: int) -> bool:
         """Whether other work seems to have run on one of the cores."""
@@ -84,6 +90,7 @@ def probe(spec: Spec) -> Probe:
         half_flops=_flops(spec, 1, spec.lanes // 2),
         stream_bytes=_streams(spec, peak),
         parallel_overhead_s=_overhead(spec, peak),
+        chain_s=_chains(spec),
     )
 
 
@@ -151,6 +158,18 @@ def _overhead(spec: Spec, wait: Callable[[], object]) -> float:
     passes = _in_passes(lambda: (parallel(), serial()), wait)
     least = [min(seconds[loop] for seconds in passes) for loop in (0, 1)]
     return max(least[0] - least[1], 0.0)
+
+
+def _chains(spec: Spec) -> tuple[float, float]:
+    """Seconds of one run of each length; the best of a few arrays, as where they lie matters."""
+    short, long = (
+        min(
+            _meter(kernels.chains(_CHAIN_RUNS, length, spec.lanes), spec.target, number=10)()
+            for _ in range(_PLACES)
+        )
+        for length in CHAINS
+    )
+    return short / _CHAIN_RUNS, long / _CHAIN_RUNS
 
 
 def _in_passes(run: Callable[[], T], wait: Callable[[], object]) -> list[T]:

@@ -93,6 +93,15 @@ def test_a_long_inner_reduction_loses_less_between_tiles(matmul: Sketch) -> None
     assert (np.diff(drain) < 0).all()
 
 
+def test_few_accumulators_wait_where_few_additions_can(matmul: Sketch) -> None:
+    """Two accumulators, 64 additions to each, before the next point's. With room for 64, one point
+    at a time: 64 x 4 cycles; else 128 steps with 3 loads for 2 of them, two a cycle: 96."""
+    chained = GOOD | {"C.i": (2, 8, 16, 1)}
+    narrow, wide = (replace(HARDWARE, scheduler_window=size) for size in (64.0, 1024.0))
+    slow, fast = (drafted(matmul, chained, hardware=hardware)[0] for hardware in (narrow, wide))
+    assert slow / fast == pytest.approx(256 / 96, rel=0.1)
+
+
 def test_a_tile_that_spills_loads_and_stores_more(matmul: Sketch) -> None:
     fits, spills = GOOD, GOOD | {"C.i": (2, 1, 2, 64)}
     tile = tile_of(matmul, fits, spills)
@@ -160,6 +169,7 @@ BETTER_MACHINES = {
     "memory_bandwidth": replace(HARDWARE, memory_bandwidth=4 * HARDWARE.memory_bandwidth),
     "cache_bandwidth": replace(HARDWARE, cache_bandwidth=(96.0, 32.0, 10.0)),
     "loads_per_cycle": replace(HARDWARE, loads_per_cycle=4.0),
+    "scheduler_window": replace(HARDWARE, scheduler_window=4 * HARDWARE.scheduler_window),
     "issue_width": replace(HARDWARE, issue_width=12.0),
     "parallel_overhead_s": replace(HARDWARE, parallel_overhead_s=0.0),
 }

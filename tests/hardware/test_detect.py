@@ -12,11 +12,13 @@ from ansor.hardware.caches import Caches, read_caches
 from ansor.hardware.cpu import Hardware
 from ansor.hardware.detect import detect, peak_gflops, read_system, with_probe
 from ansor.hardware.measured import ProbeError
-from ansor.hardware.probe import Probe, Spec
+from ansor.hardware.probe import CHAINS, Probe, Spec
 from ansor.hardware.target import resolve_target
 from ansor.hardware.vectors import VectorUnit, vector_unit
 
-PROBE = Probe(512e9, 262e9, 131e9, (400e9, 200e9, 40e9), 2e-6)
+# At 4 GHz a multiply-add waits one nanosecond; 64 of the last run are left when the next one begins.
+CHAIN_S = tuple((length - 64) * 1e-9 for length in CHAINS)
+PROBE = Probe(512e9, 262e9, 131e9, (400e9, 200e9, 40e9), 2e-6, (CHAIN_S[0], CHAIN_S[1]))
 
 
 @pytest.fixture(autouse=True)
@@ -94,6 +96,25 @@ def test_the_measured_peak_is_the_peak() -> None:
     assert hardware.cache_bandwidth == pytest.approx((50.0, 25.0, 5.0))
     assert hardware.memory_bandwidth == 40e9
     assert hardware.parallel_overhead_s == 2e-6
+
+
+def test_chains_tell_the_latency_and_how_many_wait() -> None:
+    hardware = with_probe(Hardware(cores=2, vector_bytes=64), PROBE)
+    assert hardware.fma_latency == pytest.approx(4.0)
+    assert hardware.scheduler_window == pytest.approx(64.0)
+
+
+def test_runs_that_do_not_overlap_leave_a_small_window() -> None:
+    apart = replace(PROBE, chain_s=(CHAINS[0] * 1e-9, CHAINS[1] * 1e-9))
+    hardware = with_probe(Hardware(cores=2, vector_bytes=64), apart)
+    assert 1 < hardware.scheduler_window < 32
+
+
+def test_disturbed_chains_tell_nothing() -> None:
+    default = Hardware(cores=2, vector_bytes=64)
+    hardware = with_probe(default, replace(PROBE, chain_s=(3e-7, 2e-7)))
+    assert hardware.fma_latency == default.fma_latency
+    assert hardware.scheduler_window == default.scheduler_window
 
 
 def test_units_are_half_as_wide_where_half_a_register_is_as_fast() -> None:

@@ -20,7 +20,7 @@ from ansor.hardware.measured import ProbeError, key_of, run_probe
 from ansor.hardware.probe import Probe, Spec
 from ansor.hardware.target import resolve_target, target_text
 
-PROBE = Probe(500e9, 250e9, 125e9, (400e9, 200e9, 40e9), 2e-6)
+PROBE = Probe(500e9, 250e9, 125e9, (400e9, 200e9, 40e9), 2e-6, (130e-9, 450e-9))
 OTHER = replace(PROBE, peak_flops=480e9)
 
 
@@ -137,6 +137,8 @@ def test_this_machine_measures_plausibly() -> None:
     assert 1e9 < memory < 1e12
     assert memory <= last <= level2 < 1e13
     assert 0 <= found.parallel_overhead_s < 1e-2
+    short, long = found.chain_s  # 192 and 512 additions, of half a nanosecond at least
+    assert 20e-9 < short < long < 100e-6
 
 
 def _at_once() -> float:
