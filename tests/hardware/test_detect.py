@@ -16,7 +16,7 @@ from ansor.hardware.probe import CHAINS, Probe, Spec
 from ansor.hardware.target import resolve_target
 from ansor.hardware.vectors import VectorUnit, vector_unit
 
-# At 4 GHz a multiply-add waits one nanosecond; 64 of the last run are left when the next one begins.
+# At 4 GHz an addition waits one nanosecond; 64 of a run are left when the next one begins.
 CHAIN_S = tuple((length - 64) * 1e-9 for length in CHAINS)
 PROBE = Probe(512e9, 262e9, 131e9, (400e9, 200e9, 40e9), 2e-6, (CHAIN_S[0], CHAIN_S[1]))
 
