@@ -63,7 +63,7 @@ def test_a_requirement_that_is_reached_on_the_way_ends_the_search() -> None:
     free, _ = tuner()
     free.run(Budget(400))
     assert free.latency_s is not None
-    reached = free.latency_s * 1.02
+    reached = free.latency_s * 1.1  # turns in another order end some percent apart
     found, events = tuner(LatencyRequirement(reached.tolist()))
     finish = found.run(Budget(2000))
     assert finish.reason == OBJECTIVE_MET
