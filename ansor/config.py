@@ -94,8 +94,8 @@ class EvolutionConfig:
 
     initial: int = 2048  # programs sampled before the draft ranks them
     population: int = 512  # programs kept per generation
-    promise: int = 1024  # programs sampled to see what a task's fastest may take, if time is short
-    sketch_margin: float = 1.3  # sketches whose sample takes so many times the best's end there
+    promise: int = 512  # programs sampled to see what a task's fastest may take, if time is short
+    sketch_margin: float = 1.2  # sketches whose sample takes so many times the best's end there
     first_generations: int = 3  # after which those end that take
     bred_margin: float = 1.05  # so many times the best's
     generations: int = 12  # at most
@@ -200,6 +200,7 @@ class SchedulerConfig:
     variant_margin: float = 1.25  # a variant slower than the best of its function by so much ends
     promise_s: float = 5.0  # seconds for each task, from which on promises are worth an evolution
     promise_margin: float = 1.5  # one that is drafted to be so much slower never begins
+    begin_margin: float = 1.1  # nor one that is drafted to be so much slower than another one is
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from ansor.errors import UnsupportedError
 from ansor.frontend.extract import ExtractedFunction, extract_functions
 from ansor.frontend.importer import import_model
 from ansor.frontend.operator import import_operator, is_operator
-from ansor.frontend.variants import KINDS, Variant, optimize_with_variants
-from ansor.task import Original, Task
+from ansor.frontend.variants import KINDS, Variant, operator_variants, optimize_with_variants
+from ansor.hardware.target import is_cpu
+from ansor.task import Converted, Original, Task
 from ansor.workloads.minimal_filtering import transform_weight
 
 
@@ -59,6 +60,7 @@ def prepare(
     variants: tuple[Variant, ...] = ()
     if is_operator(model):
         mod = import_operator(model)
+        variants = operator_variants(mod, kinds) if is_cpu(target) else ()
     else:
         mod, variants = optimize_with_variants(
             import_model(model, example_inputs).mod, target, kinds
@@ -82,8 +84,11 @@ def prepare(
 
 
 def _original(variant: Variant, replaced: ExtractedFunction) -> Original:
-    convert = partial(transform_weight, transform=variant.transform)
-    return Original(replaced.name, variant.kind, replaced.func, variant.weight, convert)
+    weight, converted = variant.weight, None
+    if weight is not None:
+        convert = partial(transform_weight, transform=weight.transform)
+        converted = Converted(weight.position, convert)
+    return Original(replaced.name, variant.kind, replaced.func, converted)
 
 
 def _task(

@@ -13,6 +13,15 @@ from ansor.dag.graph import ComputeDAG
 DIRECT = "direct"  # kind of a definition as the model gives it
 
 
+@dataclass(frozen=True)
+class Converted:
+    """Position of a parameter that a variant takes in another form, and what makes that of the
+    original's array; can be pickled."""
+
+    position: int
+    convert: Callable[[Any], Any]
+
+
 @dataclass(frozen=True, eq=False)
 class Original:
     """The definition that a variant stands for.
@@ -20,16 +29,14 @@ class Original:
     Attributes:
         name: function of the network.
         kind: of the variant.
-        func: with the parameters of the variant, but for one.
-        weight: position of the parameter that the variant takes converted.
-        convert: makes the variant's array of the original's; can be pickled.
+        func: with the parameters of the variant, but for one that is converted.
+        converted: that one, if there is one.
     """
 
     name: str
     kind: str
     func: tirx.PrimFunc
-    weight: int
-    convert: Callable[[Any], Any]
+    converted: Converted | None = None
 
 
 @dataclass(frozen=True, eq=False)

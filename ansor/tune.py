@@ -163,8 +163,8 @@ def auto_schedule_many(
         for remark in _remarks(tasks, hardware):
             _stage(callbacks, remark)
         with LocalDevice(text, cores, config.measure) as device:
-            unknown = sum(not records.count(task.key, text) for task in tasks)
-            device.start(unknown if budget.is_empty else None)
+            fresh = {task.group for task in tasks if not records.count(task.key, text)}
+            device.start(len(fresh) if budget.is_empty else None)
             tuner = Tuner(
                 tasks, hardware, device, records, config, seed, callbacks, rules, calls, objective
             )

@@ -209,7 +209,7 @@ def test_several_networks_share_functions() -> None:
 def test_variants_are_searched_unless_forbidden() -> None:
     mod, weights = relax_net()
     x = np.random.default_rng(2).standard_normal((1, 3, 8, 8)).astype("float32")
-    all_begin = replace(QUICK.scheduler, promise_margin=1e9)
+    all_begin = replace(QUICK.scheduler, promise_margin=1e9, begin_margin=1e9)
     free = ansor.auto_schedule(mod, trials=20, config=replace(QUICK, scheduler=all_begin))
     direct = ansor.auto_schedule(mod, trials=4, allow=["winograd2"], forbid=["winograd2"])
     assert free.finish is not None

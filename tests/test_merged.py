@@ -9,7 +9,7 @@ import tvm
 from definitions import dag, workload
 
 from ansor.prepare import Network, merged
-from ansor.task import Original, Task
+from ansor.task import Converted, Original, Task
 
 
 def task(name: str, definition: str, weight: int, original: Original | None = None) -> Task:
@@ -40,7 +40,7 @@ def test_shared_definitions_are_counted_for_each_network() -> None:
 def test_a_variant_belongs_to_the_function_wherever_that_was_met_first() -> None:
     """Only the second network has a variant of what both call."""
     plain = task("f", "matmul", 1)
-    original = Original("h", "winograd2", plain.func, 1, lambda array: array)
+    original = Original("h", "winograd2", plain.func, Converted(1, lambda array: array))
     second = network(task("h", "matmul", 2), task("v", "matmul_relu", 2, original))
     tasks, calls = merged({"a": network(plain), "b": second})
     assert [t.group for t in tasks] == ["a/f", "a/f"]

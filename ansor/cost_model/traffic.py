@@ -10,6 +10,9 @@ from ansor.hardware.cpu import Hardware
 
 _JUMP_BYTES = 64.0  # that could have been moved in the time of a jump to the next run; fitted
 _STAYS = 0.7  # share of the second cache up to which a run finds what the last one left; chosen
+# Share of the last cache that holds what was used before: a copy of 8 MB is as fast as any, one of
+# 20 MB takes twice as long, of 32 MB; it is shared, and pages lie in it as chance has it.
+_LAST_HOLDS = 0.6
 _IDLE = 0.6  # share of the unused sets that is lost to the other accesses; fitted
 
 
@@ -17,8 +20,9 @@ def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
     """`[P]` each: bytes that cross into each level of cache.
 
     At the outermost depth where everything fits, each loop further out brings in what its whole
-    range touches. What fits altogether comes in once; into the second level and from memory not
-    at all, as runs are warm but for weights, which are counted apart.
+    range touches; in the last level the buffers of all threads have to fit. What fits altogether
+    comes in once; into the second level and from memory not at all, as runs are warm but for
+    weights, which are counted apart.
     """
     line = np.float32(hardware.line_bytes)
     lines = [access.lines(hardware.line_bytes) for access in profile.accesses]
@@ -27,11 +31,15 @@ def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
     pairs = list(zip(profile.accesses, lines, strict=True))
     moved = np.add.reduce([n * line * _jumps(a, line) for a, n in pairs])
     crossing = []
-    for capacity in hardware.cache_bytes:
-        fits_not = (room > np.float32(capacity)).sum(axis=0)
+    threads = np.minimum(profile.parallel, np.float32(hardware.cores))
+    private = np.add.reduce([n * line * np.asarray(a.private) for a, n in pairs])
+    together = room + private * (threads - 1)
+    level1, level2, last = hardware.cache_bytes
+    for needed, capacity in ((room, level1), (room, level2), (together, _LAST_HOLDS * last)):
+        fits_not = (needed > np.float32(capacity)).sum(axis=0)
         crossing.append(_touched_inside(profile, moved, fits_not))
     crossing[-1] = np.where(fits_not > 0, crossing[-1], np.float32(0))
-    share = room[0] / np.minimum(profile.parallel, np.float32(hardware.cores))  # same each run
+    share = room[0] / threads  # the same each run
     stays = share < np.float32(_STAYS * hardware.cache_bytes[1])
     crossing[1] = np.where(stays, np.float32(0), crossing[1])
     return crossing

@@ -12,7 +12,7 @@ from tvm.tirx import is_buffer_var
 from ansor.dag.expression import Reader
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Access, Axis, Buffer, Stage
-from ansor.dag.zeros import nonzero_spans
+from ansor.dag.zeros import Nonzero, nonzero
 from ansor.errors import UnsupportedError
 
 SPATIAL, REDUCE = 0, 2  # tirx.IterVar kinds
@@ -153,7 +153,7 @@ def _read_stage(realize: Any, loops: list[Any], names: dict[Any, str]) -> Stage:
     init = "" if block.init is None else reader.init_text(_stores(block.init, name))
     body = "; ".join(reader.store_text(store) for store in stores)
     reducer = _reducer(stores) if block.init is not None else None
-    nonzero = nonzero_spans(reader, stores[0].value) if len(stores) == 1 else ()
+    found = nonzero(reader, stores[0].value) if len(stores) == 1 else Nonzero()
     return Stage(
         name,
         axes,
@@ -163,7 +163,8 @@ def _read_stage(realize: Any, loops: list[Any], names: dict[Any, str]) -> Stage:
         reader.has_branch,
         f"{init}{body}",
         reducer=reducer,
-        nonzero=nonzero,
+        nonzero=found.spans,
+        masked=found.masked,
     )
 
 

@@ -40,6 +40,45 @@ def is_padded(dag: ComputeDAG, buffer: str) -> bool:
     return bool(writers) and all(s.has_branch and not s.reduce and not s.ops.flops for s in writers)
 
 
+@dataclass(frozen=True)
+class Source:
+    """What a stage puts zeros around, so many before and behind along each dimension."""
+
+    stage: str
+    buffer: str
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+
+def source_of(dag: ComputeDAG, buffer: str) -> Source | None:
+    """What a buffer holds with zeros around it, if it holds just that."""
+    writers = [stage for stage in dag.stages.values() if stage.output == buffer]
+    if len(writers) != 1 or not _only_pads(writers[0]):
+        return None
+    stage = writers[0]
+    (read,) = stage.reads
+    spans = {axis: (first, end) for axis, first, end in stage.nonzero}
+    shape = dag.buffers[read.buffer].shape
+    before, after = [], []
+    for axis, (index, size) in enumerate(zip(read.indices, shape, strict=True)):
+        if index is None or index.single_axis != axis or not isinstance(size, int):
+            return None
+        first, whole = -index.const, stage.axes[axis].size
+        if spans.get(axis, (0, whole)) != (first, first + size):
+            return None
+        before.append(first)
+        after.append(whole - first - size)
+    return Source(stage.name, read.buffer, tuple(before), tuple(after))
+
+
+def _only_pads(stage: Stage) -> bool:
+    """Whether a stage copies what it reads wherever it does not write zeros."""
+    copies = not stage.reduce and not stage.ops.flops and len(stage.reads) == 1
+    copies = copies and len(stage.reads[0].indices) == len(stage.axes)
+    whole = len(stage.writes) == 1 and stage.writes[0].axes == tuple(range(len(stage.axes)))
+    return copies and whole and bool(stage.nonzero) and not stage.masked
+
+
 def padded(dag: ComputeDAG, name: str) -> tuple[Padded, ...]:
     """The padded dimensions of what a sum of products reads, where a step on zeros adds nothing."""
     stage = dag.stages[name]

@@ -133,7 +133,7 @@ class Stage:
     that is ``out = op(out, value)`` with a commutative ``op``, else it is None. `folded` are axes
     that choose constants of the statement (the matrices of a Winograd transform): with their loops
     unrolled, these become literals. `nonzero` are spans of axes outside of which what is written is
-    zero.
+    zero; `masked` tells that it may be zero inside of them, too.
     """
 
     name: str
@@ -147,6 +147,7 @@ class Stage:
     reducer: str | None = None
     folded: frozenset[int] = frozenset()
     nonzero: tuple[Span, ...] = ()
+    masked: bool = False
 
     @property
     def spatial(self) -> tuple[int, ...]:

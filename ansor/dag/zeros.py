@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from tvm import ir, tirx
 
@@ -11,25 +11,30 @@ from ansor.dag.expression import Reader
 from ansor.dag.stage import Span
 
 
-def nonzero_spans(reader: Reader, value: Any) -> tuple[Span, ...]:
-    """Where a value can be anything but zero: for each axis that matters the span of it.
+class Nonzero(NamedTuple):
+    """Where a value can be anything but zero: for each axis that matters the span of it; and
+    whether something else makes more of the values zero."""
 
-    Nothing for a value that is not simply zero where a conjunction of bounds does not hold.
+    spans: tuple[Span, ...] = ()
+    masked: bool = False
+
+
+def nonzero(reader: Reader, value: Any) -> Nonzero:
+    """Reads off a value where it can be anything but zero.
+
+    No spans for a value that is not simply zero where a conjunction of bounds does not hold.
     """
     if not isinstance(value, ir.Call) or not _is_condition(value):
-        return ()
+        return Nonzero()
     condition, _, other = value.args
     if not isinstance(other, tirx.IntImm | tirx.FloatImm) or float(other.value) != 0:
-        return ()
+        return Nonzero()
     spans: dict[int, tuple[int, int]] = {}
-    for term in _conjunction(condition):
-        bound = _bound(reader, term)
-        if bound is None:
-            continue  # it only makes more of the values zero
-        axis, first, end = bound
+    bounds = [_bound(reader, term) for term in _conjunction(condition)]
+    for axis, first, end in (bound for bound in bounds if bound is not None):
         low, high = spans.get(axis, (0, reader.extents[axis]))
         spans[axis] = max(low, first), min(high, end)
-    return tuple((axis, *span) for axis, span in spans.items())
+    return Nonzero(tuple((axis, *span) for axis, span in spans.items()), None in bounds)
 
 
 def _is_condition(call: Any) -> bool:

@@ -16,7 +16,11 @@ Score = Callable[[Population], npt.NDArray[np.float32]]
 
 
 def evolve(
-    start: Population, score: Score, rng: np.random.Generator, config: EvolutionConfig
+    start: Population,
+    score: Score,
+    rng: np.random.Generator,
+    config: EvolutionConfig,
+    known: npt.NDArray[np.float32] | None = None,
 ) -> tuple[Population, npt.NDArray[np.float32]]:
     """Returns the fittest distinct programs met, best first, and their scores.
 
@@ -25,8 +29,10 @@ def evolve(
         score: `[P]`, higher is better, minus infinity for what may not be built.
         rng: source of all randomness.
         config: sizes and rates.
+        known: scores of the first generation, if it has been scored.
     """
-    best, scores = _fittest(start, score(start), config.population)
+    first = score(start) if known is None else known
+    best, scores = _fittest(start, first, config.population)
     idle = 0
     for _ in range(config.generations):
         children = _children(best, scores, rng, config)

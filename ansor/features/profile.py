@@ -38,6 +38,7 @@ class AccessProfile:
         spread: `[L + 1, P]`: bytes modulo the page by which runs are apart, as a divisor of the
             page: runs shorter than that leave part of a cache's sets unused.
         width: of the panels of a packed constant, `[P]` elements; 0 for other buffers.
+        private: `[P]`: whether each iteration of the parallel loop has a buffer of its own.
     """
 
     buffer: Buffer
@@ -47,6 +48,7 @@ class AccessProfile:
     run: Floats
     spread: Floats
     width: Floats | float = 0.0
+    private: npt.NDArray[np.bool_] | bool = False
 
     @cached_property
     def bytes(self) -> Floats:
@@ -178,7 +180,9 @@ def _profile_access(
             apart = _page_divisor(stride * size, buffer.item_bytes)
             spread = np.where(before & ~np.asarray(dense), apart, spread)
         stride = stride * size
-    return AccessProfile(buffer, is_write, strides, footprint, run, spread.astype(np.float32))
+    spread = spread.astype(np.float32)
+    private = place is not None and np.asarray(place.depth > 0)
+    return AccessProfile(buffer, is_write, strides, footprint, run, spread, private=private)
 
 
 def _page_divisor(elements: Floats | float, item_bytes: int) -> Floats:

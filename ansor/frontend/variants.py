@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +19,7 @@ from tvm.ir import GenericConst
 from tvm.target import Target
 
 from ansor.frontend.extract import ExtractedFunction, extract_functions, tir_calls
+from ansor.frontend.filtering import with_filtering
 from ansor.frontend.graph import fuse, plain_form
 from ansor.frontend.rewrite import (
     Lookup,
@@ -39,6 +40,15 @@ KINDS: Mapping[str, tuple[Transform, ...]] = MappingProxyType(
 )
 
 
+@dataclass(frozen=True)
+class ConvertedWeight:
+    """Position of a parameter that is not what it is in the plain definition, and what has become
+    of it."""
+
+    position: int
+    transform: Transform
+
+
 @dataclass(frozen=True, eq=False)
 class Variant:
     """Another definition of a function.
@@ -47,15 +57,13 @@ class Variant:
         kind: one of `KINDS`.
         replaces: name of the function that computes the same.
         function: the definition; its parameters are those of the other one, but for `weight`.
-        weight: position of the parameter that takes transformed weights.
-        transform: what becomes of the weights.
+        weight: the parameter that takes transformed weights, if one does.
     """
 
     kind: str
     replaces: str
     function: ExtractedFunction
-    weight: int
-    transform: Transform
+    weight: ConvertedWeight | None = None
 
 
 def optimize_with_variants(
@@ -69,6 +77,20 @@ def optimize_with_variants(
             return fused, ()
         found = [v for kind in kinds for v in _variants(kind, plain, fused, target)]
     return fused, tuple(found)
+
+
+def operator_variants(
+    mod: tvm.IRModule, kinds: Collection[str] = tuple(KINDS)
+) -> tuple[Variant, ...]:
+    """The variants of a module's functions that take what these take, weights as they are."""
+    found = []
+    for function in extract_functions(mod):
+        for kind in kinds:
+            func = with_filtering(function.func, KINDS[kind])
+            if func is not function.func:
+                own = replace(function, name=f"{function.name}_{kind}", func=func)
+                found.append(Variant(kind, function.name, own))
+    return tuple(found)
 
 
 def _variants(kind: str, plain: tvm.IRModule, fused: tvm.IRModule, target: Target) -> list[Variant]:
@@ -88,9 +110,8 @@ def _variants(kind: str, plain: tvm.IRModule, fused: tvm.IRModule, target: Targe
         name = str(call.args[0].name_hint)
         if len(weights) == 1 and name not in found:
             function = functions[str(stands_in.args[0].name_hint)]
-            found[name] = Variant(
-                kind, name, function, weights[0], _transform(kind, stands_in, weights[0])
-            )
+            transform = _transform(kind, stands_in, weights[0])
+            found[name] = Variant(kind, name, function, ConvertedWeight(weights[0], transform))
     return list(found.values())
 
 
@@ -139,8 +160,10 @@ def with_variants(mod: tvm.IRModule, chosen: Mapping[str, Variant]) -> tvm.IRMod
         if variant is None:
             return call
         fields = list(call.args[1].fields)
-        weight = lookup(fields[variant.weight]).value.numpy()
-        fields[variant.weight] = constant(transform_weight(weight, variant.transform))
+        if variant.weight is not None:
+            position, transform = variant.weight.position, variant.weight.transform
+            weight = lookup(fields[position]).value.numpy()
+            fields[position] = constant(transform_weight(weight, transform))
         function = extended.get_global_var(variant.function.name)
         return relax.call_tir(function, relax.Tuple(fields), call.ty)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
@@ -17,13 +16,14 @@ from ansor.workloads.minimal_filtering import (
     filtered,
     joined,
     transform_weight,
+    waste,
 )
 from ansor.workloads.workload import Array
 
 Convert = Callable[[Array, Transform], Array]
 OP_PATTERN = 4  # of TVM's fusion: elementwise operators may follow
 _DTYPES = {"float32"}
-_MOST_WASTE = 0.35  # of the output's points computed in vain, where it is no whole number of tiles
+MOST_WASTE = 0.35  # of the output's points computed in vain, where it is no whole number of tiles
 
 
 def with_winograd(
@@ -69,16 +69,10 @@ def _is_eligible(call: Any, transform: Transform) -> bool:
     unit = all(int(s) == 1 for s in (*attrs.dilation, attrs.groups))
     stride = all(int(s) == transform.stride for s in attrs.strides)
     square = static_shape(call.args[1])[:2] == (KERNEL, KERNEL)  # type: ignore[index]
-    fits = out is not None and _waste(out[1:3], transform.tile) <= _MOST_WASTE
+    fits = out is not None and waste(out[1:3], transform) <= MOST_WASTE
     dtypes = {str(value.ty.dtype) for value in (*call.args, call)}
     usual = layouts == ("NHWC", "HWIO", "NHWC") and dtypes == _DTYPES
     return usual and unit and stride and square and fits
-
-
-def _waste(sizes: tuple[int, ...], tile: int) -> float:
-    """Points computed beyond the output, as a share of it."""
-    whole = math.prod(-(-size // tile) * tile for size in sizes)
-    return whole / math.prod(sizes) - 1
 
 
 class _Shapes(NamedTuple):

@@ -171,7 +171,7 @@ def _original(task: Task) -> DefineOriginal | None:
     if original is None:
         return None
     text = str(tvm.ir.save_json(original.func))
-    return DefineOriginal(text, original.weight, original.convert)
+    return DefineOriginal(text, original.converted)
 
 
 def tolerance(dag: ComputeDAG, config: MeasureConfig, tf32: bool = False) -> float:

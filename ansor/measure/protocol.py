@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ansor.config import MeasureConfig
 from ansor.measure.plan import CallPlan
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
+from ansor.task import Converted
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,10 @@ class Define:
 
 @dataclass(frozen=True)
 class DefineOriginal:
-    """The definition that results are compared with, and how one of its weights is converted."""
+    """The definition that results are compared with, and which of its arrays is converted."""
 
     func_json: str
-    weight: int
-    convert: Callable[[Any], Any]
+    converted: Converted | None = None
 
 
 @dataclass(frozen=True)

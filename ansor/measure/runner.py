@@ -141,8 +141,9 @@ class WorkerTask:
     def _converted(self, arrays: list[Any]) -> list[Any]:
         """Arguments of the function, of those of its original."""
         out = list(arrays)
-        if self.original is not None:
-            out[self.original.weight] = self.original.convert(arrays[self.original.weight])
+        converted = None if self.original is None else self.original.converted
+        if converted is not None:
+            out[converted.position] = converted.convert(arrays[converted.position])
         return out
 
     @cached_property

@@ -16,8 +16,9 @@ from ansor.evolve.descend import neighbourhood
 from ansor.evolve.mutate import mutate
 from ansor.evolve.search import evolve
 from ansor.policy.candidate import Candidate, best_of, distinct
+from ansor.policy.generation import Generation
 from ansor.program.program import Program
-from ansor.program.sketch import Population, Sketch
+from ansor.program.sketch import Population, Sketch, concatenate
 
 
 class SearchPolicy:
@@ -50,7 +51,8 @@ class SearchPolicy:
         self._measured: dict[bytes, float | None] = {}
         self._tried: list[Candidate] = []
         self._seeds: list[Candidate] = []
-        self._begun: list[tuple[Population, float]] | None = None
+        self._sampled: dict[str, Generation] = {}
+        self._begun: list[Generation] | None = None
         self._stalled = 0
         self.best: Candidate | None = None
         self.preferred: Candidate | None = None
@@ -66,9 +68,9 @@ class SearchPolicy:
         there is time, after a few generations, from which the search goes on."""
         if bred:
             self._begun = self._first(self._config.first_generations)
-            return math.exp(-max((best for _, best in self._begun), default=-math.inf))
-        drawn = [self._drawn(sketch, self._config.promise) for sketch in self.sketches]
-        return math.exp(-max((self._model.score(own).max() for own in drawn), default=-math.inf))
+            return math.exp(-max((own.best for own in self._begun), default=-math.inf))
+        self._sampled = {s.name: self._scored(s, self._config.promise) for s in self.sketches}
+        return math.exp(-max((own.best for own in self._sampled.values()), default=-math.inf))
 
     def draft_best(self) -> Candidate | None:
         """The unmeasured program that the model expects to be the fastest, if there is any."""
@@ -92,6 +94,7 @@ class SearchPolicy:
 
     def propose(self, count: int) -> list[Candidate]:
         """Returns up to `count` programs worth measuring, none of them measured before."""
+        self._sampled = {}  # the model may have learned since
         drawn = self._random(count) if self._model.is_blind else self._promising(count)
         batch = distinct(drawn, self._measured)[:count]
         self.exhausted = not batch
@@ -170,37 +173,40 @@ class SearchPolicy:
         """
         first = min(generations, self._config.first_generations)
         begun, self._begun = self._begun, None
-        found = self._first(first) if begun is None else [(self._seeded(p), s) for p, s in begun]
+        found = self._first(first) if begun is None else [self._seeded(own) for own in begun]
         found = self._bred(found, generations - first, self._config.bred_margin)
-        return [population for population, _ in found]
+        return [own.population for own in found]
 
-    def _first(self, generations: int) -> list[tuple[Population, float]]:
-        """Populations of all sketches, and their best scores, after the first generations."""
+    def _first(self, generations: int) -> list[Generation]:
+        """Populations of all sketches after the first generations."""
         found = [self._start(sketch) for sketch in self.sketches]
         return self._bred(found, generations, self._config.sketch_margin)
 
-    def _seeded(self, population: Population) -> Population:
-        """With the seeds that came later."""
-        rows = [c.row for c in self._seeds if c.sketch is population.sketch]
-        return Population(
-            population.sketch, np.concatenate([population.choices, *(r[None] for r in rows)])
-        )
+    def _seeded(self, generation: Generation) -> Generation:
+        """With the seeds that came later; the model may have learned since."""
+        population = generation.population
+        rows = [c.row[None] for c in self._seeds if c.sketch is population.sketch]
+        seeded = Population(population.sketch, np.concatenate([population.choices, *rows]))
+        return Generation(seeded, generation.best)
 
-    def _bred(
-        self, found: list[tuple[Population, float]], generations: int, margin: float
-    ) -> list[tuple[Population, float]]:
-        """Populations and their best scores after more generations of those near the best."""
+    def _bred(self, found: list[Generation], generations: int, margin: float) -> list[Generation]:
+        """Populations after more generations of those near the best."""
         if generations == 0:
             return found
         config = replace(self._config, generations=generations)
-        least = max(best for _, best in found) - math.log(margin)
-        bred = []
-        for population, best in found:
-            if population.sketch.space_size > config.initial and best >= least:
-                population, scores = evolve(population, self._model.score, self._rng, config)
-                best = max(best, float(scores.max()))
-            bred.append((population, best))
-        return bred
+        least = max(own.best for own in found) - math.log(margin)
+        return [
+            self._evolved(own, config)
+            if own.population.sketch.space_size > config.initial and own.best >= least
+            else own
+            for own in found
+        ]
+
+    def _evolved(self, own: Generation, config: EvolutionConfig) -> Generation:
+        population, scores = evolve(
+            own.population, self._model.score, self._rng, config, own.scores
+        )
+        return Generation(population, max(own.best, float(scores.max())), scores)
 
     def _drawn(self, sketch: Sketch, count: int) -> Population:
         """A random sample of a sketch; of a small space, all of it."""
@@ -208,25 +214,37 @@ class SearchPolicy:
             return everything(sketch)
         return sample(sketch, count, self._rng)
 
-    def _start(self, sketch: Sketch) -> tuple[Population, float]:
-        """A first generation, and the best score known of the sketch: the best of a random sample,
-        and the best measured, mutated; of a small space, all of it."""
-        drawn = self._drawn(sketch, self._config.initial)
-        scores = self._model.score(drawn)
+    def _sample(self, sketch: Sketch) -> Generation:
+        """The first of a sketch to be scored: those that a promise was made of, if one was."""
+        if sketch.name in self._sampled and sketch.space_size > self._config.initial:
+            return self._sampled[sketch.name]
+        return self._scored(sketch, self._config.initial)
+
+    def _scored(self, sketch: Sketch, count: int) -> Generation:
+        drawn = self._drawn(sketch, count)
+        return Generation.of(drawn, self._model.score(drawn))
+
+    def _start(self, sketch: Sketch) -> Generation:
+        """A first generation: the best of a random sample, and the best measured, mutated; of a
+        small space, all of it."""
+        drawn = self._sample(sketch)
         if sketch.space_size <= self._config.initial:
-            return drawn, float(scores.max())
-        order = np.argsort(-scores, kind="stable")[: self._config.population]
-        rows = [drawn.choices[order]]
+            return drawn
+        assert drawn.scores is not None
+        order = np.argsort(-drawn.scores, kind="stable")[: self._config.population]
+        fittest = drawn.population.take(order)
         tried = [c for c in self._tried if c.sketch is sketch]
         good = sorted(tried, key=lambda c: c.latency_s or np.inf)[: self._config.elite]
         good += [c for c in self._seeds if c.sketch is sketch][: self._config.elite - len(good)]
+        if not good:
+            return Generation(fittest, drawn.best, drawn.scores[order])
         count = int(self._config.population * self._config.measured_ratio)
-        if good:
-            elite = np.stack([c.row for c in good])
-            picked = Population(sketch, elite[self._rng.integers(0, len(elite), count)])
-            rows += [elite, mutate(picked, self._rng, self._config).choices]
+        elite = np.stack([c.row for c in good])
+        picked = Population(sketch, elite[self._rng.integers(0, len(elite), count)])
+        mutated = mutate(picked, self._rng, self._config)
         known = [-math.log(c.latency_s) for c in good if c.latency_s]
-        return Population(sketch, np.concatenate(rows)), max(float(scores.max()), *known, -math.inf)
+        start = concatenate([fittest, Population(sketch, elite), mutated])
+        return Generation(start, max([drawn.best, *known]))
 
     def _descent(self) -> list[Candidate]:
         """Neighbours of the best program, best score first."""

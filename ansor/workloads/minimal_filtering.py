@@ -7,7 +7,8 @@ Winograd Method for Convolution Acceleration" (AAAI 2020): by two taps and by on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -100,21 +101,24 @@ F2_STRIDE2 = Transform(
 TRANSFORMS: Mapping[int, Transform] = MappingProxyType({f.tile: f for f in (F2, F3, F4)})
 
 
-def filtered(data: Any, weight: Any, transform: Transform, padding: tuple[int, ...]) -> Any:
+def filtered(
+    data: Any, weight: Any, transform: Transform, padding: tuple[int, ...], groups: int = 1
+) -> Any:
     """The convolution, tile by tile, with the transform's stride; channels last.
 
     Args:
         data: TE tensor `[n, h, w, c]`.
-        weight: transformed, `[s, s, c, f]`.
+        weight: transformed, `[s, s, c / groups, f]`.
         transform: of which size.
         padding: top, left, bottom, right. Where the output is no whole number of tiles, the last
             ones reach beyond it, into zeros.
+        groups: each of so many parts of the filters sees its own part of the channels.
 
     Returns:
         `[n, rows, m, columns, m, f]`.
     """
     spectrum = _spectrum(data, transform, padding)
-    return _inverse(_product(spectrum, weight), transform)
+    return _inverse(_product(spectrum, weight, groups), transform)
 
 
 def _spectrum(data: Any, transform: Transform, padding: tuple[int, ...]) -> Any:
@@ -150,15 +154,16 @@ def _tiles(inputs: int, before: int, after: int, transform: Transform) -> tuple[
     return tiles, max(0, last - inputs - before)
 
 
-def _product(spectrum: Any, weight: Any) -> Any:
-    """A product of matrices for each point of a tile."""
+def _product(spectrum: Any, weight: Any, groups: int) -> Any:
+    """A product of matrices for each point of a tile, and group."""
     channels, filters = (int(size) for size in weight.shape[2:])
-    k = te.reduce_axis((0, channels), "k")
-    return te.compute(
-        (*spectrum.shape[:-1], filters),
-        lambda a, b, n, y, x, f: te.sum(spectrum[a, b, n, y, x, k] * weight[a, b, k, f], axis=k),
-        name="product",
-    )
+    k, each = te.reduce_axis((0, channels), "k"), filters // groups
+
+    def point(a: Any, b: Any, n: Any, y: Any, x: Any, f: Any) -> Any:
+        c = k if groups == 1 else f // each * channels + k
+        return te.sum(spectrum[a, b, n, y, x, c] * weight[a, b, k, f], axis=k)
+
+    return te.compute((*spectrum.shape[:-1], filters), point, name="product")
 
 
 def _inverse(product: Any, transform: Transform) -> Any:
@@ -197,17 +202,42 @@ def transform_weight(weight: Array, transform: Transform) -> Array:
     return out
 
 
+def transformed(weight: Any, transform: Transform) -> Any:
+    """The same as stages: TE tensor `[3, 3, c, f]` to `[s, s, c, f]`, one side after the other."""
+    size, inner = transform.size, tuple(int(size) for size in weight.shape[2:])
+    table = _table(transform.weight, "taps", str(weight.dtype))
+    i, j = te.reduce_axis((0, KERNEL), "i"), te.reduce_axis((0, KERNEL), "j")
+    long = te.compute(
+        (size, KERNEL, *inner),
+        lambda a, b, c, f: te.sum(table[a, i] * weight[i, b, c, f], axis=i),
+        name="long",
+    )
+    return te.compute(
+        (size, size, *inner),
+        lambda a, b, c, f: te.sum(table[b, j] * long[a, j, c, f], axis=j),
+        name="kernels",
+    )
+
+
+def waste(sizes: Sequence[int], transform: Transform) -> float:
+    """Points computed beyond an output of such sizes, as a share of it."""
+    whole = math.prod(-(-size // transform.tile) * transform.tile for size in sizes)
+    return whole / math.prod(sizes) - 1
+
+
 def _table(values: Matrix, name: str, dtype: str) -> Any:
     """A small matrix as a stage that holds nothing but constants."""
     shape = (len(values), len(values[0]))
 
     def entry(row: Any, column: Any) -> Any:
-        found = tirx.const(0.0, dtype)
+        zero = tirx.const(0.0, dtype)
+        found = zero
         for r, line in enumerate(values):
+            inner = zero
             for c, value in enumerate(line):
                 if value:
-                    here = tirx.all(row == r, column == c)
-                    found = tirx.Select(here, tirx.const(float(value), dtype), found)
+                    inner = tirx.Select(column == c, tirx.const(float(value), dtype), inner)
+            found = tirx.Select(row == r, inner, found)
         return found
 
     return te.compute(shape, entry, name=name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from definitions import HARDWARE, square_matmul
@@ -38,6 +40,24 @@ def test_what_fits_comes_in_once(matmul: Sketch) -> None:
     _, last, memory = traffic_bytes(of(matmul, BASE), HARDWARE)
     assert memory.tolist() == [0.0]
     assert last[0] >= 3 * 4 * N * N
+
+
+def test_each_thread_has_its_own_of_what_the_parallel_loop_allocates(matmul: Sketch) -> None:
+    """12 MiB once fit 20 MiB, of which 12 are kept; as buffers of two threads they do not."""
+    profile = of(matmul, BASE)
+    private = replace(profile, accesses=tuple(replace(a, private=True) for a in profile.accesses))
+    level1, level2, _ = HARDWARE.cache_bytes
+    for cores, comes in ((1, False), (2, True)):
+        machine = replace(HARDWARE, cores=cores, cache_bytes=(level1, level2, 21 << 20))
+        assert traffic_bytes(profile, machine)[-1].tolist() == [0.0]
+        assert (traffic_bytes(private, machine)[-1][0] > 0) == comes
+
+
+def test_the_last_level_does_not_hold_as_much_as_it_is_large(matmul: Sketch) -> None:
+    level1, level2, _ = HARDWARE.cache_bytes
+    for size, comes in ((19 << 20, True), (21 << 20, False)):
+        machine = replace(HARDWARE, cache_bytes=(level1, level2, size))
+        assert (traffic_bytes(of(matmul, BASE), machine)[-1][0] > 0) == comes
 
 
 def test_what_a_core_keeps_from_run_to_run_does_not_come_again() -> None:

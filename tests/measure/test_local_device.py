@@ -25,7 +25,7 @@ from ansor.measure.local import LocalDevice
 from ansor.measure.plan import Call, CallPlan
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
-from ansor.task import Original, Task
+from ansor.task import Converted, Original, Task
 
 THREADS = 2
 CONFIG = MeasureConfig(build_timeout_s=4.0, run_timeout_s=4.0, min_time_s=0.002, recycle_after=1000)
@@ -328,7 +328,9 @@ def test_a_network_that_crashes_has_no_times(device: LocalDevice, task: Task, ba
 
 def test_a_variant_is_compared_with_its_original(task: Task) -> None:
     """The variant takes its second operand doubled, and halves the product."""
-    original = Original("matmul", "halved", task.func, 1, functools.partial(np.multiply, 2))
+    original = Original(
+        "matmul", "halved", task.func, Converted(1, functools.partial(np.multiply, 2))
+    )
     func = measure_faults.matmul(factor=0.5)
     right = Task("variant", func, read_dag(func), "llvm", original=original)
     plain = measure_faults.matmul(factor=0.505)

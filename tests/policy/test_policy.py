@@ -125,7 +125,7 @@ def test_a_small_batch_is_not_worth_a_long_evolution(
 ) -> None:
     seen: Counter[str] = Counter()
 
-    def noted(start: Population, score: object, rng: object, config: EvolutionConfig) -> object:
+    def noted(start: Population, _: Any, rng: Any, config: EvolutionConfig, known: Any) -> Any:
         seen[start.sketch.name] += config.generations
         return start, np.zeros(len(start))
 
@@ -139,7 +139,7 @@ def test_sketches_that_stay_behind_are_bred_no_further(monkeypatch: pytest.Monke
     seen: Counter[str] = Counter()
     names = [sketch.name for sketch in policy("conv2d").sketches]
 
-    def noted(start: Population, score: object, rng: object, config: EvolutionConfig) -> object:
+    def noted(start: Population, _: Any, rng: Any, config: EvolutionConfig, known: Any) -> Any:
         seen[start.sketch.name] += config.generations
         return start, np.full(len(start), 30.0 if start.sketch.name == names[0] else 29.9)
 
@@ -355,9 +355,12 @@ def test_a_search_goes_on_from_its_promise(monkeypatch: pytest.MonkeyPatch) -> N
     """The generations of the promise count as the first, and seeds that come later enter."""
     bred: list[tuple[int, Population]] = []
 
-    def counted(start: Population, score: Any, rng: Any, config: EvolutionConfig) -> Any:
+    def counted(
+        start: Population, score: Any, rng: Any, config: EvolutionConfig, known: Any
+    ) -> Any:
         bred.append((config.generations, start))
-        return evolve(start, score, rng, config)
+        assert known is None or np.allclose(known, score(start))
+        return evolve(start, score, rng, config, known)
 
     monkeypatch.setattr("ansor.policy.policy.evolve", counted)
     config = EvolutionConfig(initial=64, population=32, generations=7, first_generations=3)

@@ -249,7 +249,7 @@ def order_of(tasks: list[TaskProgress]) -> list[int]:
     """Who begins, one after the other, if every first round takes a millisecond."""
     tasks, order = list(tasks), []
     while any(not t.rounds for t in tasks):
-        number = scheduler(replace(CONFIG, variant_margin=1e9)).choose(tasks)
+        number = scheduler(replace(CONFIG, variant_margin=1e9, begin_margin=1e9)).choose(tasks)
         assert number is not None
         if tasks[number].rounds:
             break
@@ -267,6 +267,15 @@ def test_the_most_promising_of_each_function_begins() -> None:
 def test_a_variant_that_promises_little_never_begins() -> None:
     assert SchedulerConfig().promise_margin == 1.5
     assert order_of([promising(1.51e-3), promising(1e-3), promising(1.49e-3)]) == [1, 2]
+
+
+def test_a_variant_that_promises_less_than_another_has_reached_never_begins() -> None:
+    assert SchedulerConfig().begin_margin == 1.1
+    for promised_s, chosen in ((1.19e-3, 1), (1.21e-3, 0)):
+        rival = promising(1e-3, 1.1e-3, 1.09e-3, 1.09e-3)
+        assert scheduler().choose([rival, promising(promised_s)]) == chosen
+    other = promising(2e-3, group="h")
+    assert scheduler().choose([promising(1e-3, 1e-3), other]) == 1, "functions are no rivals"
 
 
 def test_a_promise_that_failed_keeps_no_other_from_beginning() -> None:

@@ -17,7 +17,7 @@ from ansor.measure.plan import Call, CallPlan
 from ansor.measure.result import ErrorKind, Measurement
 from ansor.program.program import Program, shared_axes
 from ansor.search_state import TaskSearch
-from ansor.task import Original, Task
+from ansor.task import Converted, Original, Task
 from ansor.tuner import Budget, Tuner
 from ansor.winners import Winner, choose_winners, finish_seconds, num_leaders
 
@@ -309,11 +309,11 @@ def test_when_everything_is_wrong_it_gives_up_in_time() -> None:
 def related(factor: float) -> tuple[World, FakeDevice]:
     """A function with a variant that takes `factor` times as long, and the device that says so."""
     plain = make_task(NAME)
-    original = Original(NAME, "other", plain.func, 1, lambda array: array)
+    original = Original(NAME, "other", plain.func, Converted(1, lambda array: array))
     other = replace(make_task("matmul"), name="variant", original=original)
     device = FakeDevice(lambda task, p: noise(p) * (factor if task is other else 1.0) * 1e-3)
     world = World(NAME)
-    whatever_is_promised = replace(CONFIG.scheduler, promise_margin=1e9)
+    whatever_is_promised = replace(CONFIG.scheduler, promise_margin=1e9, begin_margin=1e9)
     config = replace(CONFIG, scheduler=whatever_is_promised)
     tuner = Tuner([plain, other], HARDWARE, device, world.database, config)
     tuner.run(Budget(64))
@@ -360,7 +360,7 @@ def test_a_variant_that_is_wrong_leaves_the_function_to_the_other() -> None:
 def test_without_measurements_the_draft_chooses_the_variant() -> None:
     world = World(NAME)
     plain = make_task(NAME)
-    original = Original(NAME, "other", plain.func, 1, lambda array: array)
+    original = Original(NAME, "other", plain.func, Converted(1, lambda array: array))
     tasks = [plain, replace(make_task("row_sum"), name="variant", original=original)]
     world.tuner = Tuner(tasks, HARDWARE, world.device, world.database, CONFIG)
     promised = [search.promised_s for search in world.tuner.searches]

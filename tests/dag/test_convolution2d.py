@@ -1,0 +1,112 @@
+"""Which stages convolve images, what their dimensions are, and how they are padded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tvm import te, tirx, topi
+
+from ansor.dag.convolution2d import Convolution2d, convolution2d
+from ansor.dag.from_tir import read_dag
+from ansor.dag.graph import ComputeDAG
+from ansor.workloads.convolution_nd import Convolution, convolution
+from ansor.workloads.suite import suite_workload
+
+
+def graph(*tensors: Any) -> ComputeDAG:
+    return read_dag(te.create_prim_func(list(tensors)))
+
+
+def only(dag: ComputeDAG) -> Convolution2d:
+    found = [conv for name in dag.order if (conv := convolution2d(dag, name)) is not None]
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("padding", [0, 1])
+@pytest.mark.parametrize("kernel", [1, 3, 5])
+def test_channels_last(kernel: int, padding: int, stride: int, groups: int) -> None:
+    sizes = Convolution(2, (10, 12), 8, 16, kernel, stride, padding, groups=groups)
+    found = convolution2d(read_dag(convolution("conv", sizes).func), "conv")
+    assert found == Convolution2d(
+        stage="conv",
+        padded_by="padded" if padding else None,
+        data="data",
+        weight="weight",
+        data_layout=(0, 1, 2, 3),
+        weight_layout=(0, 1, 2, 3),
+        out_layout=(0, 1, 2, 3),
+        kernel=(kernel, kernel),
+        stride=stride,
+        padding=(padding,) * 4,
+        groups=groups,
+    )
+
+
+def test_channels_first() -> None:
+    data, weight = te.placeholder((1, 4, 9, 11), name="data"), te.placeholder((8, 4, 3, 3))
+    found = only(graph(data, weight, topi.nn.conv2d_nchw(data, weight, 1, (1, 0, 2, 0), 1)))
+    assert (found.data_layout, found.weight_layout) == ((0, 2, 3, 1), (2, 3, 1, 0))
+    assert (found.out_layout, found.padding) == ((0, 2, 3, 1), (1, 0, 2, 0))
+
+
+def test_every_stage_of_a_chain() -> None:
+    data = te.placeholder((1, 8, 8, 4), name="data")
+    first, second = (te.placeholder((3, 3, 4, 4), name=name) for name in ("first", "second"))
+    inner = topi.nn.conv2d_nhwc(data, first, 1, 1, 1)
+    dag = graph(data, first, second, topi.nn.conv2d_nhwc(topi.nn.relu(inner), second, 1, 1, 1))
+    found = [conv for name in dag.order if (conv := convolution2d(dag, name)) is not None]
+    assert [conv.weight for conv in found] == ["first", "second"]
+    assert [conv.data for conv in found] == ["data", "compute"]
+
+
+@pytest.mark.parametrize("name", ["C1D.3", "C3D.2", "GMM.0", "DIL.2", "DEP.0", "CAP.1", "NRM.0"])
+def test_others_are_none(name: str) -> None:
+    dag = read_dag(suite_workload(name).func)
+    assert not any(convolution2d(dag, stage) for stage in dag.order)
+
+
+def padded(shape: tuple[int, ...], data: Any, value: Any) -> ComputeDAG:
+    """A convolution whose data is a stage of this shape."""
+    between = te.compute(shape, value, name="between")
+    weight = te.placeholder((3, 3, 4, 4), name="weight")
+    ry, rx, rc = (te.reduce_axis((0, size)) for size in (3, 3, 4))
+
+    def point(n: Any, y: Any, x: Any, f: Any) -> Any:
+        return te.sum(between[n, y + ry, x + rx, rc] * weight[ry, rx, rc, f], axis=[ry, rx, rc])
+
+    return graph(data, weight, te.compute((1, 8, 8, 4), point, name="conv"))
+
+
+def test_a_padding_with_holes_is_left_as_it_is() -> None:
+    data = te.placeholder((1, 8, 8, 4), name="data")
+
+    def inside(y: Any, x: Any) -> list[Any]:
+        return [y >= 1, y < 9, x >= 1, x < 9]
+
+    def value(n: Any, y: Any, x: Any, c: Any, *more: Any) -> Any:
+        zero = tirx.const(0.0, "float32")
+        return tirx.if_then_else(tirx.all(*inside(y, x), *more), data[n, y - 1, x - 1, c], zero)
+
+    whole = only(padded((1, 10, 10, 4), data, value))
+    assert (whole.data, whole.padding) == ("data", (1, 1, 1, 1))
+    holes = only(padded((1, 10, 10, 4), data, lambda n, y, x, c: value(n, y, x, c, y != x)))
+    assert (holes.data, holes.padding, holes.padded_by) == ("between", (0, 0, 0, 0), None)
+
+
+@pytest.mark.parametrize("edge", ["cut", "ones", "channels"])
+def test_what_is_not_only_zeros_around_is_left_as_it_is(edge: str) -> None:
+    channels = 3 if edge == "channels" else 4
+    data = te.placeholder((1, 8, 8, channels), name="data")
+    first = 2 if edge == "cut" else 1  # a row that is not taken over
+
+    def value(n: Any, y: Any, x: Any, c: Any) -> Any:
+        bounds = [y >= first, y < 9, x >= 1, x < 9, c < channels]
+        other = tirx.const(float(edge == "ones"), "float32")
+        return tirx.if_then_else(tirx.all(*bounds), data[n, y - 1, x - 1, c], other)
+
+    found = only(padded((1, 10, 10, 4), data, value))
+    assert (found.data, found.padding) == ("between", (0, 0, 0, 0))
