@@ -39,7 +39,7 @@ from benchmarks.gpu_peers import (
 )
 from benchmarks.half import half_workload
 from benchmarks.operator_case import Case, workload_of
-from benchmarks.operator_peers import Peers, parse_peers, systems_for
+from benchmarks.operator_peers import OURS, Peers, parse_peers, systems_for
 from benchmarks.operators import chosen_ops, default_cache
 
 _HEADER = (
@@ -249,8 +249,8 @@ def parse_gpu_peers(text: str) -> Peers:
         ArgumentError: an unknown peer, or trials that are no positive integer.
     """
     peers = parse_peers(text)
-    if "zero" in peers.names:
-        raise ArgumentError("peers", "zero", "peers here are torch, metaschedule[:TRIALS]")
+    for name in set(OURS) & set(peers.names):
+        raise ArgumentError("peers", name, "peers here are torch, metaschedule[:TRIALS]")
     return peers
 
 

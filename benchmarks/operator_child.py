@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -17,22 +18,14 @@ import numpy as np
 
 from ansor.compare.turns import LATENCY, Answer, serve
 from benchmarks.operator_case import PEAK, Case
+from benchmarks.operator_peers import OURS
 
 # The output, what else is to be told of the system, and what times a turn.
 Loaded = tuple[Any, Answer, Callable[[], Answer]]
 
 
-def ansor(case: Case) -> Loaded:
-    """The program that the parent tuned and saved, and right after each turn the machine's peak."""
-    return _saved(case, "ansor")
-
-
-def zero(case: Case) -> Loaded:
-    """The program that the parent chose without measuring, and the peak."""
-    return _saved(case, "zero")
-
-
-def _saved(case: Case, system: str) -> Loaded:
+def _ours(case: Case, system: str) -> Loaded:
+    """The program that the parent saved, and right after each turn the machine's peak."""
     from tvm.ir import load_json
 
     from ansor.hardware.detect import peak_meter_here
@@ -74,8 +67,7 @@ def _torch(case: Case, channels_last: bool) -> Loaded:
 
 SYSTEMS: Mapping[str, Callable[[Case], Loaded]] = MappingProxyType(
     {
-        "ansor": ansor,
-        "zero": zero,
+        **{name: partial(_ours, system=name) for name in ("ansor", *OURS)},
         "torch": torch,
         "torch_channels_last": torch_channels_last,
         "metaschedule": metaschedule,

@@ -14,7 +14,8 @@ from benchmarks.operator_case import Case
 ENTRY = ("-m", "benchmarks.operator_child")  # what a process runs
 _TUNING = ("-m", "benchmarks.metaschedule_child")
 _TIMEOUT_S = 7200.0  # MetaSchedule may tune for an hour
-_NAMES = ("zero", "torch", "metaschedule")
+OURS = ("zero", "direct")
+_NAMES = (*OURS, "torch", "metaschedule")
 _PACKAGES = {  # beyond this package's own
     "torch": ("torch",),
     "torch_channels_last": ("torch",),
@@ -25,7 +26,9 @@ _WITH_CHANNELS = ("C2D", "C3D", "GRP", "DIL", "DEP", "T2D", "CAP", "CBR", "OPE.6
 
 @dataclass(frozen=True)
 class Peers:
-    """What `--peers` says; "zero" is our own mode without trials.
+    """What `--peers` says.
+
+    "zero" is our own mode without trials, "direct" our search without other algorithms.
 
     Attributes:
         names: in the order given.

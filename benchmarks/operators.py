@@ -32,7 +32,7 @@ from ansor.tune import auto_schedule
 from ansor.workloads import Workload, suite
 from benchmarks.environment import environment, write
 from benchmarks.operator_case import PEAK, Case, workload_of
-from benchmarks.operator_peers import Peers, parse_peers, start, systems_for
+from benchmarks.operator_peers import OURS, Peers, parse_peers, start, systems_for
 from benchmarks.operator_summary import lines, summary
 
 _HEADER = (
@@ -60,6 +60,7 @@ class Row:
         of_peak: share of it, median over the turns.
         tuning_s: seconds from the call to the compiled operator.
         trials: programs measured.
+        variant: "direct", or the kind of another algorithm that was faster; of ours only.
         max_rel_err: largest difference from NumPy's result over its largest value.
         error: why there is no latency.
         best_so_far: pairs of seconds since the call and latency of the best program, in µs, after
@@ -75,14 +76,15 @@ class Row:
     of_peak: float | None = None
     tuning_s: float | None = None
     trials: int | None = None
+    variant: str = ""
     max_rel_err: float | None = None
     error: str = ""
     best_so_far: tuple[tuple[float, float | None], ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """As JSON has it: "error" and "best_so_far" only where there are any."""
+        """As JSON has it: "variant", "error" and "best_so_far" only where there are any."""
         values = asdict(self)
-        absent = {key for key in ("error", "best_so_far") if not values[key]}
+        absent = {key for key in ("variant", "error", "best_so_far") if not values[key]}
         return {key: value for key, value in values.items() if key not in absent}
 
 
@@ -95,8 +97,9 @@ class _Curve(Callback):
 
     def on_round(self, done: Round) -> None:
         best_s = done.task.best_s
-        point = (time.perf_counter() - self.began, None if best_s is None else best_s * 1e6)
-        self.points.append(point)
+        known = [us for _, us in self.points[-1:] if us is not None]  # of another variant, perhaps
+        best_us = min([*known, *([] if best_s is None else [best_s * 1e6])], default=None)
+        self.points.append((time.perf_counter() - self.began, best_us))
 
 
 def measure(case: Case, trials: int, peers: Peers, rounds: int) -> Iterator[Row]:
@@ -104,8 +107,9 @@ def measure(case: Case, trials: int, peers: Peers, rounds: int) -> Iterator[Row]
     workload = case.workload
     rows = {"ansor": _tuned(case, workload, "ansor", trials)}
     for name in systems_for(case.op, peers):
-        ours = name == "zero"
-        rows[name] = _tuned(case, workload, name, 0) if ours else Row(case.op, name)
+        count = 0 if name == "zero" else trials
+        ours = name in OURS
+        rows[name] = _tuned(case, workload, name, count) if ours else Row(case.op, name)
     names = [name for name, row in rows.items() if not row.error]
     outcome = take_turns(lambda name: start(case, name), names, rounds, case.seconds)
     expected = workload.reference(*case.inputs(workload))
@@ -126,6 +130,7 @@ def _tuned(case: Case, workload: Workload, system: str, trials: int) -> Row:
                 seed=case.seed,
                 threads=case.threads,
                 callbacks=[progress, curve],
+                allow=() if system == "direct" else None,
             )
         tuning_s = time.perf_counter() - began
         functions = tuned.compiled.mod.functions.values()
@@ -133,9 +138,15 @@ def _tuned(case: Case, workload: Workload, system: str, trials: int) -> Row:
         case.program(system).write_text(save_json(func), encoding="utf-8")
     except Exception as error:  # whatever it is, the other operators are wanted
         return Row(case.op, system, error=_first_line(error))
-    trials = tuned.tasks[0].trials
-    points = tuple(curve.points)
-    return Row(case.op, system, tuning_s=tuning_s, trials=trials, best_so_far=points)
+    (task,), points = tuned.tasks, tuple(curve.points)
+    return Row(
+        case.op,
+        system,
+        tuning_s=tuning_s,
+        trials=task.trials,
+        variant=task.variant,
+        best_so_far=points,
+    )
 
 
 def _judged(row: Row, outcome: Outcome, expected: Any, case: Case, flops: int) -> Row:

@@ -144,7 +144,7 @@ def main(programs: int, repeats: int, measured: int, file: str | None) -> None:
     target = resolve_target("native")
     hardware = detect(target, threads)
     operator = list(build_workload("conv2d").tensors)
-    (task,) = prepare(operator, target, target_text(target, threads)).tasks
+    task = prepare(operator, target, target_text(target, threads)).tasks[0]
     sketch = complete(generate(task.dag, hardware, FULL.sketch)[0], hardware, FULL.sketch)
     with one_core():
         rows = search_rates(sketch, hardware, programs, repeats)

@@ -175,7 +175,7 @@ def test_an_operator_is_compared_with_the_peak(
     assert found["environment"]["peak_gflops"] == 100.0
     assert set(row) == {
         "op", "system", "latency_us", "to_own", "gflops", "peak_gflops", "of_peak",
-        "tuning_s", "trials", "max_rel_err", "best_so_far",
+        "tuning_s", "trials", "variant", "max_rel_err", "best_so_far",
     }  # fmt: skip
     assert row["trials"] == 4
     seconds, best_us = row["best_so_far"][-1]

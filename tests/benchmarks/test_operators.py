@@ -16,6 +16,7 @@ from definitions import SMALL_SUITE
 from ansor.closing import Closing
 from ansor.compare.process import ChildError
 from ansor.errors import ArgumentError, UnsupportedError
+from ansor.frontend.variants import KINDS
 from ansor.workloads.opevo import convolution_nchw, product
 from ansor.workloads.suite import FAMILIES
 from ansor.workloads.workload import Workload
@@ -55,6 +56,7 @@ def test_members_of_the_suite_are_compared_with_pytorch(tmp_path: Path) -> None:
     found = run(tmp_path, "--ops", "DEP.3", "--trials", "2", "--peers", "zero,torch")
     rows = {row["system"]: row for row in found["results"]}
     assert list(rows) == ["ansor", "zero", "torch", "torch_channels_last"]
+    assert [row.pop("variant", None) for row in rows.values()] == ["direct", "direct", None, None]
     assert found["environment"]["peak_gflops"] == 100.0
     if find_spec("torch") is None:
         assert rows.pop("torch")["error"] == rows.pop("torch_channels_last")["error"]
@@ -69,6 +71,15 @@ def test_members_of_the_suite_are_compared_with_pytorch(tmp_path: Path) -> None:
     assert rows["ansor"]["peak_gflops"] > 1
     assert rows["ansor"]["to_own"] == 1.0
     assert all(0 < row["of_peak"] < 1 for row in rows.values())
+
+
+def test_other_algorithms_are_told_from_the_definition_s_own(tmp_path: Path) -> None:
+    options = ("--trials", "2", "--peers", "direct", "--rounds", "1")
+    found = run(tmp_path, "--ops", "conv2d:height=8;width=8;channels=8;filters=8", *options)
+    rows = {row["system"]: row for row in found["results"]}
+    assert rows["direct"]["variant"] == "direct"
+    assert rows["ansor"]["variant"] in {"direct", *KINDS}
+    assert all(row["max_rel_err"] < 1e-4 for row in rows.values())
 
 
 def test_an_operator_that_fails_is_reported_and_the_run_goes_on(
@@ -86,7 +97,7 @@ def test_an_operator_that_fails_is_reported_and_the_run_goes_on(
     first, second = run(tmp_path, "--ops", ops, "--trials", "0")["results"]
     assert first["error"] == "UnsupportedError: block S: out of order"
     assert first["latency_us"] is None
-    assert set(second) == KEYS
+    assert set(second) == KEYS | {"variant"}
     assert second["max_rel_err"] < 1e-5
 
 

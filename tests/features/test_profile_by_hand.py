@@ -12,6 +12,7 @@ import pytest
 from definitions import sketches
 from rows import population_of
 
+from ansor.annotate.sample import sample
 from ansor.features.profile import AccessProfile, StageProfile, profile
 from ansor.program.nest import build_nest
 
@@ -123,3 +124,15 @@ def test_a_buffer_inside_a_loop_serves_all_its_iterations() -> None:
     assert copied.buffer.name == "C"
     assert copied.footprint[0, 0] == 32 * 48
     assert np.all(made["C.cache"].accesses[0].footprint[0] == 8 * 16)
+
+
+def test_what_the_parallel_loop_allocates_is_each_iteration_s_own() -> None:
+    found = 0
+    for sketch in sketches("matmul_relu"):
+        fused = sketch.roles.fused_into("C")
+        made = profile(build_nest(sample(sketch, 3, np.random.default_rng(0))))["C"]
+        for access in made.accesses:
+            own = np.broadcast_to(access.private, 3).tolist()
+            assert own == [bool(fused) and access.buffer.name == "C"] * 3
+        found += bool(fused)
+    assert found > 0
