@@ -133,6 +133,7 @@ def test_what_the_parallel_loop_allocates_is_each_iteration_s_own() -> None:
         made = profile(build_nest(sample(sketch, 3, np.random.default_rng(0))))["C"]
         for access in made.accesses:
             own = np.broadcast_to(access.private, 3).tolist()
-            assert own == [bool(fused) and access.buffer.name == "C"] * 3
+            packed = access.buffer.name.endswith(".pack")  # where the loop needs it
+            assert own == [packed or (bool(fused) and access.buffer.name == "C")] * 3
         found += bool(fused)
     assert found > 0
