@@ -28,6 +28,7 @@ from ansor.measure.inputs import (
     relative_difference,
 )
 from ansor.measure.neighbours import Neighbours
+from ansor.measure.placement import as_allocated
 from ansor.measure.protocol import Define, DefineOriginal, Rehearse
 from ansor.measure.quiet import Sentinel, core_sentinel
 from ansor.measure.rehearsal import Candidate, rehearse
@@ -95,8 +96,9 @@ class WorkerTask:
         arrays = random_arrays(self.func, self.config, low=-1.0)
         places = self.config.layout_bytes // max(1, sum(array.nbytes for array in arrays))
         here = is_cpu(tvm.target.Target(self.target)) and not self.in_network
-        count = max(1, min(self.config.repeats, places)) if here else 1
-        return [on_device(arrays, self.device) for _ in range(count)]
+        if not here:
+            return [on_device(arrays, self.device)]
+        return [as_allocated(arrays) for _ in range(max(1, min(self.config.repeats, places)))]
 
     @property
     def arguments(self) -> list[Any]:
