@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from ansor.hardware.threads import available_cores, use_threads
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -19,6 +21,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def update_golden(request: pytest.FixtureRequest) -> bool:
     """Whether golden files are to be written."""
     return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def all_cores() -> None:
+    """The first parallel kernel of a process decides how many threads TVM has: unless it is told,
+    as many as half of the cores, whichever test comes first."""
+    use_threads(available_cores())
 
 
 @pytest.fixture(autouse=True)
