@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ansor.features.profile import PAGE_BYTES, AccessProfile, StageProfile
+from ansor.features.profile import AccessProfile, StageProfile
 from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
+from ansor.hardware.memory import PAGE_BYTES
 
 _JUMP_BYTES = 64.0  # that could have been moved in the time of a jump to the next run; fitted
 _STAYS = 0.7  # share of the second cache up to which a run finds what the last one left; chosen

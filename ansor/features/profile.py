@@ -17,10 +17,9 @@ from ansor.dag.stage import Access, Buffer
 from ansor.features.allocation import Allocation, allocations
 from ansor.features.prefetch import Operand, PrefetchedPart, no_part, prefetched_part
 from ansor.features.span import Floats, View, size_of, span_of, views_of
+from ansor.hardware.memory import PAGE_BYTES
 from ansor.program.nest import LoopNest, StageNest
 
-# Addresses beyond a page are as good as random to a cache.
-PAGE_BYTES = 4096
 _LEAST_SPREAD = 64.0  # bytes; a line
 
 

@@ -15,15 +15,14 @@ from tvm.s_tir import SBlock, SBlockRealize
 from ansor.dag.convolution2d import Convolution2d, Layout, convolution2d
 from ansor.dag.from_tir import block_names, buffer_names, read_dag
 from ansor.dag.graph import ComputeDAG
-from ansor.frontend.winograd import MOST_WASTE
 from ansor.program.rewrite import sequence, substitute, with_loop_body
 from ansor.workloads.minimal_filtering import (
     KERNEL,
     Transform,
     filtered,
+    is_nearly_whole,
     joined,
     transformed,
-    waste,
 )
 
 _DTYPE = "float32"
@@ -56,7 +55,7 @@ def _transform_for(
     rows, columns = (int(shape[dim]) for dim in conv.out_layout[1:3])  # type: ignore[arg-type]
     usual = conv.kernel == (KERNEL, KERNEL) and dag.buffers[conv.data].dtype == _DTYPE
     fitting = (t for t in transforms if t.stride == conv.stride)
-    return next((t for t in fitting if usual and waste((rows, columns), t) <= MOST_WASTE), None)
+    return next((t for t in fitting if usual and is_nearly_whole((rows, columns), t)), None)
 
 
 def _replaced(

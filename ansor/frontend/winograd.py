@@ -14,16 +14,15 @@ from ansor.workloads.minimal_filtering import (
     KERNEL,
     Transform,
     filtered,
+    is_nearly_whole,
     joined,
     transform_weight,
-    waste,
 )
 from ansor.workloads.workload import Array
 
 Convert = Callable[[Array, Transform], Array]
 OP_PATTERN = 4  # of TVM's fusion: elementwise operators may follow
 _DTYPES = {"float32"}
-MOST_WASTE = 0.35  # of the output's points computed in vain, where it is no whole number of tiles
 
 
 def with_winograd(
@@ -69,7 +68,7 @@ def _is_eligible(call: Any, transform: Transform) -> bool:
     unit = all(int(s) == 1 for s in (*attrs.dilation, attrs.groups))
     stride = all(int(s) == transform.stride for s in attrs.strides)
     square = static_shape(call.args[1])[:2] == (KERNEL, KERNEL)  # type: ignore[index]
-    fits = out is not None and waste(out[1:3], transform) <= MOST_WASTE
+    fits = out is not None and is_nearly_whole(out[1:3], transform)
     dtypes = {str(value.ty.dtype) for value in (*call.args, call)}
     usual = layouts == ("NHWC", "HWIO", "NHWC") and dtypes == _DTYPES
     return usual and unit and stride and square and fits

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ansor.hardware.memory import ALIGNMENT_BYTES, aligned, plain_block
+from ansor.hardware.memory import ALIGNMENT_BYTES, PAGE_BYTES, aligned, plain_block
 from ansor.measure.inputs import in_memory
 
-PAGE_BYTES = 4096
 OWN_PAGES_BYTES = 128 << 10  # glibc's M_MMAP_THRESHOLD, as a process begins
 
 

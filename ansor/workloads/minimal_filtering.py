@@ -20,6 +20,7 @@ from ansor.workloads.workload import Array
 
 Matrix = tuple[tuple[float, ...], ...]
 KERNEL = 3  # taps along each side
+_MOST_WASTE = 0.35  # of the output's points computed in vain, where it is no whole number of tiles
 
 
 @dataclass(frozen=True)
@@ -219,10 +220,10 @@ def transformed(weight: Any, transform: Transform) -> Any:
     )
 
 
-def waste(sizes: Sequence[int], transform: Transform) -> float:
-    """Points computed beyond an output of such sizes, as a share of it."""
+def is_nearly_whole(sizes: Sequence[int], transform: Transform) -> bool:
+    """Whether few points are computed beyond an output of such sizes."""
     whole = math.prod(-(-size // transform.tile) * transform.tile for size in sizes)
-    return whole / math.prod(sizes) - 1
+    return whole <= math.prod(sizes) * (1 + _MOST_WASTE)
 
 
 def _table(values: Matrix, name: str, dtype: str) -> Any:
