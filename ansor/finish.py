@@ -43,7 +43,7 @@ def compile_tuned(
             scheduled[task.name] = lower(task.func, program)
             names = list(task.dag.buffers)
             widths[task.name] = {names.index(b): w for b, w in packings(program).items()}
-    with pass_context(scheduled.values()):
+    with pass_context(target, scheduled.values()):
         applied = apply_programs(with_variants(network.mod, chosen), scheduled, widths)
         compiled = compile_model(applied, target, threads)
     return TunedModel(compiled, _results(network, winners, finish), finish, seed, network.mod)

@@ -15,7 +15,7 @@ from tvm.target import Target
 
 from ansor.errors import ArgumentError
 from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite, variable_for
-from ansor.hardware.target import is_cpu
+from ansor.hardware.target import compiler_target, is_cpu
 from ansor.hardware.threads import running_threads
 from ansor.measure.nvcc import compiler_variables
 from ansor.program.layout import pack
@@ -127,7 +127,9 @@ def compile_module(mod: tvm.IRModule, target: Target) -> relax.VMExecutable:
     else:
         os.environ.update(compiler_variables())
         mod = with_threads(mod, target)
-    return relax.build(mod, target, relax_pipeline=tvm.transform.Sequential(passes))
+    return relax.build(
+        mod, compiler_target(target), relax_pipeline=tvm.transform.Sequential(passes)
+    )
 
 
 def with_threads(mod: tvm.IRModule, target: Target) -> tvm.IRModule:

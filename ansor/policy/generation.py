@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ansor.program.sketch import Population
+from ansor.program.sketch import Population, concatenate
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,13 +18,32 @@ class Generation:
         population: the programs.
         best: the best score known of the sketch.
         scores: `[P]`; None where they have to be computed anew.
+        is_settled: whether the generations before it have brought nothing.
     """
 
     population: Population
     best: float
     scores: npt.NDArray[np.float32] | None = None
+    is_settled: bool = False
 
     @classmethod
     def of(cls, population: Population, scores: npt.NDArray[np.float32]) -> Generation:
         """Programs that have been scored."""
         return cls(population, float(scores.max(initial=-np.inf)), scores)
+
+    def joined(self, other: Generation) -> Generation:
+        """Both together, of one sketch, both scored."""
+        assert self.scores is not None
+        assert other.scores is not None
+        return Generation(
+            concatenate([self.population, other.population]),
+            max(self.best, other.best),
+            np.concatenate([self.scores, other.scores]),
+        )
+
+    def head(self, count: int) -> Generation:
+        """The `count` programs with the best scores, best first; all where there are none."""
+        if self.scores is None:
+            return self
+        order = np.argsort(-self.scores, kind="stable")[:count]
+        return Generation(self.population.take(order), self.best, self.scores[order])

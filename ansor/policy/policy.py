@@ -154,18 +154,30 @@ class SearchPolicy:
         """Unmeasured candidates of all sketches, best score first; a small batch, where time is
         short, is not worth a long evolution."""
         found: list[Candidate] = []
-        for population in self._fittest(self._generations(count)):
+        fittest = self._fittest(self._generations(count))
+        for own in sorted(fittest, key=lambda own: -own.best):
+            if self.trials and len(found) >= count and own.best < found[count - 1].score:
+                break
+            fresh = self._fresh(own, 2 * self._config.batch)
+            found = sorted([*found, *fresh], key=lambda c: -c.score)
+        return found
+
+    def _fresh(self, own: Generation, count: int) -> list[Candidate]:
+        """The best unmeasured candidates of a generation: of its head, where that has enough."""
+        fresh: list[Candidate] = []
+        for population in (own.head(2 * count + len(self._measured)).population, own.population):
             legal = [c for c in self._candidates(population) if np.isfinite(c.score)]
-            fresh = distinct(sorted(legal, key=lambda c: -c.score), self._measured)
-            found += fresh[: 4 * self._config.batch]
-        return sorted(found, key=lambda c: -c.score)
+            fresh = distinct(sorted(legal, key=lambda c: -c.score), self._measured)[:count]
+            if len(fresh) == count or len(population) == len(own.population):
+                break
+        return fresh
 
     def _generations(self, count: int) -> int:
         """Of the evolution that a batch of so many programs is worth."""
         most, share = self._config.generations, count / self._config.batch
         return min(most, max(self._config.least_generations, round(share * most)))
 
-    def _fittest(self, generations: int) -> list[Population]:
+    def _fittest(self, generations: int) -> list[Generation]:
         """An evolved population of each sketch; of a small space, all of it.
 
         Sketches that are far behind before any evolution are not bred from, those that are behind
@@ -174,13 +186,21 @@ class SearchPolicy:
         first = min(generations, self._config.first_generations)
         begun, self._begun = self._begun, None
         found = self._first(first) if begun is None else [self._seeded(own) for own in begun]
-        found = self._bred(found, generations - first, self._config.bred_margin)
-        return [own.population for own in found]
+        return self._bred(found, generations - first, self._config.bred_margin)
 
     def _first(self, generations: int) -> list[Generation]:
         """Populations of all sketches after the first generations."""
-        found = [self._start(sketch) for sketch in self.sketches]
-        return self._bred(found, generations, self._config.sketch_margin)
+        margin = self._config.sketch_margin
+        sampled = [self._sample(sketch) for sketch in self.sketches]
+        least = max(own.best for own in sampled) - math.log(margin)
+        found = [
+            self._start(own) if own.best >= least or self._is_small(own) else own for own in sampled
+        ]
+        return self._bred(found, generations, margin)
+
+    def _is_small(self, own: Generation) -> bool:
+        """Whether nothing is bred of a sketch: all of its programs are scored."""
+        return own.population.sketch.space_size <= self._config.initial
 
     def _seeded(self, generation: Generation) -> Generation:
         """With the seeds that came later; the model may have learned since."""
@@ -197,7 +217,7 @@ class SearchPolicy:
         least = max(own.best for own in found) - math.log(margin)
         return [
             self._evolved(own, config)
-            if own.population.sketch.space_size > config.initial and own.best >= least
+            if own.best >= least and not (own.is_settled or self._is_small(own))
             else own
             for own in found
         ]
@@ -206,7 +226,9 @@ class SearchPolicy:
         population, scores = evolve(
             own.population, self._model.score, self._rng, config, own.scores
         )
-        return Generation(population, max(own.best, float(scores.max())), scores)
+        best, gain = float(scores.max()), self._config.settled_gain
+        settled = own.scores is not None and best <= float(own.scores.max()) + gain
+        return Generation(population, max(own.best, best), scores, settled)
 
     def _drawn(self, sketch: Sketch, count: int) -> Population:
         """A random sample of a sketch; of a small space, all of it."""
@@ -215,36 +237,43 @@ class SearchPolicy:
         return sample(sketch, count, self._rng)
 
     def _sample(self, sketch: Sketch) -> Generation:
-        """The first of a sketch to be scored: those that a promise was made of, if one was."""
-        if sketch.name in self._sampled and sketch.space_size > self._config.initial:
-            return self._sampled[sketch.name]
-        return self._scored(sketch, self._config.initial)
+        """A few random programs of a sketch, to see how far it is behind: those that a promise was
+        made of, if one was."""
+        count = min(self._config.promise, self._config.initial)
+        drawn = self._sampled.get(sketch.name) or self._scored(sketch, count)
+        known = [-math.log(c.latency_s) for c in self._tried_of(sketch) if c.latency_s]
+        return replace(drawn, best=max([drawn.best, *known]))
 
     def _scored(self, sketch: Sketch, count: int) -> Generation:
-        drawn = self._drawn(sketch, count)
-        return Generation.of(drawn, self._model.score(drawn))
+        return self._of(self._drawn(sketch, count))
 
-    def _start(self, sketch: Sketch) -> Generation:
-        """A first generation: the best of a random sample, and the best measured, mutated; of a
-        small space, all of it."""
-        drawn = self._sample(sketch)
-        if sketch.space_size <= self._config.initial:
-            return drawn
-        assert drawn.scores is not None
-        order = np.argsort(-drawn.scores, kind="stable")[: self._config.population]
-        fittest = drawn.population.take(order)
+    def _of(self, population: Population) -> Generation:
+        return Generation.of(population, self._model.score(population))
+
+    def _tried_of(self, sketch: Sketch) -> list[Candidate]:
+        """The programs of a sketch that have been measured, fastest first."""
         tried = [c for c in self._tried if c.sketch is sketch]
-        good = sorted(tried, key=lambda c: c.latency_s or np.inf)[: self._config.elite]
+        return sorted(tried, key=lambda c: c.latency_s or np.inf)
+
+    def _start(self, sampled: Generation) -> Generation:
+        """A first generation: the best of a larger sample, unless a promise was made of a small
+        one, and the best measured, mutated; of a small space, all of it."""
+        sketch, initial = sampled.population.sketch, self._config.initial
+        if self._is_small(sampled):
+            return self._scored(sketch, initial)
+        more = 0 if self._sampled else initial - len(sampled.population)
+        drawn = sampled.joined(self._scored(sketch, more)) if more else sampled
+        fittest = drawn.head(self._config.population)
+        good = self._tried_of(sketch)[: self._config.elite]
         good += [c for c in self._seeds if c.sketch is sketch][: self._config.elite - len(good)]
         if not good:
-            return Generation(fittest, drawn.best, drawn.scores[order])
+            return fittest
         count = int(self._config.population * self._config.measured_ratio)
         elite = np.stack([c.row for c in good])
         picked = Population(sketch, elite[self._rng.integers(0, len(elite), count)])
         mutated = mutate(picked, self._rng, self._config)
-        known = [-math.log(c.latency_s) for c in good if c.latency_s]
-        start = concatenate([fittest, Population(sketch, elite), mutated])
-        return Generation(start, max([drawn.best, *known]))
+        own = self._of(concatenate([Population(sketch, elite), mutated]))
+        return replace(fittest.joined(own), best=drawn.best)
 
     def _descent(self) -> list[Candidate]:
         """Neighbours of the best program, best score first."""

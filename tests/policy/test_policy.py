@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from definitions import HARDWARE, dag, sketches, square_matmul
 
-from ansor.annotate.sample import everything
+from ansor.annotate.sample import everything, sample
 from ansor.config import CostModelConfig, EvolutionConfig, SketchConfig
 from ansor.cost_model.scorer import CostModel
 from ansor.evolve.descend import neighbourhood
@@ -127,12 +127,55 @@ def test_a_small_batch_is_not_worth_a_long_evolution(
 
     def noted(start: Population, _: Any, rng: Any, config: EvolutionConfig, known: Any) -> Any:
         seen[start.sketch.name] += config.generations
-        return start, np.zeros(len(start))
+        return start, known + 1.0
 
     monkeypatch.setattr("ansor.policy.policy.evolve", noted)
     config = replace(CONFIG, batch=16, generations=12, bred_margin=CONFIG.sketch_margin)
     policy("conv2d", config).propose(count)
     assert set(seen.values()) == {most}
+
+
+@pytest.mark.parametrize(("gain", "generations"), [(0.1, 7), (0.0, 3)])
+def test_where_the_first_generations_bring_nothing_the_evolution_ends(
+    gain: float, generations: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: Counter[str] = Counter()
+
+    def noted(start: Population, _: Any, rng: Any, config: EvolutionConfig, known: Any) -> Any:
+        seen[start.sketch.name] += config.generations
+        return start, known + gain
+
+    monkeypatch.setattr("ansor.policy.policy.evolve", noted)
+    config = EvolutionConfig(generations=7, bred_margin=CONFIG.sketch_margin)
+    policy("conv2d", config).propose(config.batch)
+    assert set(seen.values()) == {generations}
+
+
+def test_only_sketches_near_the_best_get_a_large_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: Counter[str] = Counter()
+
+    def counted(sketch: Sketch, count: int, rng: Any) -> Population:
+        drawn[sketch.name] += count
+        return sample(sketch, count, rng)
+
+    monkeypatch.setattr("ansor.policy.policy.sample", counted)
+    config = EvolutionConfig(sketch_margin=1.01)
+    search = policy("conv2d", config)
+    batch = search.propose(config.batch)
+    assert set(drawn.values()) == {config.promise, config.initial}
+    assert drawn[max(batch, key=lambda c: c.score).sketch.name] == config.initial
+
+
+def test_a_space_of_repetitions_is_searched_to_its_end() -> None:
+    """Many rows of one signature at the head of a ranking hide none of the other programs."""
+    search = policy("row_sum", EvolutionConfig())
+    found: set[bytes] = set()
+    while batch := search.propose(64):
+        search.learn(batch, [1.0] * len(batch))
+        found |= {c.signature for c in batch}
+    estimates = [search._model.estimate(everything(s)) for s in search.sketches]
+    legal = sum(len(np.unique(e.signature[e.legal], axis=0)) for e in estimates)
+    assert len(found) == legal
 
 
 def test_sketches_that_stay_behind_are_bred_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
