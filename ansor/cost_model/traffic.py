@@ -58,8 +58,10 @@ def _room(profile: StageProfile, total: Floats, lines: list[Floats], hardware: H
     the worst stride keeps from the others."""
     line = hardware.line_bytes
     pairs = zip(profile.accesses, lines, strict=True)
-    idle = [access.room(line) - count * np.float32(line) for access, count in pairs]
-    taken: Floats = total + np.float32(_IDLE) * np.maximum.reduce(idle)
+    idle = [(a.is_write, a.room(line) - count * np.float32(line)) for a, count in pairs]
+    reads = np.add.reduce([own for is_write, own in idle if not is_write] or [np.float32(0)])
+    writes = np.maximum.reduce([own for is_write, own in idle if is_write])
+    taken: Floats = total + np.float32(_IDLE) * np.maximum(reads, writes)
     return taken
 
 
