@@ -49,13 +49,14 @@ def pass_context(
     Args:
         target: what for.
         funcs: what is compiled, as it was scheduled.
-        exact: keep the library's transcendental functions, for a reference.
+        exact: as TVM does by default, with the library's transcendental functions, for a
+            reference or what TVM has scheduled.
     """
     config, given = dict(PASS_CONFIG), [func.attrs or {} for func in funcs]
     for attribute, needed in _NEEDED.items():
         if any(attribute in attributes for attributes in given):
             config |= needed
-    idle = _IDLE_ON_CPU if is_cpu(tvm.target.Target(target)) else ()
+    idle = _IDLE_ON_CPU if is_cpu(tvm.target.Target(target)) and not exact else ()
     with ExitStack() as stack:
         context = tvm.transform.PassContext(opt_level=3, config=config, disabled_pass=idle)
         stack.enter_context(context)
@@ -77,7 +78,8 @@ def build(func: tirx.PrimFunc, target: str, exact: bool = False) -> Any:
     module = tvm.IRModule({ENTRY: func.with_attr("global_symbol", ENTRY)})
     if is_cpu(tvm.target.Target(target)):
         module = share_out(module, running_threads())
+    told = tvm.target.Target(target) if exact else compiler_target(target)
     with pass_context(target, [func], exact):
-        compiled = tvm.compile(module, compiler_target(target)).mod
+        compiled = tvm.compile(module, told).mod
     compiled.get_function(ENTRY)  # LLVM generates code at the first look-up, half of all the work
     return compiled

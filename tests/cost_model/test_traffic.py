@@ -98,3 +98,24 @@ def test_neighbouring_elements_share_pages(matmul: Sketch) -> None:
     few, many = page_misses(of(matmul, wide, tall), 64).tolist()
     assert few < many
     assert np.isfinite([few, many]).all()
+
+
+def test_rows_of_two_operands_that_are_pages_apart_share_the_same_sets(matmul: Sketch) -> None:
+    """Eight rows each of A and B: 1 in 16 sets holds what is read of either; B's alone fit there.
+    The output's are brought in seldom."""
+    tiles = {"C.i": (128, 1, 1, 8), "C.k": (128, 8)}
+    profile = of(matmul, BASE | tiles)
+    level1 = (32 << 10, *HARDWARE.cache_bytes[1:])
+    machine = replace(HARDWARE, cache_bytes=level1)
+
+    def moved(*apart: str) -> float:
+        """Bytes into the first level, with the rows of some operands spread over all sets."""
+        accesses = tuple(
+            replace(a, spread=np.full_like(a.spread, 64)) if a.buffer.name in apart else a
+            for a in profile.accesses
+        )
+        return float(traffic_bytes(replace(profile, accesses=accesses), machine)[0][0])
+
+    assert moved() == moved("C")
+    assert moved() > 1.5 * moved("A")
+    assert moved("A") == moved("B") == moved("A", "B", "C")
