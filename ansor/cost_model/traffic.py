@@ -54,8 +54,9 @@ def _jumps(access: AccessProfile, line: np.float32) -> Floats:
 
 
 def _room(profile: StageProfile, total: Floats, lines: list[Floats], hardware: Hardware) -> Floats:
-    """`[L + 1, P]` bytes of a cache that are taken: the data, and the sets that the access with
-    the worst stride keeps from the others."""
+    """`[L + 1, P]` bytes of a cache that are taken: the data, and the sets that rows with a bad
+    stride keep from the others. What is read of several operands falls on the same sets and adds
+    up; results are brought in seldom and do not."""
     line = hardware.line_bytes
     pairs = zip(profile.accesses, lines, strict=True)
     idle = [(a.is_write, a.room(line) - count * np.float32(line)) for a, count in pairs]

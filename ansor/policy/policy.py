@@ -69,7 +69,7 @@ class SearchPolicy:
         if bred:
             self._begun = self._first(self._config.first_generations)
             return math.exp(-max((own.best for own in self._begun), default=-math.inf))
-        self._sampled = {s.name: self._scored(s, self._config.promise) for s in self.sketches}
+        self._sampled = {s.name: self._glance(s) for s in self.sketches}
         return math.exp(-max((own.best for own in self._sampled.values()), default=-math.inf))
 
     def draft_best(self) -> Candidate | None:
@@ -194,13 +194,16 @@ class SearchPolicy:
         sampled = [self._sample(sketch) for sketch in self.sketches]
         least = max(own.best for own in sampled) - math.log(margin)
         found = [
-            self._start(own) if own.best >= least or self._is_small(own) else own for own in sampled
+            self._start(own)
+            if own.best >= least and not self._is_small(own.population.sketch)
+            else own
+            for own in sampled
         ]
         return self._bred(found, generations, margin)
 
-    def _is_small(self, own: Generation) -> bool:
+    def _is_small(self, sketch: Sketch) -> bool:
         """Whether nothing is bred of a sketch: all of its programs are scored."""
-        return own.population.sketch.space_size <= self._config.initial
+        return sketch.space_size <= self._config.initial
 
     def _seeded(self, generation: Generation) -> Generation:
         """With the seeds that came later; the model may have learned since."""
@@ -217,7 +220,7 @@ class SearchPolicy:
         least = max(own.best for own in found) - math.log(margin)
         return [
             self._evolved(own, config)
-            if own.best >= least and not (own.is_settled or self._is_small(own))
+            if own.best >= least and not (own.is_settled or self._is_small(own.population.sketch))
             else own
             for own in found
         ]
@@ -237,17 +240,18 @@ class SearchPolicy:
         return sample(sketch, count, self._rng)
 
     def _sample(self, sketch: Sketch) -> Generation:
-        """A few random programs of a sketch, to see how far it is behind: those that a promise was
-        made of, if one was."""
-        count = min(self._config.promise, self._config.initial)
-        drawn = self._sampled.get(sketch.name) or self._scored(sketch, count)
+        """What a promise was made of, if one was, or a glance, and the best measured."""
+        drawn = self._sampled.get(sketch.name) or self._glance(sketch)
         known = [-math.log(c.latency_s) for c in self._tried_of(sketch) if c.latency_s]
         return replace(drawn, best=max([drawn.best, *known]))
 
-    def _scored(self, sketch: Sketch, count: int) -> Generation:
-        return self._of(self._drawn(sketch, count))
+    def _glance(self, sketch: Sketch) -> Generation:
+        """A few random programs of a sketch, to see how far it is behind; a small space whole."""
+        initial = self._config.initial
+        count = initial if self._is_small(sketch) else min(self._config.promise, initial)
+        return self._scored(self._drawn(sketch, count))
 
-    def _of(self, population: Population) -> Generation:
+    def _scored(self, population: Population) -> Generation:
         return Generation.of(population, self._model.score(population))
 
     def _tried_of(self, sketch: Sketch) -> list[Candidate]:
@@ -257,12 +261,10 @@ class SearchPolicy:
 
     def _start(self, sampled: Generation) -> Generation:
         """A first generation: the best of a larger sample, unless a promise was made of a small
-        one, and the best measured, mutated; of a small space, all of it."""
-        sketch, initial = sampled.population.sketch, self._config.initial
-        if self._is_small(sampled):
-            return self._scored(sketch, initial)
-        more = 0 if self._sampled else initial - len(sampled.population)
-        drawn = sampled.joined(self._scored(sketch, more)) if more else sampled
+        one, and the best measured, mutated."""
+        sketch = sampled.population.sketch
+        more = 0 if self._sampled else self._config.initial - len(sampled.population)
+        drawn = sampled.joined(self._scored(self._drawn(sketch, more))) if more else sampled
         fittest = drawn.head(self._config.population)
         good = self._tried_of(sketch)[: self._config.elite]
         good += [c for c in self._seeds if c.sketch is sketch][: self._config.elite - len(good)]
@@ -272,7 +274,7 @@ class SearchPolicy:
         elite = np.stack([c.row for c in good])
         picked = Population(sketch, elite[self._rng.integers(0, len(elite), count)])
         mutated = mutate(picked, self._rng, self._config)
-        own = self._of(concatenate([Population(sketch, elite), mutated]))
+        own = self._scored(concatenate([Population(sketch, elite), mutated]))
         return replace(fittest.joined(own), best=drawn.best)
 
     def _descent(self) -> list[Candidate]:

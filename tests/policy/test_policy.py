@@ -119,17 +119,23 @@ def test_a_small_first_batch_does_not_rely_on_one_sketch(count: int, sketches_in
     assert len(found) >= sketches_in
 
 
-@pytest.mark.parametrize(("count", "most"), [(1, 3), (4, 3), (8, 6), (16, 12), (99, 12)])
-def test_a_small_batch_is_not_worth_a_long_evolution(
-    count: int, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def generations_of(monkeypatch: pytest.MonkeyPatch, gain: float) -> Counter[str]:
+    """How many each sketch is bred for, by evolutions that raise every score by so much."""
     seen: Counter[str] = Counter()
 
     def noted(start: Population, _: Any, rng: Any, config: EvolutionConfig, known: Any) -> Any:
         seen[start.sketch.name] += config.generations
-        return start, known + 1.0
+        return start, known + gain
 
     monkeypatch.setattr("ansor.policy.policy.evolve", noted)
+    return seen
+
+
+@pytest.mark.parametrize(("count", "most"), [(1, 3), (4, 3), (8, 6), (16, 12), (99, 12)])
+def test_a_small_batch_is_not_worth_a_long_evolution(
+    count: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = generations_of(monkeypatch, gain=1.0)
     config = replace(CONFIG, batch=16, generations=12, bred_margin=CONFIG.sketch_margin)
     policy("conv2d", config).propose(count)
     assert set(seen.values()) == {most}
@@ -139,13 +145,7 @@ def test_a_small_batch_is_not_worth_a_long_evolution(
 def test_where_the_first_generations_bring_nothing_the_evolution_ends(
     gain: float, generations: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: Counter[str] = Counter()
-
-    def noted(start: Population, _: Any, rng: Any, config: EvolutionConfig, known: Any) -> Any:
-        seen[start.sketch.name] += config.generations
-        return start, known + gain
-
-    monkeypatch.setattr("ansor.policy.policy.evolve", noted)
+    seen = generations_of(monkeypatch, gain)
     config = EvolutionConfig(generations=7, bred_margin=CONFIG.sketch_margin)
     policy("conv2d", config).propose(config.batch)
     assert set(seen.values()) == {generations}
