@@ -30,7 +30,7 @@ class TaskSearch:
         """Seconds of the best program."""
         return None if self.policy.best is None else self.policy.best.latency_s
 
-    @cached_property
+    @property
     def promised_s(self) -> float:
         """Seconds that its drafts promise, before anything is measured."""
         return self.policy.promise(self.breeds_promise)

@@ -53,6 +53,7 @@ class SearchPolicy:
         self._seeds: list[Candidate] = []
         self._sampled: dict[str, Generation] = {}
         self._begun: list[Generation] | None = None
+        self._promised_s: float | None = None
         self._stalled = 0
         self.best: Candidate | None = None
         self.preferred: Candidate | None = None
@@ -65,12 +66,19 @@ class SearchPolicy:
 
     def promise(self, bred: bool) -> float:
         """Seconds of the fastest program of a random sample, as the model expects them; or, where
-        there is time, after a few generations, from which the search goes on."""
+        there is time, after a few generations, from which the search goes on. Made only once."""
+        if self._promised_s is None:
+            best = max((own.best for own in self._looked(bred)), default=-math.inf)
+            self._promised_s = math.exp(-best)
+        return self._promised_s
+
+    def _looked(self, bred: bool) -> list[Generation]:
+        """What a promise is made of, from which the search goes on."""
         if bred:
             self._begun = self._first(self._config.first_generations)
-            return math.exp(-max((own.best for own in self._begun), default=-math.inf))
+            return self._begun
         self._sampled = {s.name: self._glance(s) for s in self.sketches}
-        return math.exp(-max((own.best for own in self._sampled.values()), default=-math.inf))
+        return list(self._sampled.values())
 
     def draft_best(self) -> Candidate | None:
         """The unmeasured program that the model expects to be the fastest, if there is any."""

@@ -420,6 +420,12 @@ def test_a_search_goes_on_from_its_promise(monkeypatch: pytest.MonkeyPatch) -> N
     assert all((row == strange.row).all(axis=1).any() for row in rows)
 
 
+@pytest.mark.parametrize("bred", [False, True])
+def test_a_promise_is_made_once(bred: bool) -> None:
+    search = policy("matmul_relu", EvolutionConfig(initial=64, population=32, promise=32))
+    assert len({search.promise(bred) for _ in range(4)}) == 1
+
+
 @pytest.mark.parametrize(("margin", "share"), [(1.0, 1), (1e9, "all")])
 def test_sketches_far_behind_are_not_bred_from(
     margin: float, share: object, monkeypatch: pytest.MonkeyPatch
