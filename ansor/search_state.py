@@ -17,13 +17,11 @@ from ansor.task_scheduler.gradient import TaskProgress
 
 @dataclass(eq=False)
 class TaskSearch:
-    """A task, the policy that searches it, the best latency after each round, and whether there is
-    time for more than a sample to see what it promises."""
+    """A task, the policy that searches it, and the best latency after each round."""
 
     task: Task
     policy: SearchPolicy
     history: list[float | None] = field(default_factory=list)
-    breeds_promise: bool = False
 
     @property
     def best_s(self) -> float | None:
@@ -32,8 +30,8 @@ class TaskSearch:
 
     @property
     def promised_s(self) -> float:
-        """Seconds that its drafts promise, before anything is measured."""
-        return self.policy.promise(self.breeds_promise)
+        """Seconds that its drafts promise, as far as it was asked for before."""
+        return self.policy.promise(bred=False)
 
     @cached_property
     def drafted(self) -> Candidate | None:

@@ -88,6 +88,7 @@ class Tuner:
         self._callbacks, self._clock = callbacks, clock
         self._began = clock()
         self._trials = self._rounds = 0
+        self._breeds = False
         self._rounds_s = 0.0  # without the start: what a trial costs
         self.model = CostModel(hardware, config.cost_model, config.sketch, seed)
         streams = np.random.SeedSequence(seed).spawn(len(tasks) + 1)
@@ -133,9 +134,7 @@ class Tuner:
         Every finished round is in the database when this returns, but for one that could not be
         written, and each task keeps its best.
         """
-        has_time = self._has_time(budget)
-        for search in self.searches:
-            search.breeds_promise = has_time
+        self._breeds = self._has_time(budget)
         start = Start([s.status for s in self.searches], budget.trials, budget.seconds)
         self._tell(lambda callback: callback.on_start(start))
         try:
@@ -172,8 +171,16 @@ class Tuner:
         ]
 
     def _promised_s(self, search: TaskSearch) -> float:
-        """What a task promises, where there are others to compare it with."""
-        return search.promised_s if self._variants[search.task.group] > 1 else 0.0
+        """What a task promises, where there are others to compare it with.
+
+        A sample says which of them comes first; what else is worth a round, after the first, some
+        generations.
+        """
+        group = search.task.group
+        if self._variants[group] == 1:
+            return 0.0
+        is_second = any(x.history for x in self.searches if x.task.group == group)
+        return search.policy.promise(self._breeds and is_second and not search.history)
 
     def _has_time(self, budget: Budget) -> bool:
         """Whether an evolution before each task's first round is little of the budget."""

@@ -52,7 +52,11 @@ class _Records:
 
 
 class CostModel:
-    """Scores programs by their expected log-throughput; learns from measurements of all tasks."""
+    """Scores programs by their expected log-throughput; learns from measurements of all tasks.
+
+    Attributes:
+        fits: how often it has learned: scores differ from those before.
+    """
 
     def __init__(
         self,
@@ -66,7 +70,7 @@ class CostModel:
         # One thread: the data are small, and a second one waits longer for its turn than it helps.
         self._model = ResidualModel(config, seed, threads=1)
         self._records: dict[str, _Records] = {}
-        self._fitted = 0
+        self._fitted = self.fits = 0
 
     def estimate(self, population: Population, with_features: bool | None = None) -> Estimate:
         """Evaluates draft, legality and features; these by default only where trees use them."""
@@ -131,6 +135,7 @@ class CostModel:
             return False
         self._model.fit(self._training_set())
         self._fitted = self.size
+        self.fits += 1
         return True
 
     def _training_set(self) -> TrainingSet:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -54,6 +54,7 @@ class SearchPolicy:
         self._sampled: dict[str, Generation] = {}
         self._begun: list[Generation] | None = None
         self._promised_s: float | None = None
+        self._is_bred, self._fits = False, model.fits
         self._stalled = 0
         self.best: Candidate | None = None
         self.preferred: Candidate | None = None
@@ -65,20 +66,21 @@ class SearchPolicy:
         return len(self._measured)
 
     def promise(self, bred: bool) -> float:
-        """Seconds of the fastest program of a random sample, as the model expects them; or, where
-        there is time, after a few generations, from which the search goes on. Made only once."""
+        """Seconds of the fastest program of a random sample, as the model expects them; or, bred,
+        after a few generations. The search goes on from either; neither is made twice."""
+        if bred and not self._is_bred:
+            self._forget_if_stale()
+            self._begun, self._is_bred = self._first(self._config.first_generations), True
+            self._promised_s = _seconds(self._begun)
         if self._promised_s is None:
-            best = max((own.best for own in self._looked(bred)), default=-math.inf)
-            self._promised_s = math.exp(-best)
+            self._sampled = {s.name: self._glance(s) for s in self.sketches}
+            self._promised_s = _seconds(self._sampled.values())
         return self._promised_s
 
-    def _looked(self, bred: bool) -> list[Generation]:
-        """What a promise is made of, from which the search goes on."""
-        if bred:
-            self._begun = self._first(self._config.first_generations)
-            return self._begun
-        self._sampled = {s.name: self._glance(s) for s in self.sketches}
-        return list(self._sampled.values())
+    def _forget_if_stale(self) -> None:
+        """Drops a sample that was scored before the model learned."""
+        if self._fits != self._model.fits:
+            self._sampled, self._fits = {}, self._model.fits
 
     def draft_best(self) -> Candidate | None:
         """The unmeasured program that the model expects to be the fastest, if there is any."""
@@ -102,7 +104,7 @@ class SearchPolicy:
 
     def propose(self, count: int) -> list[Candidate]:
         """Returns up to `count` programs worth measuring, none of them measured before."""
-        self._sampled = {}  # the model may have learned since
+        self._forget_if_stale()
         drawn = self._random(count) if self._model.is_blind else self._promising(count)
         batch = distinct(drawn, self._measured)[:count]
         self.exhausted = not batch
@@ -123,6 +125,7 @@ class SearchPolicy:
 
     def learn(self, candidates: Sequence[Candidate], latency_s: Sequence[float | None]) -> None:
         """Takes in measurements, in seconds; None marks a failure."""
+        self._sampled = {}
         before = None if self.best is None else self.best.latency_s
         done = [c.measured(t) for c, t in zip(candidates, latency_s, strict=True)]
         self._measured |= {c.signature: c.latency_s for c in done}
@@ -248,7 +251,7 @@ class SearchPolicy:
         return sample(sketch, count, self._rng)
 
     def _sample(self, sketch: Sketch) -> Generation:
-        """What a promise was made of, if one was, or a glance, and the best measured."""
+        """What a promise was made of, if nothing was learned since, or a glance."""
         drawn = self._sampled.get(sketch.name) or self._glance(sketch)
         known = [-math.log(c.latency_s) for c in self._tried_of(sketch) if c.latency_s]
         return replace(drawn, best=max([drawn.best, *known]))
@@ -268,10 +271,9 @@ class SearchPolicy:
         return sorted(tried, key=lambda c: c.latency_s or np.inf)
 
     def _start(self, sampled: Generation) -> Generation:
-        """A first generation: the best of a larger sample, unless a promise was made of a small
-        one, and the best measured, mutated."""
+        """A first generation: the best of a larger sample, and the best measured, mutated."""
         sketch = sampled.population.sketch
-        more = 0 if self._sampled else self._config.initial - len(sampled.population)
+        more = max(0, self._config.initial - len(sampled.population))
         drawn = sampled.joined(self._scored(self._drawn(sketch, more))) if more else sampled
         fittest = drawn.head(self._config.population)
         good = self._tried_of(sketch)[: self._config.elite]
@@ -320,3 +322,8 @@ class SearchPolicy:
                 population.choices, scores, estimate.signature, strict=True
             )
         ]
+
+
+def _seconds(found: Iterable[Generation]) -> float:
+    """Of the fastest program of all sketches; infinite where there is none."""
+    return math.exp(-max((own.best for own in found), default=-math.inf))

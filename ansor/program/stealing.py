@@ -15,8 +15,9 @@ from typing import Any
 import tvm
 from tvm import tirx
 from tvm.s_tir import SBlockRealize
+from tvm.s_tir.transform import CanonicalizeLoop
 
-from ansor.program.rewrite import substitute, with_body, with_llvm, with_loop_body, with_statement
+from ansor.program.rewrite import with_body, with_llvm, with_loop_body, with_statement
 
 _PIECES = 16  # of a core's share, at most; of 4, 8, 16 and 32 the best, by 1 to 2 % of a network
 _CLAIM = "ansor_claim"
@@ -39,7 +40,12 @@ late:
 
 
 def share_out(mod: tvm.IRModule, cores: int) -> tvm.IRModule:
-    """The module with the parallel loops of its functions shared out among so many cores."""
+    """The module with the parallel loops of its functions shared out among so many cores.
+
+    All loops begin at zero but those that are made here, which TVM's `CanonicalizeLoop` need not
+    rewrite.
+    """
+    mod = CanonicalizeLoop()(mod)
     if cores < 2:
         return mod
     functions = {variable: _shared(func, cores) for variable, func in mod.functions.items()}
@@ -90,13 +96,13 @@ class _Sharing:
         if pieces <= self.cores:
             return loop
         self.is_used = True
-        core, turn, within, cleared = (
-            tirx.Var(name, dtype) for name in ("core", "turn", "within", "cleared")
-        )
+        core, turn, cleared = (tirx.Var(name, dtype) for name in ("core", "turn", "cleared"))
         number = tirx.floormod(core * (pieces // self.cores) + turn, pieces)
-        position = number * (extent // pieces) + within
-        body = _annotated(loop.annotations, substitute(loop.body, {loop.loop_var: position}))
-        piece = _serial(within, extent // pieces, body)
+        length = tirx.const(extent // pieces, dtype)
+        body = _annotated(loop.annotations, loop.body)
+        # The loop's own variable goes on to count: written into every index, what it begins with
+        # takes TVM as long to simplify as all the rest.
+        piece = tirx.For(loop.loop_var, number * length, length, tirx.ForKind.SERIAL, body)
         place = tirx.address_of(tirx.BufferLoad(self.claimed, [number]))
         is_first = tirx.call_extern("int32", _CLAIM, place) == _int32(1)
         turns = _serial(turn, pieces, tirx.IfThenElse(is_first, piece, None))

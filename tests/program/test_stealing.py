@@ -14,7 +14,7 @@ from tvm import tirx
 from tvm.script import tirx as T
 
 from ansor.hardware.threads import available_cores, use_threads
-from ansor.measure.build import build
+from ansor.measure.build import build, pass_context
 from ansor.program.rewrite import collect, with_llvm
 from ansor.program.stealing import num_pieces, share_out
 
@@ -52,7 +52,8 @@ def test_every_iteration_is_done_once(extent: int, cores: int) -> None:
     assert parallel_extents(func) == [cores if pieces > cores > 1 else extent]
     seen = np.zeros(extent, dtype=np.int32)
     tensor = tvm.runtime.tensor(seen)
-    module = tvm.compile(tvm.IRModule({"main": func}), "llvm").mod
+    with pass_context("llvm", [func]):
+        module = tvm.compile(tvm.IRModule({"main": func}), "llvm").mod
     for times in range(1, 4):
         module["main"](tensor)
         assert (tensor.numpy() == 3 * times).all()
@@ -115,6 +116,28 @@ def test_what_is_compiled_is_shared_out(monkeypatch: pytest.MonkeyPatch) -> None
     code = str(build(counted(64), "llvm").inspect_source("ll"))
     assert "atomicrmw xchg" in code
     assert "call i32 @ansor_claim" not in code
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_loops_that_begin_elsewhere_and_step_are_compiled(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ansor.measure.build.running_threads", lambda: threads)
+
+    @T.prim_func(s_tir=True)
+    def func(seen: T.Buffer((96, 20), "int32")) -> None:
+        with T.sblock("root"):
+            for i in T.parallel(96):
+                for j in T.serial(3, 19, step=5):
+                    with T.sblock("add"):
+                        row, column = T.axis.remap("SS", [i, j])
+                        seen[row, column] = seen[row, column] + 1
+
+    tensor = tvm.runtime.tensor(np.zeros((96, 20), dtype=np.int32))
+    build(func, "llvm")["main"](tensor)
+    expected = np.zeros(20, dtype=np.int32)
+    expected[3:19:5] = 1
+    assert (tensor.numpy() == expected).all()
 
 
 def test_functions_without_parallel_loops_stay() -> None:
