@@ -30,7 +30,7 @@ _NEEDED = {
 }
 
 
-# What changes nothing in a CPU's code: passes for GPUs, two that find nothing in scheduled functions
+# What changes nothing in a CPU's code: passes for GPUs, two that find nothing in scheduled code
 # that LLVM would not find, and one that makes loops begin at zero, as all do but those shared out.
 # They take a tenth to a third of the time to compile.
 _IDLE_ON_CPU = (
