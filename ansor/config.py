@@ -100,7 +100,7 @@ class EvolutionConfig:
     bred_margin: float = 1.05  # so many times the best's
     generations: int = 12  # at most
     least_generations: int = 3  # at most, for a small batch, where time is short
-    settled: int = 3  # generations without a gain after which the evolution ends
+    settled: int = 2  # generations without a gain after which the evolution ends
     settled_gain: float = 0.002  # of the best score, a logarithm
     crossover_rate: float = 0.2  # share of children made by node-based crossover (§5.1)
     mutations_per_child: float = 1.5  # mean number of mutated decisions

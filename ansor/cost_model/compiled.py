@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.features.profile import StageProfile
+from ansor.features.rows import Bools, all_inside, from_inside, innermost, of_loop
 from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
-
-Bools = npt.NDArray[np.bool_]
 
 # Instructions of a block that LLVM makes by unrolling short loops in full; level 3 stops at 300,
 # before it has dropped what turns out to be the same. Fitted at that level on random programs of
@@ -89,17 +88,12 @@ def _unrolled_by_llvm(profile: StageProfile, asked: Bools, vectors: Floats) -> B
 def _unrolled(profile: StageProfile, asked: Bools, size: Any, most: Any) -> Bools:
     """`[L, P]`: `asked`, and from the innermost loop outwards what leaves at most `most` copies of
     a statement of `size`, up to the first loop that stays."""
-    unrolled: Bools = asked.copy()
-    count = np.where(asked, profile.extents, 1).prod(axis=0) * size
-    guarded = profile.nest.guarded[list(profile.active)]
-    inside = np.ones(len(count), dtype=np.bool_)  # all loops further in are unrolled
-    for number in reversed(range(len(asked))):
-        if number != profile.vector:
-            extent = profile.extents[number]
-            more = inside & ~asked[number] & ~guarded[number] & (count * extent <= most)
-            count = np.where(more, count * extent, count)
-            unrolled[number] |= more
-            inside = inside & (unrolled[number] | (extent == 1))
+    extents, others = profile.extents, profile.others
+    copies = np.where(asked, extents, 1).prod(axis=0) * size
+    count = copies * from_inside(np.multiply, np.where(asked | ~others, np.float32(1), extents))
+    more = others & ~asked & ~profile.guarded & (count <= most)
+    gone = more | asked | (extents == 1) | ~others  # leave no loop
+    unrolled: Bools = asked | (more & all_inside(gone))
     return unrolled
 
 
@@ -121,73 +115,52 @@ def _kept(profile: StageProfile, unrolled: Floats) -> tuple[Floats, Floats]:
     The run ends at the first loop outwards that goes on to other elements and is not unrolled, or
     that has a condition inside.
     """
-    ones = np.ones(unrolled.shape[1], dtype=np.float32)
-    guarded = profile.nest.guarded[list(profile.active)]
-    points, so_far, run, going = ones, ones, ones, ones.astype(np.bool_)
-    for number in reversed(range(len(unrolled))):
-        extent = profile.extents[number]
-        going = going & ~guarded[number]
-        if _is_reduction(profile, number):
-            run = np.where(going, run * extent, run)
-            points = np.where(going & (extent > 1), so_far, points)
-        elif number != profile.vector:
-            so_far = so_far * unrolled[number]
-            going = going & ((extent == 1) | (unrolled[number] > 1))
-    return np.where(run > 1, points, so_far), run
-
-
-def _is_reduction(profile: StageProfile, number: int) -> bool:
-    loop = profile.active[number]
-    return profile.nest.loops[loop].reduce and loop >= profile.nest.num_host
+    extents, reduces = profile.extents, profile.reductions
+    spatial = profile.others & ~reduces
+    goes_on = ~spatial | (extents == 1) | (unrolled > 1)
+    going = from_inside(np.logical_and, ~profile.guarded) & all_inside(goes_on)
+    run = np.where(going & reduces, extents, np.float32(1)).prod(axis=0)
+    copies = from_inside(np.multiply, np.where(spatial, unrolled, np.float32(1)))
+    outermost = innermost((going & reduces & (extents > 1))[::-1])
+    points = of_loop(copies[::-1], outermost)
+    return np.where(run > 1, points, of_loop(copies[:1], np.zeros_like(outermost))), run
 
 
 def _vectorised(
     profile: StageProfile, unrolled: Floats, width: Floats, lanes: np.float32
 ) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
     """Lets the loop along memory become vectors where it is unrolled, or the first that is not."""
-    out, wide = unrolled.copy(), width
-    vector = -1 if profile.vector is None else profile.vector
-    lane_loop = np.where(width > 1, vector, -1)
+    extents, moves = profile.extents, np.abs(profile.accesses[-1].moves[:-1])
     # LLVM leaves alone what holds vectors already, however short, and reads under a condition.
     free = (width < 2) & (not profile.nest.stage.has_branch)
-    reached = np.ones(len(width), dtype=np.bool_)
-    strides = profile.accesses[-1].strides
-    slp = _slp_lanes(profile, unrolled, lanes)
-    for number in reversed(range(len(unrolled))):
-        if number == profile.vector:
-            continue
-        extent = profile.extents[number]
-        if number in strides:
-            along = free & reached & (np.abs(strides[number]) == wide) & (extent > 1)
-            straight = unrolled[number] > 1
-            whole = np.where(extent >= _LEAST_LANES, lanes, np.float32(1))
-            most = np.where(straight, slp, whole)
-            more = np.where(along, np.minimum(extent, np.maximum(most / wide, 1)), 1)
-            wide = wide * more
-            lane_loop = np.where((lane_loop < 0) & (more > 1), number, lane_loop)
-            out[number] = np.where(straight, np.maximum(out[number] / more, 1), 1)
-            free = free & ~along
-        reached = reached & ((unrolled[number] > 1) | (extent == 1))
-    return out, wide, lane_loop
+    reached = all_inside((unrolled > 1) | (extents == 1) | ~profile.others)
+    along = free & profile.others & reached & (moves == width) & (extents > 1)
+    loop = innermost(along)
+    extent, copies = of_loop(extents, loop), of_loop(unrolled, loop)
+    whole = np.where(extent >= _LEAST_LANES, lanes, np.float32(1))
+    most = np.where(copies > 1, _slp_lanes(profile, unrolled, moves, lanes), whole)
+    more = np.minimum(extent, np.maximum(most / width, 1))
+    chosen = along & (np.arange(len(along))[:, None] == loop)
+    out = np.where(chosen, np.maximum(unrolled / more, 1), unrolled)
+    vector = -1 if profile.vector is None else profile.vector
+    lane_loop = np.where(more > 1, loop, np.where(width > 1, vector, -1))
+    return out, width * more, lane_loop
 
 
-def _slp_lanes(profile: StageProfile, unrolled: Floats, lanes: np.float32) -> Floats:
+def _slp_lanes(profile: StageProfile, unrolled: Floats, moves: Floats, lanes: np.float32) -> Floats:
     """`[P]`: elements of the vectors that become of straight-line code, at most.
 
     What decides is the innermost loop that stays: a reduction's, one along memory, or another.
     """
-    strides = profile.accesses[-1].strides
+    extents, reduces = profile.extents, profile.reductions
+    stays = profile.others & (extents > 1) & (unrolled == 1)
+    inside = all_inside(~stays)
     found = np.full(unrolled.shape[1], np.float32(_SLP_LANES))
     side_by_side = np.ones_like(found)
-    inside = np.ones(len(found), dtype=np.bool_)  # no loop further in has stayed
     for number in reversed(range(len(unrolled))):
-        extent = profile.extents[number]
-        first = inside & (extent > 1) & (unrolled[number] == 1) & (number != profile.vector)
-        if _is_reduction(profile, number):
-            found = np.where(first, lanes, found)
-        elif number in strides:
-            along = np.abs(strides[number]) == side_by_side
-            found = np.where(first & along, np.float32(_SLP_LANES_ALONG), found)
-            side_by_side = np.where(inside & along, side_by_side * extent, side_by_side)
-        inside &= ~first
-    return found
+        if reduces[number] or number not in profile.accesses[-1].strides:
+            continue
+        along = inside[number] & (moves[number] == side_by_side)
+        found = np.where(stays[number] & along, np.float32(_SLP_LANES_ALONG), found)
+        side_by_side = np.where(along, side_by_side * extents[number], side_by_side)
+    return np.where((stays & inside & reduces).any(axis=0), lanes, found)

@@ -128,8 +128,7 @@ def _decoding(profile: StageProfile) -> Floats:
 
 def _conditions(profile: StageProfile) -> Floats:
     """`[P]`: how often it is asked whether steps meet padding."""
-    guarded = profile.nest.guarded[list(profile.active)]
-    asked: Floats = np.where(guarded, profile.outer[1:], 0).sum(axis=0, dtype=np.float32)
+    asked: Floats = np.where(profile.guarded, profile.outer[1:], 0).sum(axis=0, dtype=np.float32)
     return asked
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ansor.cost_model.compiled import CompiledLoops, compiled_loops
 from ansor.dag.stage import OpCounts
 from ansor.features.profile import AccessProfile, StageProfile
+from ansor.features.rows import innermost, of_loop, row_of
 from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
 
@@ -151,25 +152,17 @@ def _unrolled_reduction(profile: StageProfile, unrolled: Floats) -> Floats:
 def _repeats(profile: StageProfile, access: AccessProfile, loops: CompiledLoops) -> Floats:
     """`[P]`: blocks in a row that read the same: iterations of the innermost loop that stays, where
     it does not move the access."""
-    count = np.ones(profile.extents.shape[1], dtype=np.float32)
-    found = np.zeros(len(count), dtype=np.bool_)
-    for number in reversed(range(len(profile.extents))):
-        if number == profile.vector:
-            continue
-        extent = profile.extents[number]
-        here = ~found & (extent > loops.unrolled[number]) & (loops.unrolled[number] == 1)
-        moved = access.strides.get(number)
-        same = here if moved is None else here & (moved == 0)
-        count = np.where(same, extent, count)
-        found = found | here
-    return count
+    extents = profile.extents
+    stays = profile.others & (extents > loops.unrolled) & (loops.unrolled == 1)
+    loop = innermost(stays)
+    moved = row_of(access.moves, loop)
+    return np.where(moved == 0, of_loop(extents, loop), np.float32(1))
 
 
 def _shared(access: AccessProfile, loops: CompiledLoops, width: Floats, needed: Floats) -> Floats:
     """`[P]`: registers of an access whose values several statements, far apart, use."""
-    uses = width
-    for number, moved in access.strides.items():
-        uses = uses * np.where(moved != 0, loops.unrolled[number], 1)
+    moved = access.moves[:-1] != 0
+    uses = width * np.where(moved, loops.unrolled, np.float32(1)).prod(axis=0)
     shared: Floats = np.where(uses > 1.01 * needed, needed, 0)
     return shared
 
@@ -195,10 +188,7 @@ def _turns(
 
 def _lane_stride(profile: StageProfile, access: AccessProfile, loops: CompiledLoops) -> Floats:
     """`[P]`: elements between what neighbouring lanes of a statement access in memory."""
-    strides = np.zeros((len(loops.unrolled) + 1, len(loops.width)), dtype=np.float32)
-    for number, moved in access.strides.items():
-        strides[number] = moved
-    stride: Floats = np.take_along_axis(strides, loops.lanes[None], axis=0)[0]
+    stride = row_of(access.moves, loops.lanes)
     # Of no loop, -1: the row of zeros. A square is loaded along the other loop.
     loaded: Floats = np.where(profile.nest.transposed, 1, stride)
     return loaded
@@ -219,7 +209,7 @@ def _registers(
     moves by more than an element is gathered element by element.
     """
     depth = _outermost(profile, loops)
-    elements = np.take_along_axis(access.footprint, depth[None], axis=0)[0]
+    elements = row_of(access.footprint, depth)
     stride = _lane_stride(profile, access, loops)
     gathered = np.where(np.abs(stride) > 1, np.float32(_GATHER), 1)
     looped = (depth > loops.lanes) & (loops.lanes >= 0) & (stride != 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ansor.features.profile import AccessProfile, StageProfile
+from ansor.features.rows import from_inside, row_of
 from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
 from ansor.hardware.memory import PAGE_BYTES
@@ -73,9 +74,8 @@ def _touched_inside(profile: StageProfile, amount: Floats, too_much: Floats) -> 
         amount: `[L + 1, P]`: touched at each depth.
         too_much: `[P]`: number of depths at which it does not fit.
     """
-    depth = np.maximum(too_much - 1, 0).astype(np.int64)[None]
-    here: Floats = np.take_along_axis(amount * profile.outer, depth, axis=0)[0]
-    return here.astype(np.float32)
+    depth = np.maximum(too_much - 1, 0)
+    return row_of(amount, depth) * row_of(profile.outer, depth)
 
 
 def page_misses(profile: StageProfile, pages: int) -> Floats:
@@ -92,14 +92,11 @@ def _pages(profile: StageProfile, access: AccessProfile) -> Floats:
     Loops with short steps go on within pages, each step of the others finds pages of its own.
     """
     item, page = np.float32(access.buffer.item_bytes), np.float32(PAGE_BYTES)
-    near = np.full_like(access.footprint, item)
-    far = np.ones_like(access.footprint)
-    for number in reversed(range(len(profile.extents))):
-        near[number], far[number] = near[number + 1], far[number + 1]
-        if number in access.strides:
-            step = np.abs(access.strides[number]) * item
-            extent = profile.extents[number]
-            near[number] += np.where(step < page, (extent - 1) * step, 0)
-            far[number] *= np.where(step < page, 1, extent)
+    step = np.abs(access.moves[:-1]) * item
+    short = step < page
+    near, far = np.full_like(access.footprint, item), np.ones_like(access.footprint)
+    near[:-1] = np.where(short, (profile.extents - 1) * step, np.float32(0))
+    far[:-1] = np.where(short, np.float32(1), profile.extents)
+    near, far = from_inside(np.add, near), from_inside(np.multiply, far)
     pages: Floats = np.minimum(np.ceil(near / page) * far, access.lines(PAGE_BYTES))
     return pages

@@ -56,7 +56,7 @@ def _touched(view: View, access: Access, place: Place) -> tuple[Floats, ...]:
     shape = population.sketch.dag.buffers[access.buffer].shape
     whole = [size_of(population, extent) for extent in shape]
     pairs = zip(access.indices, whole, strict=True)
-    return tuple(span_of(view, i, n, place, {}, 1.0)[0] for i, n in pairs)
+    return tuple(span_of(view, i, n, place)[0] for i, n in pairs)
 
 
 def _places(nest: LoopNest) -> dict[str, Place]:

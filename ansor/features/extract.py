@@ -6,6 +6,7 @@ import numpy as np
 
 from ansor.features.columns import ACCESS_SLOTS, INTENSITY_SAMPLES, NUM_FEATURES
 from ansor.features.profile import AccessProfile, StageProfile
+from ansor.features.rows import row_of
 from ansor.features.span import Floats
 from ansor.program.sketch import Population
 
@@ -138,6 +139,6 @@ def _intensity(profile: StageProfile) -> list[Floats]:
     rows = []
     for sample in range(INTENSITY_SAMPLES):
         limit = sizes[0] * np.float32(sample / (INTENSITY_SAMPLES - 1))
-        depth = (sizes > limit + np.float32(1e-3)).sum(axis=0)[None]
-        rows.append(np.take_along_axis(intensity, depth, axis=0)[0])
+        depth = (sizes > limit + np.float32(1e-3)).sum(axis=0)
+        rows.append(row_of(intensity, depth))
     return rows

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ansor.dag.stage import Access, Buffer
 from ansor.features.allocation import Allocation, allocations
 from ansor.features.prefetch import Operand, PrefetchedPart, no_part, prefetched_part
-from ansor.features.span import Floats, View, size_of, span_of, views_of
+from ansor.features.span import Floats, View, add_strides, size_of, span_of, views_of
 from ansor.hardware.memory import PAGE_BYTES
 from ansor.program.nest import LoopNest, StageNest
 
@@ -48,6 +48,14 @@ class AccessProfile:
     spread: Floats
     width: Floats | float = 0.0
     private: npt.NDArray[np.bool_] | bool = False
+
+    @cached_property
+    def moves(self) -> Floats:
+        """`[L + 1, P]`: `strides`, with zeros for the loops that are left out and in a last row."""
+        moves = np.zeros_like(self.footprint)
+        for loop, stride in self.strides.items():
+            moves[loop] = stride
+        return moves
 
     @cached_property
     def bytes(self) -> Floats:
@@ -136,6 +144,25 @@ class StageProfile:
         vector = self.nest.vector
         return self.active.index(vector) if vector in self.active else None
 
+    @cached_property
+    def guarded(self) -> npt.NDArray[np.bool_]:
+        """`[L, P]`: see `StageNest`."""
+        return self.nest.guarded[list(self.active)]
+
+    @cached_property
+    def reductions(self) -> npt.NDArray[np.bool_]:
+        """`[L, 1]`: the loops of the stage's own that reduce."""
+        own = [k >= self.nest.num_host and self.nest.loops[k].reduce for k in self.active]
+        return np.asarray(own, dtype=np.bool_)[:, None]
+
+    @cached_property
+    def others(self) -> npt.NDArray[np.bool_]:
+        """`[L, 1]`: all loops but the vectorised one."""
+        others = np.ones((len(self.active), 1), dtype=np.bool_)
+        if self.vector is not None:
+            others[self.vector] = False
+        return others
+
 
 def profile(nest: LoopNest) -> dict[str, StageProfile]:
     """Profiles every stage, in the order of the DAG."""
@@ -171,7 +198,8 @@ def _profile_access(
     for index, size in zip(reversed(access.indices), reversed(sizes), strict=True):
         if isinstance(size, float) and size == 1:
             continue
-        span = span_of(view, index, size, place, strides, stride)
+        span = span_of(view, index, size, place)
+        add_strides(view, index, stride, strides)
         footprint *= span
         if dense is not False:
             run *= span if dense is True else np.where(dense, span, 1)
@@ -198,14 +226,16 @@ def _profile_packed(view: View, access: Access, buffer: Buffer) -> AccessProfile
     chosen = population.values(population.sketch.roles.packed[access.buffer])[:, 0]
     width: Floats = np.where(chosen == 0, sizes[-1], chosen).astype(np.float32)
     strides: dict[int, Floats] = {}
-    last = span_of(view, access.indices[-1], sizes[-1], None, strides, 1.0)
+    last = span_of(view, access.indices[-1], sizes[-1], None)
+    add_strides(view, access.indices[-1], 1.0, strides)
     rest = np.float32(math.prod(sizes[:-1]))
     strides = {k: np.where(np.abs(s) < width, s, s * rest) for k, s in strides.items()}
     footprint, run = last.copy(), np.minimum(last, width)
     dense = last >= width
     stride: Floats = width
     for index, size in zip(reversed(access.indices[:-1]), reversed(sizes[:-1]), strict=True):
-        span = span_of(view, index, size, None, strides, stride)
+        span = span_of(view, index, size, None)
+        add_strides(view, index, stride, strides)
         footprint *= span
         run *= np.where(dense, span, 1)
         dense = dense & (span >= size)

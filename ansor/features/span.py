@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from ansor.dag.index import Index, Quotient, Remainder
 from ansor.dag.stage import HoleExtent
+from ansor.features.rows import from_inside
 from ansor.program.nest import LoopNest, StageNest
 from ansor.program.sketch import Population
 
@@ -17,12 +18,17 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A stage nest with its one-iteration loops left out: `number[loop]` among the others."""
+    """A stage nest with its one-iteration loops left out: `number[loop]` among the others.
+
+    Attributes:
+        reached: what is known of `_reached`, by the identity of its arguments: the DAG's own.
+    """
 
     nest: LoopNest
     stage: StageNest
     number: dict[int, int]
     extents: Floats
+    reached: dict[tuple[int, int], Floats] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,49 +54,52 @@ def views_of(nest: LoopNest) -> dict[str, View]:
     return found
 
 
-def span_of(
-    view: View,
-    index: Index | None,
-    size: Floats | float,
-    place: Place | None,
-    strides: dict[int, Floats],
-    stride: Floats | float,
-) -> Floats:
-    """`[L + 1, P]`: extent of one index at each depth; adds its part to `strides` in place."""
+def span_of(view: View, index: Index | None, size: Floats | float, place: Place | None) -> Floats:
+    """`[L + 1, P]`: extent of one index at each depth, in a dimension of a buffer of some size."""
     if index is None:
         whole = np.empty((len(view.extents) + 1, view.extents.shape[1]), dtype=np.float32)
         whole[:] = size
         return whole
-    slopes = _slopes(view, index)
+    key = id(index), id(place)
+    if key not in view.reached:
+        view.reached[key] = _reached(view, index, place)
+    return np.minimum(view.reached[key], size)
+
+
+def add_strides(
+    view: View, index: Index | None, stride: Floats | float, strides: dict[int, Floats]
+) -> None:
+    """Adds to `strides`, `[P]` of each loop, what one index brings, whose step is `stride`."""
+    if index is None:
+        return
+    for loop, slope in _slopes(view, index, jumps=not index.is_affine).items():
+        moved = slope * stride
+        strides[loop] = strides[loop] + moved if loop in strides else moved
+
+
+def _reached(view: View, index: Index, place: Place | None) -> Floats:
+    """`[L + 1, P]`: extent of an index at each depth, in a buffer without end."""
     blocks = [
         (atom, factor)
         for atom, factor in index.terms
         if isinstance(atom, Quotient) and atom.of_axis is not None
     ]
-    rest = Index(tuple(term for term in index.terms if term not in blocks))
-    spans = _widths(view, _slopes(view, rest) if blocks else slopes, place)
+    rest = Index(tuple(term for term in index.terms if term not in blocks)) if blocks else index
+    spans = _widths(view, _slopes(view, rest), place)
     spans += 1
     for atom, factor in blocks:
         # Tiles begin at multiples of their length.
         inner = _widths(view, _slopes(view, atom.index), place)
         spans += abs(factor) * (inner // np.float32(atom.divisor))
-    affine = index.is_affine
-    for loop, slope in (slopes if affine else _slopes(view, index, jumps=True)).items():
-        moved = slope * stride
-        strides[loop] = strides[loop] + moved if loop in strides else moved
-    return np.minimum(spans, size, out=spans)
+    return spans
 
 
 def _widths(view: View, slopes: dict[int, Floats], place: Place | None) -> Floats:
     """`[L + 1, P]`: how far apart the values of an index lie at each depth."""
     widths = np.zeros((len(view.extents) + 1, view.extents.shape[1]), dtype=np.float32)
-    reach = _reach(view, slopes, place)
-    for loop in reversed(range(len(view.extents))):
-        if loop in reach:
-            np.add(widths[loop + 1], reach[loop], out=widths[loop])
-        else:
-            widths[loop] = widths[loop + 1]
-    return widths
+    for loop, reach in _reach(view, slopes, place).items():
+        widths[loop] = reach
+    return from_inside(np.add, widths)
 
 
 def _reach(view: View, slopes: dict[int, Floats], place: Place | None) -> dict[int, Floats]:
