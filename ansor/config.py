@@ -172,6 +172,7 @@ class MeasureConfig:
     compare_s: float = 10.0  # seconds of it, where programs are slow; but at least three turns
     network_rounds: int = 3  # turns of the comparison of leaders on a GPU
     rehearsal_s: float = 4.0  # runs of a network in which its leaders are compared
+    rehearsal_rounds: int = 500  # runs with each of them, at most: a small network takes no longer
     verify_rtol: float = 1e-3  # winner against the reference, relative to the largest value
     verify_tf32_rtol: float = 1e-2  # the same where operands are rounded to tf32: 2^-11 each
     # A program may add up in order; of the worst case of its rounding errors, the number of

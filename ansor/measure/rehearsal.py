@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ansor.config import MeasureConfig
 from ansor.hardware.memory import aligned, huge_block, plain_block
 from ansor.measure.build import ENTRY
 from ansor.measure.inputs import dtype_of, in_memory, num_bytes
@@ -34,7 +35,11 @@ class Candidate:
 
 
 def rehearse(
-    plan: CallPlan, candidates: Mapping[str, Sequence[Candidate]], seconds: float, seed: int
+    plan: CallPlan,
+    candidates: Mapping[str, Sequence[Candidate]],
+    seconds: float,
+    seed: int,
+    most_rounds: int = MeasureConfig.rehearsal_rounds,
 ) -> dict[str, list[float]]:
     """Seconds that each candidate costs in one run, all calls of its function together.
 
@@ -45,6 +50,7 @@ def rehearse(
     Args:
         candidates: at least one for each function that is to be run; others are left out.
         seconds: to be spent on runs, as many as fit in, but at least three with each candidate.
+        most_rounds: runs with each candidate, at most.
 
     Returns:
         by function, of the first of its candidates: fewer where a run takes so long that three with
@@ -59,7 +65,9 @@ def rehearse(
     times: list[list[float]] = []
     choices: list[list[int]] = []
     rounds, began = 0, time.perf_counter()
-    while rounds < _LEAST_ROUNDS or time.perf_counter() - began < seconds:
+    while rounds < _LEAST_ROUNDS or (
+        rounds < most_rounds and time.perf_counter() - began < seconds
+    ):
         rounds += 1
         orders = {name: rng.permutation(most) % len(c) for name, c in candidates.items()}
         for turn in range(most):

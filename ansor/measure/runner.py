@@ -261,7 +261,11 @@ class Runner:
             name: [Candidate(b.module, b.func.params) for b in own] for name, own in kept.items()
         }
         with stage(ErrorKind.RUN), on_cores(free_cores()):
-            found = rehearse(request.plan, candidates, request.seconds, self.config.seed)
+            config = self.config
+            found = rehearse(
+                *(request.plan, candidates, request.seconds, config.seed),
+                most_rounds=config.rehearsal_rounds,
+            )
         return {
             slot: seconds
             for name, slots in request.candidates.items()

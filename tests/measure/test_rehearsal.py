@@ -61,6 +61,14 @@ def small(*shapes: tuple[int, ...]) -> tuple[Param, ...]:
     return tuple(Param(shape) for shape in shapes)
 
 
+def test_a_small_network_is_run_no_more_often_than_it_needs(log: Log) -> None:
+    own = [log.candidate(name, *small((16,), (4, 8), (16,)), seconds=1e-6) for name in "abc"]
+    rehearse(PLAN, {"first": own}, 10.0, seed=0, most_rounds=7)
+    first, *runs = [name for name, _ in log.calls][::2]  # two calls each; the first run sizes them
+    assert first == "a"
+    assert Counter(runs) == {"a": 7, "b": 7, "c": 7}
+
+
 def test_storages_are_shared_and_weights_are_not(log: Log) -> None:
     plain = log.candidate("plain", *small((16,), (4, 8), (16,)))
     packed = log.candidate("packed", *small((16,), (2, 4, 8), (16,)))
