@@ -92,7 +92,7 @@ class SketchConfig:
 class EvolutionConfig:
     """Evolutionary search over one task (`ansor.evolve`)."""
 
-    initial: int = 2048  # programs sampled before the draft ranks them
+    initial: int = 1024  # programs sampled before the draft ranks them
     population: int = 512  # programs kept per generation
     promise: int = 512  # programs sampled to see what a task's fastest may take, if time is short
     sketch_margin: float = 1.2  # sketches whose sample takes so many times the best's end there
