@@ -121,9 +121,10 @@ def _kept(profile: StageProfile, unrolled: Floats) -> tuple[Floats, Floats]:
     going = from_inside(np.logical_and, ~profile.guarded) & all_inside(goes_on)
     run = np.where(going & reduces, extents, np.float32(1)).prod(axis=0)
     copies = from_inside(np.multiply, np.where(spatial, unrolled, np.float32(1)))
+    whole = of_loop(copies[:1], np.zeros(len(run), dtype=np.int64))  # 1 where there are no loops
     outermost = innermost((going & reduces & (extents > 1))[::-1])
     points = of_loop(copies[::-1], outermost)
-    return np.where(run > 1, points, of_loop(copies[:1], np.zeros_like(outermost))), run
+    return np.where(run > 1, points, whole), run
 
 
 def _vectorised(

@@ -21,14 +21,14 @@ class View:
     """A stage nest with its one-iteration loops left out: `number[loop]` among the others.
 
     Attributes:
-        reached: what is known of `_reached`, by the identity of its arguments: the DAG's own.
+        reached: what is known of `_reached`, by the index, one of the DAG's own, and the place.
     """
 
     nest: LoopNest
     stage: StageNest
     number: dict[int, int]
     extents: Floats
-    reached: dict[tuple[int, int], Floats] = field(default_factory=dict)
+    reached: dict[tuple[int, Place | None], Floats] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ def span_of(view: View, index: Index | None, size: Floats | float, place: Place 
         whole = np.empty((len(view.extents) + 1, view.extents.shape[1]), dtype=np.float32)
         whole[:] = size
         return whole
-    key = id(index), id(place)
+    key = id(index), place
     if key not in view.reached:
         view.reached[key] = _reached(view, index, place)
     return np.minimum(view.reached[key], size)

@@ -32,13 +32,14 @@ def build_all(
     pool: Pool, task: Define, programs: Mapping[int, Program]
 ) -> dict[int, Built | Outcome]:
     """Builds programs on all workers; under the same numbers, where they are kept or how they
-    failed."""
+    failed. When it returns, no worker disturbs what is timed next."""
     slots: dict[int, int] = {}
 
     def start(number: int, worker: WorkerProcess) -> None:
         slots[number] = pool.send_build(worker, task, programs[number])
 
     ended = pool.spread({number: partial(start, number) for number in programs})
+    pool.settle()
     return {
         number: outcome
         if isinstance(outcome, WorkerFailure) or outcome.error is not None

@@ -24,6 +24,7 @@ def time_in_place(
         name: [_built(pool, worker, task, program) for task, program in own]
         for name, own in candidates.items()
     }
+    pool.settle()
     kept = {name: tuple(s for s in own if s is not None) for name, own in slots.items()}
     found: dict[int, float] = {}
     if worker in pool.workers:

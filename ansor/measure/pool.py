@@ -13,7 +13,7 @@ from ansor.errors import MeasureError
 from ansor.hardware.memory import PLAIN_PAGES
 from ansor.hardware.threads import module_path, pool_variables
 from ansor.measure.nvcc import compiler_variables
-from ansor.measure.process import WorkerFailure, WorkerProcess, wait_for_any
+from ansor.measure.process import WorkerFailure, WorkerProcess, not_started, wait_for_any
 from ansor.measure.protocol import Build, Define, Reply, Setup
 from ansor.program.program import Program
 
@@ -55,9 +55,31 @@ class Pool:
 
     def start(self, count: int | None = None) -> None:
         """Starts the first `count` workers, or all, where that has not been done, and returns at
-        once; without it a worker starts when it is first needed."""
-        for worker in self.workers[:count]:
-            worker.start()
+        once; without it a worker starts when it is first needed.
+
+        Where there is one for each core, the last begins when the first is ready: until then the
+        parent, which has the first programs to find, keeps a core to itself.
+        """
+        starting = [worker for worker in self.workers[:count] if not worker.was_started]
+        cores = len(os.sched_getaffinity(0))
+        read_fd, write_fd = os.pipe()
+        try:
+            for number, worker in enumerate(starting, start=1):
+                until = write_fd if number == 1 else None
+                worker.start(until, read_fd if number >= max(cores, 2) else None)
+        finally:
+            os.close(read_fd)
+            os.close(write_fd)
+
+    def settle(self) -> None:
+        """Waits for the workers that are starting, which disturbs what is timed.
+
+        Raises:
+            MeasureError: one does not start.
+        """
+        for worker in self.workers:
+            if worker.is_starting:
+                worker.ready()
 
     def _new(self, place: int) -> WorkerProcess:
         lane = self.lanes[place % len(self.lanes)]
@@ -86,7 +108,7 @@ class Pool:
     def kill_busy(self) -> None:
         """Gets rid of every request under way, after an interrupt."""
         for worker in list(self.workers):
-            if worker.busy:
+            if worker.busy and not worker.is_starting:
                 self.replace(worker)
 
     def define(self, worker: WorkerProcess, task: Define) -> None:
@@ -122,7 +144,7 @@ class Pool:
         free. Under the same numbers, who did it and what came of it.
 
         Raises:
-            MeasureError: two workers died before a job had begun.
+            MeasureError: two workers died before a job had begun, or one did not start.
         """
         self.recycle()
         self.start(len(jobs))
@@ -131,11 +153,15 @@ class Pool:
         done: dict[int, tuple[WorkerProcess, Outcome]] = {}
         while waiting or under_way:
             for worker in list(self.workers):
-                if waiting and worker not in under_way:
+                if waiting and worker.is_ready and worker not in under_way:
                     number = waiting.popleft()
                     under_way[self._given(worker, jobs[number])] = number
-            for worker, outcome in self.wait(list(under_way)):
-                done[under_way.pop(worker)] = worker, outcome
+            starting = [worker for worker in self.workers if waiting and worker.is_starting]
+            for worker, outcome in self.wait([*under_way, *starting]):
+                if worker in under_way:
+                    done[under_way.pop(worker)] = worker, outcome
+                elif isinstance(outcome, WorkerFailure):
+                    raise not_started(outcome)
         return done
 
     def _given(self, worker: WorkerProcess, job: Callable[[WorkerProcess], None]) -> WorkerProcess:

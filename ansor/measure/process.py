@@ -40,6 +40,7 @@ class WorkerProcess:
         tasks: keys of the tasks it knows.
         builds: programs it was asked to build.
         busy: a request is under way.
+        is_ready: it has answered, and was not killed since.
         deadline: `time.monotonic()` at which the request under way is given up.
     """
 
@@ -50,27 +51,33 @@ class WorkerProcess:
         self.deadline = 0.0
         self._setup = setup
         self._environment = environment
-        self._ready = False
+        self.is_ready = False
         self._channel: Channel | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
 
-    def start(self) -> None:
-        """Starts the process and returns at once; nothing happens when it was started before."""
+    def start(self, until: int | None = None, after: int | None = None) -> None:
+        """Starts the process and returns at once; nothing happens when it was started before.
+
+        Args:
+            until: end of a pipe that the process holds until all that it needs is imported.
+            after: the other end of one: the process begins when nobody holds it any more.
+        """
         if self._process is not None:
             return
         child_read, parent_write = os.pipe()
         parent_read, child_write = os.pipe()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `kill`)
         self._channel = Channel(parent_read, parent_write)
+        given = [child_read, child_write, *(-1 if fd is None else fd for fd in (until, after))]
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "ansor.measure", str(child_read), str(child_write)],
+                [sys.executable, "-m", "ansor.measure", *map(str, given)],
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
                 env=dict(self._environment),
-                pass_fds=(child_read, child_write),
+                pass_fds=[fd for fd in given if fd >= 0],
                 start_new_session=True,
             )
         finally:
@@ -79,9 +86,19 @@ class WorkerProcess:
         self._deliver(self._setup, self._setup.config.start_timeout_s)
 
     @property
+    def was_started(self) -> bool:
+        """Whether the process was started, and perhaps is no more."""
+        return self._process is not None
+
+    @property
     def has_ended(self) -> bool:
         """Whether the process was started and is no more."""
         return self._process is not None and self._process.poll() is not None
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether the process was started and has not answered yet."""
+        return self.busy and not self.is_ready
 
     def ready(self) -> None:
         """Starts the process where needed and waits until it answers.
@@ -90,13 +107,12 @@ class WorkerProcess:
             MeasureError: it does not.
         """
         self.start()
-        if self._ready:
+        if self.is_ready:
             return
         try:
             self.receive()
         except WorkerFailure as failure:
-            raise MeasureError(f"a measurement worker did not start: {failure.message}") from None
-        self._ready = True
+            raise not_started(failure) from None
 
     def ask(self, request: Request, timeout_s: float) -> Reply:
         """Sends a request and waits for its reply.
@@ -145,7 +161,7 @@ class WorkerProcess:
                 message = self._channel.take()
                 if message is not None:
                     assert isinstance(message, Reply)
-                    self.busy = False
+                    self.busy, self.is_ready = False, True
                     return message
         except EOFError:
             raise WorkerFailure(ErrorKind.CRASH, self._last_words()) from None
@@ -181,7 +197,12 @@ class WorkerProcess:
         for resource in (self._channel, self._log):
             if resource is not None:
                 resource.close()
-        self._ready = self.busy = False
+        self.is_ready = self.busy = False
+
+
+def not_started(failure: WorkerFailure) -> MeasureError:
+    """What a worker's failure to start is told as."""
+    return MeasureError(f"a measurement worker did not start: {failure.message}")
 
 
 def readable(fds: Sequence[int], timeout_s: float) -> bool:

@@ -261,10 +261,12 @@ class Runner:
             name: [Candidate(b.module, b.func.params) for b in own] for name, own in kept.items()
         }
         with stage(ErrorKind.RUN), on_cores(free_cores()):
-            config = self.config
             found = rehearse(
-                *(request.plan, candidates, request.seconds, config.seed),
-                most_rounds=config.rehearsal_rounds,
+                request.plan,
+                candidates,
+                request.seconds,
+                self.config.seed,
+                self.config.rehearsal_rounds,
             )
         return {
             slot: seconds

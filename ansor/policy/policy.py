@@ -68,8 +68,8 @@ class SearchPolicy:
     def promise(self, bred: bool) -> float:
         """Seconds of the fastest program of a random sample, as the model expects them; or, bred,
         after a few generations. The search goes on from either; neither is made twice."""
+        self._forget_if_stale()
         if bred and not self._is_bred:
-            self._forget_if_stale()
             self._begun, self._is_bred = self._first(self._config.first_generations), True
             self._promised_s = _seconds(self._begun)
         if self._promised_s is None:
@@ -273,7 +273,7 @@ class SearchPolicy:
     def _start(self, sampled: Generation) -> Generation:
         """A first generation: the best of a larger sample, and the best measured, mutated."""
         sketch = sampled.population.sketch
-        more = max(0, self._config.initial - len(sampled.population))
+        more = self._config.initial - len(sampled.population)
         drawn = sampled.joined(self._scored(self._drawn(sketch, more))) if more else sampled
         fittest = drawn.head(self._config.population)
         good = self._tried_of(sketch)[: self._config.elite]

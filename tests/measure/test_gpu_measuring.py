@@ -55,6 +55,9 @@ class Devices:
         worker.sent.append(Build(task.key, slot, program))
         return slot
 
+    def settle(self) -> None:
+        pass
+
     def spread(self, jobs: dict[int, Any]) -> dict[int, tuple[Any, Reply]]:
         (worker,) = self.workers
         for job in jobs.values():

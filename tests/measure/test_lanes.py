@@ -52,6 +52,9 @@ class FakePool:
     def recycle(self) -> None:
         pass
 
+    def settle(self) -> None:
+        pass
+
     def send_build(self, worker: Worker, task: Define, program: Program) -> int:
         self.slots += 1
         return self.slots - 1

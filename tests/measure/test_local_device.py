@@ -192,6 +192,8 @@ def test_compares_in_turns(device: LocalDevice, task: Task) -> None:
 def test_a_crash_takes_only_the_programs_of_its_worker(task: Task) -> None:
     two = dataclasses.replace(CONFIG, workers=2, build_timeout_s=20.0, run_timeout_s=20.0)
     with open_device(two) as device:
+        device.start()
+        device._pool.settle()
         programs = sketches("fine", "segfault", "fine", "fine")
         times = device.compare(task, programs, 3)
         assert times[1] is None
@@ -257,7 +259,8 @@ def test_nothing_is_left_running_after_close(task: Task) -> None:
 
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_cleans_up_and_the_device_goes_on(device: LocalDevice, task: Task) -> None:
-    device.measure(task, [GOOD, GOOD], None)  # both workers are up
+    device.measure(task, [GOOD, GOOD], None)
+    assert not [w for w in device._pool.workers if w.is_starting], "where programs are timed"
     before = {p.pid for p in children()}
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

@@ -15,6 +15,7 @@ from ansor.measure.device import Candidate
 from ansor.measure.fake import FakeDevice
 from ansor.measure.plan import Call, CallPlan
 from ansor.measure.result import ErrorKind, Measurement
+from ansor.policy.policy import SearchPolicy
 from ansor.program.program import Program, shared_axes
 from ansor.search_state import TaskSearch
 from ansor.task import Converted, Original, Task
@@ -367,6 +368,31 @@ def test_without_measurements_the_draft_chooses_the_variant() -> None:
     winner = choose(world)
     assert winner.task is tasks[promised.index(min(promised))]
     assert winner.latency_s is None
+
+
+@pytest.mark.parametrize(
+    ("sampled_s", "trials", "is_bred"), [(10.0, 64, True), (5e-4, 64, False), (10.0, 8, False)]
+)
+def test_generations_are_bred_where_a_sample_would_not_let_a_variant_begin(
+    sampled_s: float, trials: int, is_bred: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = make_task(NAME)
+    original = Original(NAME, "other", plain.func, Converted(1, lambda array: array))
+    other = replace(make_task("matmul"), name="variant", original=original)
+    device = FakeDevice(lambda _, program: 1e-3 * noise(program))
+    tuner = Tuner([plain, other], HARDWARE, device, World(NAME).database, CONFIG)
+    asked: list[tuple[bool, bool, bool]] = []
+
+    def promise(policy: SearchPolicy, bred: bool) -> float:
+        is_other = policy is tuner.searches[1].policy
+        asked.append((is_other, bred, any(search.history for search in tuner.searches)))
+        return sampled_s if is_other else 1e-4
+
+    monkeypatch.setattr(SearchPolicy, "promise", promise)
+    tuner.run(Budget(trials))
+    assert asked
+    bred = {(is_other, begun) for is_other, bred, begun in asked if bred}
+    assert bred == ({(True, True)} if is_bred else set())
 
 
 class InPlace(FakeDevice):
