@@ -92,9 +92,9 @@ class SketchConfig:
 class EvolutionConfig:
     """Evolutionary search over one task (`ansor.evolve`)."""
 
-    initial: int = 1024  # programs sampled before the draft ranks them
+    initial: int = 1024  # programs sampled of a sketch that is bred from
     population: int = 512  # programs kept per generation
-    promise: int = 512  # programs sampled to see what a task's fastest may take, if time is short
+    promise: int = 512  # of these, programs of every sketch, which say what it may come to
     sketch_margin: float = 1.2  # sketches whose sample takes so many times the best's end there
     first_generations: int = 3  # after which those end that take
     bred_margin: float = 1.05  # so many times the best's
@@ -172,7 +172,7 @@ class MeasureConfig:
     compare_s: float = 10.0  # seconds of it, where programs are slow; but at least three turns
     network_rounds: int = 3  # turns of the comparison of leaders on a GPU
     rehearsal_s: float = 4.0  # runs of a network in which its leaders are compared
-    rehearsal_rounds: int = 500  # runs with each of them, at most: a small network takes no longer
+    rehearsal_rounds: int = 500  # turns of each of them in that, at most: of a small network fewer
     verify_rtol: float = 1e-3  # winner against the reference, relative to the largest value
     verify_tf32_rtol: float = 1e-2  # the same where operands are rounded to tf32: 2^-11 each
     # A program may add up in order; of the worst case of its rounding errors, the number of

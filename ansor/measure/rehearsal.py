@@ -50,7 +50,7 @@ def rehearse(
     Args:
         candidates: at least one for each function that is to be run; others are left out.
         seconds: to be spent on runs, as many as fit in, but at least three with each candidate.
-        most_rounds: in each of which every candidate has its turn, at most, where three are fewer.
+        most_rounds: how often each candidate has its turn, at most, but at least three times.
 
     Returns:
         by function, of the first of its candidates: fewer where a run takes so long that three with
