@@ -172,7 +172,7 @@ class MeasureConfig:
     compare_s: float = 10.0  # seconds of it, where programs are slow; but at least three turns
     network_rounds: int = 3  # turns of the comparison of leaders on a GPU
     rehearsal_s: float = 4.0  # runs of a network in which its leaders are compared
-    rehearsal_rounds: int = 500  # turns of each of them in that, at most: of a small network fewer
+    rehearsal_rounds: int = 500  # turns of each of them, at most: enough where a run is short
     verify_rtol: float = 1e-3  # winner against the reference, relative to the largest value
     verify_tf32_rtol: float = 1e-2  # the same where operands are rounded to tf32: 2^-11 each
     # A program may add up in order; of the worst case of its rounding errors, the number of
