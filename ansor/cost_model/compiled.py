@@ -24,15 +24,16 @@ from ansor.hardware.cpu import Hardware
 _FULL_UNROLL = 500.0
 _BROADCAST = 3.0  # instructions that spread one element over a vector
 # LLVM may or may not keep the results of a block in registers if it has unrolled the block itself,
-# and where it was to find the vectors, the time is up to 15 times what it could have been. The
-# same programs with the block spelled out are there to be chosen.
+# less often around conditions, and where it was to find the vectors, the time is up to 15 times
+# what it could have been, unless it has unrolled a reduction. The same programs with the block
+# spelled out are there to be chosen. Fitted.
 _RISK_OF_UNROLLING = 1.1
-_RISK_OF_VECTORS = 1.3
+_RISK_OF_CONDITIONS = 1.5
+_RISK_OF_VECTORS = 1.15
 _LEAST_LANES = 4.0  # a shorter loop stays scalar
 # Elements of a vector that LLVM makes of straight-line code: as many as lie side by side where the
 # loop around it is a reduction's, which keeps the sums in registers; else, on average, these.
 _SLP_LANES = 2.0
-_SLP_LANES_ALONG = 4.0  # where the loop around it goes on along memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +67,19 @@ def compiled_loops(profile: StageProfile, hardware: Hardware) -> CompiledLoops:
     alone = _unrolled_by_llvm(profile, asked, np.ceil(width / lanes))
     loops: Floats = np.where(asked | alone, profile.extents, np.float32(1))
     unrolled, wide, along = _vectorised(profile, loops, width, lanes)
-    risky = alone.any(axis=0) & bool(profile.nest.stage.reduce)
-    risk = np.where(risky, np.float32(_RISK_OF_UNROLLING), np.float32(1))
-    risk = np.where(wide > width, np.float32(_RISK_OF_VECTORS), risk)
+    risk = _risk(profile, alone, wide > width)
     return CompiledLoops(unrolled, wide, along, *_kept(profile, unrolled), risk)
+
+
+def _risk(profile: StageProfile, alone: Bools, vectors: npt.NDArray[np.bool_]) -> Floats:
+    """`[P]`: factor on the time, by the loops `[L, P]` and vectors `[P]` that are LLVM's choice."""
+    stage = profile.nest.stage
+    unrolling = _RISK_OF_CONDITIONS if stage.has_branch else _RISK_OF_UNROLLING
+    risk = np.where(alone.any(axis=0) & bool(stage.reduce), np.float32(unrolling), np.float32(1))
+    reduced = (alone & profile.reductions).any(axis=0)
+    of_vectors = np.where(reduced, np.float32(1), np.float32(_RISK_OF_VECTORS))
+    result: Floats = np.where(vectors, of_vectors, risk)
+    return result
 
 
 def unrolled_by_tvm(profile: StageProfile) -> Bools:
@@ -139,7 +149,7 @@ def _vectorised(
     loop = innermost(along)
     extent, copies = of_loop(extents, loop), of_loop(unrolled, loop)
     whole = np.where(extent >= _LEAST_LANES, lanes, np.float32(1))
-    most = np.where(copies > 1, _slp_lanes(profile, unrolled, moves, lanes), whole)
+    most = np.where(copies > 1, _slp_lanes(profile, unrolled, lanes), whole)
     more = np.minimum(extent, np.maximum(most / width, 1))
     chosen = along & (np.arange(len(along))[:, None] == loop)
     out = np.where(chosen, np.maximum(unrolled / more, 1), unrolled)
@@ -148,20 +158,12 @@ def _vectorised(
     return out, width * more, lane_loop
 
 
-def _slp_lanes(profile: StageProfile, unrolled: Floats, moves: Floats, lanes: np.float32) -> Floats:
+def _slp_lanes(profile: StageProfile, unrolled: Floats, lanes: np.float32) -> Floats:
     """`[P]`: elements of the vectors that become of straight-line code, at most.
 
-    What decides is the innermost loop that stays: a reduction's, one along memory, or another.
+    What decides is the innermost loop that stays: whether it is a reduction's.
     """
-    extents, reduces = profile.extents, profile.reductions
-    stays = profile.others & (extents > 1) & (unrolled == 1)
-    inside = all_inside(~stays)
-    found = np.full(unrolled.shape[1], np.float32(_SLP_LANES))
-    side_by_side = np.ones_like(found)
-    for number in reversed(range(len(unrolled))):
-        if reduces[number] or number not in profile.accesses[-1].strides:
-            continue
-        along = inside[number] & (moves[number] == side_by_side)
-        found = np.where(stays[number] & along, np.float32(_SLP_LANES_ALONG), found)
-        side_by_side = np.where(along, side_by_side * extents[number], side_by_side)
-    return np.where((stays & inside & reduces).any(axis=0), lanes, found)
+    stays = profile.others & (profile.extents > 1) & (unrolled == 1)
+    reduced = (stays & all_inside(~stays) & profile.reductions).any(axis=0)
+    most: Floats = np.where(reduced, lanes, np.float32(_SLP_LANES))
+    return most

@@ -1,7 +1,8 @@
 """The draft: an analytic model of a CPU that ranks programs before any measurement.
 
-Per stage, cycles are the most of what the arithmetic units, the load and store ports and each
-level of the memory hierarchy need; a part of the rest is added, since overlap is never perfect.
+Per stage, cycles are the most of what the core needs (its arithmetic units, load and store ports)
+and what comes from further levels of memory; a part of the rest is added, since overlap is never
+perfect.
 After the roofline of each resource (Williams et al. 2009) and the draft-then-verify scheme of
 Pruner (ASPLOS'25); the register tile follows Goto and van de Geijn (2008).
 """
@@ -22,15 +23,20 @@ from ansor.hardware.cpu import Hardware
 # Cycles per vector operation that is not a plain addition, multiplication or comparison.
 _SHUFFLE_CYCLES = 1.0  # one unit exchanges elements of whole registers
 _DIV_CYCLES = 8.0  # throughput of a 512-bit division on current cores
-_SPECIAL_CYCLES = 12.0  # exp and its like, as polynomials of some two dozen operations
-_CONDITION_CYCLES = 4.0  # in which it is known whether a step meets padding; fitted once
+_SPECIAL_CYCLES = 9.0  # exp and its like: Zen 5 takes 8 to 9, of tanh 12 to 15, of erf 19
+_CONDITION_CYCLES = 8.0  # in which it is known whether a step meets padding; fitted once
 # To find the indices of one more loop that is fused into the parallel one: a division and what is
-# done with its remainder. Fitted once: a copy of 74 000 elements, each an iteration, took 115 us
-# on two cores of a Zen 4, with the last loop left in place 45.
-_DECODE_CYCLES = 4.0
+# done with its remainder. Fitted: a copy of 74 000 elements, each an iteration, took 115 us on two
+# cores of a Zen 4, with the last loop left in place 45.
+_DECODE_CYCLES = 2.0
 _STREAMED = 0.75  # of the second cache's probed rate, where nothing is reused; fitted once
 _STREAM_POWER = 8.0  # how close to nothing; fitted once
-_NO_OVERLAP = 0.02  # share of the other resources' time that adds to the slowest; fitted once
+# Shares that add to the slowest, fitted: of the core's other units, of what takes less time of the
+# core and the traffic with caches, of the waiting for weights.
+_CORE_APART = 0.15
+_TRAFFIC_APART = 0.3
+_COLD_APART = 0.02
+_START = 1.5  # what threads need to start, over an empty loop: they fetch what others wrote; fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,28 +80,24 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     ports = tile.steps * np.maximum(
         tile.loads / hardware.loads_per_cycle, tile.stores / hardware.stores_per_cycle
     )
-    issue: Floats = (
-        tile.steps
-        * (tile.operations + tile.loads + tile.stores + 2)
-        / np.float32(hardware.issue_width)
-    )
+    instructions = tile.steps * (tile.operations + tile.loads + tile.stores + 2)
+    issue: Floats = instructions / np.float32(hardware.issue_width) + _decoding(profile)
     traffic = traffic_bytes(profile, hardware)
     level2, last, _ = hardware.cache_bandwidth
     reached = np.float32(level2) * _reached(traffic[0], tile, hardware)
     rates = (reached, np.float32(last), np.float32(_memory_bytes_per_cycle(hardware)))
     transfer = [t / rate for t, rate in zip(traffic, rates, strict=True)]
     lookups = page_misses(profile, hardware.tlb_pages) * np.float32(hardware.tlb_miss_cycles)
-    parts = np.stack([arithmetic, ports, issue, _decoding(profile), *transfer])
-    slowest = parts.max(axis=0)
-    cycles = slowest + np.float32(_NO_OVERLAP) * (parts.sum(axis=0) - slowest)
+    core = _with_part(_CORE_APART, arithmetic, ports, issue)
+    cycles = _with_part(_TRAFFIC_APART, core, np.add.reduce(transfer))
     cold = cold_bytes(profile) / rates[-1]
     stalls = stall_cycles(profile, cold, cycles, hardware.cores)
-    cycles = cycles + np.maximum(np.float32(_NO_OVERLAP) * cold, stalls)
+    cycles = cycles + np.maximum(np.float32(_COLD_APART) * cold, stalls)
     conditions = _conditions(profile) * np.float32(_CONDITION_CYCLES)
     cycles = cycles + tile.steps * tile.drain + lookups + conditions
     cycles = cycles * tile.risk
     speedup = parallel_speedup(profile.parallel, hardware.cores)
-    start = np.where(profile.parallel > 1, np.float32(hardware.parallel_overhead_s), 0)
+    start = np.where(profile.parallel > 1, np.float32(_START * hardware.parallel_overhead_s), 0)
     time: Floats = cycles / np.float32(hardware.frequency_hz) / speedup
     if profile.nest.num_host:  # an attached stage starts threads only where it is at the root
         start = np.where(profile.nest.position == 0, start, 0)
@@ -104,6 +106,13 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     return Breakdown(
         arithmetic, ports, issue, l2, l3, dram + cold, speedup, tile.accumulators, total
     )
+
+
+def _with_part(share: float, *needs: Floats) -> Floats:
+    """`[P]`: the most of the needs, and a share of the others."""
+    slowest = np.maximum.reduce(needs)
+    cycles: Floats = slowest + np.float32(share) * (np.add.reduce(needs) - slowest)
+    return cycles
 
 
 def _reached(traffic: Floats, tile: RegisterTile, hardware: Hardware) -> Floats:

@@ -56,7 +56,7 @@ class RegisterTile:
 _DRAIN_PER_POINT = 1.0
 _HELD = 0.5  # registers that a value takes which statements far apart use
 _SPECIAL = 8  # instructions of exp and its like
-_GATHER = 5.0  # loads that an element of a strided vector counts for
+_GATHER = 2.0  # loads that an element of a strided vector counts for; fitted
 # A tile that does not fit makes the register allocator spill more than the overhang.
 _SPILL_MARGIN = 4.0
 

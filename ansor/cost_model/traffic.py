@@ -10,16 +10,18 @@ from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
 from ansor.hardware.memory import PAGE_BYTES
 
-_JUMP_BYTES = 64.0  # that could have been moved in the time of a jump to the next run; fitted
-_STAYS = 0.7  # share of the second cache up to which a run finds what the last one left; chosen
+# Bytes that could have come from the last cache in the time of a jump to the next run; from the
+# second one jumps cost nothing. Fitted.
+_JUMP_BYTES = 256.0
+_STAYS = 0.5  # share of the second cache up to which a run finds what the last one left; fitted
 # Share of the last cache that holds what was used before: a copy of 8 MB is as fast as any, one of
 # 20 MB takes twice as long, of 32 MB; it is shared, and pages lie in it as chance has it.
 _LAST_HOLDS = 0.6
-_IDLE = 0.6  # share of the unused sets that is lost to the other accesses; fitted
+_IDLE = 0.8  # share of the unused sets that is lost to the other accesses; fitted
 
 
 def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
-    """`[P]` each: bytes that cross into each level of cache.
+    """`[P]` each: bytes that cross into each level of cache, jumps from the last one on included.
 
     At the outermost depth where everything fits, each loop further out brings in what its whole
     range touches; in the last level the buffers of all threads have to fit. What fits altogether
@@ -31,13 +33,18 @@ def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
     total = np.add.reduce(lines) * line
     room = _room(profile, total, lines, hardware)
     pairs = list(zip(profile.accesses, lines, strict=True))
-    moved = np.add.reduce([n * line * _jumps(a, line) for a, n in pairs])
+    jumps = np.add.reduce([n * line * _jumps(a, line) for a, n in pairs])
     crossing = []
     threads = np.minimum(profile.parallel, np.float32(hardware.cores))
     private = np.add.reduce([n * line * np.asarray(a.private) for a, n in pairs])
     together = room + private * (threads - 1)
     level1, level2, last = hardware.cache_bytes
-    for needed, capacity in ((room, level1), (room, level2), (together, _LAST_HOLDS * last)):
+    levels = (
+        (room, level1, total),
+        (room, level2, jumps),
+        (together, _LAST_HOLDS * last, jumps),
+    )
+    for needed, capacity, moved in levels:
         fits_not = (needed > np.float32(capacity)).sum(axis=0)
         crossing.append(_touched_inside(profile, moved, fits_not))
     crossing[-1] = np.where(fits_not > 0, crossing[-1], np.float32(0))
