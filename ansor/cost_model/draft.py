@@ -33,8 +33,8 @@ _STREAMED = 0.75  # of the second cache's probed rate, where nothing is reused; 
 _STREAM_POWER = 8.0  # how close to nothing; fitted once
 # Shares that add to the slowest, fitted: of the core's other units, of what takes less time of the
 # core and the traffic with caches, of the waiting for weights.
-_CORE_APART = 0.15
-_TRAFFIC_APART = 0.3
+_CORE_APART = 0.1
+_TRAFFIC_APART = 0.2
 _COLD_APART = 0.02
 _START = 1.5  # what threads need to start, over an empty loop: they fetch what others wrote; fitted
 
@@ -76,7 +76,9 @@ def draft(profiles: dict[str, StageProfile], hardware: Hardware) -> dict[str, Br
 def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     """The draft of one stage."""
     tile = register_tile(profile, hardware)
-    arithmetic = tile.steps * _arithmetic_cycles(profile, tile, hardware)
+    computing = tile.steps * _arithmetic_cycles(profile, tile, hardware)
+    waiting = tile.steps * _latency(profile, tile, hardware)
+    arithmetic = np.maximum(computing, waiting)
     ports = tile.steps * np.maximum(
         tile.loads / hardware.loads_per_cycle, tile.stores / hardware.stores_per_cycle
     )
@@ -88,7 +90,7 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     rates = (reached, np.float32(last), np.float32(_memory_bytes_per_cycle(hardware)))
     transfer = [t / rate for t, rate in zip(traffic, rates, strict=True)]
     lookups = page_misses(profile, hardware.tlb_pages) * np.float32(hardware.tlb_miss_cycles)
-    core = _with_part(_CORE_APART, arithmetic, ports, issue)
+    core = _with_part(_CORE_APART, computing, waiting, ports, issue)
     cycles = _with_part(_TRAFFIC_APART, core, np.add.reduce(transfer))
     cold = cold_bytes(profile) / rates[-1]
     stalls = stall_cycles(profile, cold, cycles, hardware.cores)
@@ -159,14 +161,14 @@ def _arithmetic_cycles(profile: StageProfile, tile: RegisterTile, hardware: Hard
     cycles = cycles + vectors * np.float32(ops.float_div * _DIV_CYCLES)
     cycles = cycles + vectors * np.float32(ops.float_special * _SPECIAL_CYCLES)
     cycles = cycles + tile.shuffles * np.float32(_SHUFFLE_CYCLES)
-    if profile.nest.stage.reduce:
-        cycles = np.maximum(cycles, _latency(tile, hardware))
     result: Floats = cycles.astype(np.float32)
     return result
 
 
-def _latency(tile: RegisterTile, hardware: Hardware) -> Floats:
-    """`[P]`: cycles of one step if additions wait for each other, in several runs at once."""
+def _latency(profile: StageProfile, tile: RegisterTile, hardware: Hardware) -> Floats:
+    """`[P]`: cycles of one step in which additions wait for each other, in several runs at once."""
+    if not profile.nest.stage.reduce:
+        return np.zeros_like(tile.depth)
     runs = runs_in_flight(tile.statements * tile.chain / tile.depth, hardware)
     waits: Floats = np.float32(hardware.fma_latency) * tile.depth / runs
     return waits
