@@ -22,7 +22,7 @@ from ansor.hardware.threads import available_cores
 from ansor.measure.local import LocalDevice
 from ansor.report.text import align
 from benchmarks.environment import environment, write
-from benchmarks.measured_programs import Programs, draw, measure
+from benchmarks.measured_programs import Programs, draw, measure, settle
 from benchmarks.ranking import best_of_top, pairwise, recall, spearman
 from benchmarks.spaces import sketches_of, task_of
 
@@ -145,7 +145,8 @@ def median(name: str, rows: Sequence[Row]) -> Row:
 def main(
     ops: str, programs: int, rounds: int, threads: int | None, seed: int, file: str | None
 ) -> None:
-    """Measures random legal programs of each operator in rounds and judges the models."""
+    """Measures random legal programs of each operator in rounds, those that decide once more in
+    turns, and judges the models."""
     cores = threads or available_cores()
     hardware = detect(resolve_target("native"), cores)
     tasks = {op: task_of(op, cores) for op in ops.split(",")}
@@ -154,7 +155,8 @@ def main(
         for op, task in tasks.items():
             rng = np.random.default_rng(seed)
             drawn = draw(sketches_of(task, hardware, FULL), judge.model(), programs, rng)
-            measured[op] = measure(task, drawn, device, FULL.evolution.batch, rounds)
+            found = measure(task, drawn, device, FULL.evolution.batch, rounds)
+            measured[op] = settle(task, found, judge.model(), device, rounds)
             print(f"{op}: {len(measured[op])} programs ran, {measured[op].failed} failed")
     usable = {op: found for op, found in measured.items() if len(found) > 1}
     rows = [row for op in usable for row in judge.rows(op, usable)]

@@ -12,11 +12,15 @@ import numpy.typing as npt
 from ansor.annotate.sample import sample
 from ansor.cost_model.scorer import CostModel
 from ansor.measure.device import Device
+from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch, concatenate
 from ansor.task import Task
+from benchmarks.ranking import top
 
 _DRAWN = 64  # programs drawn at a time
 _TRIES = 64  # draws per wanted batch until a space counts as used up
+_FAVOURITES = 10  # of a model, that are timed again
+_FASTEST = 20  # programs that are
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,11 @@ class Programs:
         return replace(
             self, populations=tuple(p for p in parts if len(p)), latency_s=self.latency_s[mask]
         )
+
+    def program(self, number: int) -> Program:
+        """One of them, by its position in `latency_s`."""
+        population, rows = next(found for found in self._rows() if number < found[1].stop)
+        return population.program(number - rows.start)
 
     def scores(self, model: CostModel) -> npt.NDArray[np.float32]:
         """`[P]`: what a model says of them."""
@@ -93,6 +102,25 @@ def measure(
     ran = np.isfinite(latency_s)
     everything = Programs(task.key, tuple(populations), latency_s, int((~ran).sum()))
     return everything.take(ran)
+
+
+def settle(task: Task, found: Programs, model: CostModel, device: Device, rounds: int) -> Programs:
+    """Times in turns what decides: the fastest programs and a model's favourites.
+
+    Timed one after the other, some may fall into a minute in which the machine is a third slower;
+    who is the fastest, and by how much, is then luck. The others' latencies stay, and those taken
+    again are scaled by what the machine has become slower or faster meanwhile, at the median.
+    """
+    favourites = top(-found.scores(model), _FAVOURITES)
+    chosen = np.union1d(favourites, top(found.latency_s, _FASTEST))
+    times = device.compare(task, [found.program(int(number)) for number in chosen], rounds)
+    again = np.asarray([math.nan if time is None else time for time in times])
+    before = found.latency_s[chosen]
+    latency_s = found.latency_s.copy()
+    latency_s[chosen] = again * np.nanmedian(before / again)
+    ran = np.isfinite(latency_s)
+    failed = found.failed + int((~ran).sum())
+    return replace(found, latency_s=latency_s, failed=failed).take(ran)
 
 
 def _round(

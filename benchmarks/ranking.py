@@ -31,17 +31,17 @@ def pairwise(scores: Values, latency_s: Values) -> float:
 
 def recall(scores: Values, latency_s: Values, k: int) -> float:
     """Share of the `k` fastest programs that are among the `k` with the highest scores."""
-    found = np.intersect1d(_top(-scores, k), _top(latency_s, k))
+    found = np.intersect1d(top(-scores, k), top(latency_s, k))
     return len(found) / min(k, len(scores))
 
 
-def best_of_top(scores: Values, latency_s: Values, k: int) -> float:
+def best_oftop(scores: Values, latency_s: Values, k: int) -> float:
     """Latency of the fastest of the `k` with the highest scores, over that of the fastest."""
-    return float(latency_s[_top(-scores, k)].min() / latency_s.min())
+    return float(latency_s[top(-scores, k)].min() / latency_s.min())
 
 
-def _top(values: Values, k: int) -> npt.NDArray[np.intp]:
-    """Positions of the `k` smallest."""
+def top(values: Values, k: int) -> npt.NDArray[np.intp]:
+    """Positions of the `k` smallest, the smallest first."""
     return np.argsort(values, kind="stable")[:k]
 
 
