@@ -35,7 +35,7 @@ def recall(scores: Values, latency_s: Values, k: int) -> float:
     return len(found) / min(k, len(scores))
 
 
-def best_oftop(scores: Values, latency_s: Values, k: int) -> float:
+def best_of_top(scores: Values, latency_s: Values, k: int) -> float:
     """Latency of the fastest of the `k` with the highest scores, over that of the fastest."""
     return float(latency_s[top(-scores, k)].min() / latency_s.min())
 

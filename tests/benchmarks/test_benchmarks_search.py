@@ -28,7 +28,7 @@ from ansor.program.program import Program
 from ansor.task import Task
 from benchmarks import cost_model, ranking, search
 from benchmarks.curves import Curve, curve, summarise
-from benchmarks.measured_programs import draw, measure
+from benchmarks.measured_programs import draw, measure, settle
 from benchmarks.policies import POLICIES, chosen
 from benchmarks.replay import ReplayDevice, Trial
 from benchmarks.spaces import sketches_of, task_of
@@ -287,6 +287,32 @@ def test_programs_are_legal_distinct_and_keep_their_latencies() -> None:
     assert part.latency_s.tolist() == again
     part.teach(model)
     assert model.size == len(part)
+
+
+def test_what_decides_is_timed_again_in_turns() -> None:
+    """One of 50 looks four times as fast as it is; in turns, at half the speed of the machine,
+    all of those taken again are in proportion."""
+    model = CostModel(HARDWARE, CONFIG.cost_model, SketchConfig())
+    drawn = draw(sketches_of(TASK, HARDWARE, CONFIG), model, 50, np.random.default_rng(1))
+    found = measure(TASK, drawn, FakeDevice(latency_of), 8, 3)
+    lucky = int(found.latency_s.argmax())
+    seen = found.latency_s.copy()
+    seen[lucky] = 0.25 * found.latency_s.min()
+    slow = FakeDevice(lambda task, program: 2 * latency_of(task, program))
+    settled = settle(TASK, replace(found, latency_s=seen), model, slow, 3)
+    assert settled.latency_s.tolist() == pytest.approx(found.latency_s.tolist())
+
+
+def test_what_fails_when_timed_again_is_left_out() -> None:
+    model = CostModel(HARDWARE, CONFIG.cost_model, SketchConfig())
+    drawn = draw(sketches_of(TASK, HARDWARE, CONFIG), model, 50, np.random.default_rng(1))
+    found = measure(TASK, drawn, FakeDevice(latency_of), 8, 3)
+    fastest = found.program(int(found.latency_s.argmin()))
+    device = FakeDevice(latency_of, lambda _, p: ErrorKind.RUN if p == fastest else None)
+    settled = settle(TASK, found, model, device, 3)
+    assert len(settled) == len(found) - 1
+    assert settled.failed == 1
+    assert settled.latency_s.min() > found.latency_s.min()
 
 
 def fail_some(task: Task, program: Program) -> ErrorKind | None:
