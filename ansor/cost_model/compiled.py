@@ -46,6 +46,8 @@ class CompiledLoops:
         lanes: `[P]`: number of the loop that they run along, -1 for none.
         points: `[P]`: copies of the block's result that a run of the reduction keeps in registers.
         reduction: `[P]`: iterations of that run.
+        spelled: `[P]`: whether the block's copies are spelled out in the code that LLVM gets, which
+            decides most conditions for each.
         risk: `[P]`: factor on the time, for what LLVM is relied upon to do.
     """
 
@@ -54,6 +56,7 @@ class CompiledLoops:
     lanes: npt.NDArray[np.int64]
     points: Floats
     reduction: Floats
+    spelled: npt.NDArray[np.bool_]
     risk: Floats
 
 
@@ -68,7 +71,9 @@ def compiled_loops(profile: StageProfile, hardware: Hardware) -> CompiledLoops:
     loops: Floats = np.where(asked | alone, profile.extents, np.float32(1))
     unrolled, wide, along = _vectorised(profile, loops, width, lanes)
     risk = _risk(profile, alone, wide > width)
-    return CompiledLoops(unrolled, wide, along, *_kept(profile, unrolled), risk)
+    copies = (asked & (profile.extents > 1)).any(axis=0)
+    spelled = np.logical_and(copies, ~alone.any(axis=0))
+    return CompiledLoops(unrolled, wide, along, *_kept(profile, unrolled), spelled, risk)
 
 
 def _risk(profile: StageProfile, alone: Bools, vectors: npt.NDArray[np.bool_]) -> Floats:

@@ -36,7 +36,7 @@ _STREAM_POWER = 8.0  # how close to nothing; fitted once
 _CORE_APART = 0.1
 _TRAFFIC_APART = 0.2
 _COLD_APART = 0.02
-_START = 1.5  # what threads need to start, over an empty loop: they fetch what others wrote; fitted
+_START = 1.2  # what threads need to start, over an empty loop: they fetch what others wrote; fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,15 +154,22 @@ def _arithmetic_cycles(profile: StageProfile, tile: RegisterTile, hardware: Hard
     """`[P]`: cycles of one step of the register tile in the arithmetic units."""
     ops = profile.nest.stage.ops
     fused = min(ops.float_add, ops.float_mul)
-    plain = ops.float_add + ops.float_mul - fused + ops.float_cmp + ops.select
+    plain = ops.float_add + ops.float_mul - fused + ops.float_cmp + _selects(profile, tile)
     plain += ops.int_add + ops.int_mul + ops.int_cmp + ops.int_div * int(_DIV_CYCLES)
     vectors = tile.statements * tile.fill
-    cycles = vectors * np.float32(max(plain, 1) / hardware.fma_per_cycle)
+    cycles = vectors * np.maximum(plain, np.float32(1)) / np.float32(hardware.fma_per_cycle)
     cycles = cycles + vectors * np.float32(ops.float_div * _DIV_CYCLES)
     cycles = cycles + vectors * np.float32(ops.float_special * _SPECIAL_CYCLES)
     cycles = cycles + tile.shuffles * np.float32(_SHUFFLE_CYCLES)
     result: Floats = cycles.astype(np.float32)
     return result
+
+
+def _selects(profile: StageProfile, tile: RegisterTile) -> Floats:
+    """`[P]`: selections of a statement; none by conditions that its copies know the answer to."""
+    known = tile.spelled & bool(profile.nest.stage.has_branch)
+    count: Floats = np.where(known, np.float32(0), np.float32(profile.nest.stage.ops.select))
+    return count
 
 
 def _latency(profile: StageProfile, tile: RegisterTile, hardware: Hardware) -> Floats:

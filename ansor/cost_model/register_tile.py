@@ -17,7 +17,7 @@ from ansor.hardware.cpu import Hardware
 
 @dataclass(frozen=True, eq=False)
 class RegisterTile:
-    """All `[P] float32`; a step is one execution of the unrolled, vectorised block.
+    """All `[P] float32` but for one; a step is one execution of the unrolled, vectorised block.
 
     Attributes:
         steps: how often the block is executed.
@@ -33,7 +33,8 @@ class RegisterTile:
             a run of the inner reduction; nothing overlaps with them.
         chain: additions to one accumulator, one after the other, in a run of the reduction.
         depth: those of one step.
-        risk: factor on the time, see `CompiledLoops`.
+        spelled: bool, see `CompiledLoops`.
+        risk: factor on the time, see there.
     """
 
     steps: Floats
@@ -48,6 +49,7 @@ class RegisterTile:
     drain: Floats
     chain: Floats
     depth: Floats
+    spelled: npt.NDArray[np.bool_]
     risk: Floats
 
 
@@ -98,6 +100,7 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
         drain=drain.astype(np.float32),
         chain=chain.astype(np.float32),
         depth=folded.astype(np.float32),
+        spelled=loops.spelled,
         risk=loops.risk,
     )
 

@@ -107,6 +107,14 @@ def test_reads_under_a_condition_are_left_alone(inlined: bool) -> None:
         assert (widths == 1).all() == inlined
 
 
+def test_what_the_program_unrolls_itself_is_spelled_out(matmul: Sketch) -> None:
+    """A tile of 8 x 2; two steps of the reduction, which LLVM unrolls; a tile of one vector."""
+    tile = BASE | {"C.i": (2, 16, 1, 8), "C.j": (8, 1, 1, 32), "C.k": (256, 1)}
+    one = tile | {"C.i": (16, 16, 1, 1), "C.j": (16, 1, 1, 16)}
+    loops = loops_of(matmul, tile, tile | {"C.k": (128, 2)}, one)
+    assert loops.spelled.tolist() == [True, False, False]
+
+
 def test_a_vector_loop_that_was_asked_for_stays_as_it_is(matmul: Sketch) -> None:
     widths = [16, 32, 64]
     programs = [BASE | {"C.j": (256 // w, 1, 1, w)} for w in widths]

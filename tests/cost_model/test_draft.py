@@ -216,6 +216,18 @@ def test_twice_the_work_takes_longer() -> None:
     assert times[0] * 1.5 < times[1] < times[2] / 1.5
 
 
+def test_conditions_cost_arithmetic_only_where_copies_do_not_know_their_answers() -> None:
+    """A depthwise convolution with its padding inlined: a multiply-add, or that and a selection."""
+    (sketch, *_) = (s for s in sketches("depthwise_conv2d") if s.dag.stages["conv"].has_branch)
+    found = profile(build_nest(sample(sketch, 400, np.random.default_rng(0))))["conv"]
+    tile = register_tile(found, HARDWARE)
+    busy = draft({"conv": found}, HARDWARE)["conv"].arithmetic
+    least = tile.steps * tile.statements * tile.fill / HARDWARE.fma_per_cycle
+    bound = busy > 1.001 * least  # by a selection, or by additions that wait
+    assert bound[~tile.spelled].all()
+    assert not bound[tile.spelled].all()
+
+
 def test_many_short_iterations_of_a_parallel_loop_find_their_indices() -> None:
     """Three loops of 6, 5 and 6 are one, if all are fused: two divisions for each of 180. The first
     two, 1 and 6, take none."""
