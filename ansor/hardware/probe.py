@@ -75,9 +75,25 @@ class Probe:
     parallel_overhead_s: float
     chain_s: tuple[float, float]
 
+    def at_best(self, other: Probe) -> Probe:
+        """The better of each figure: whatever else ran can only have made a kernel slower."""
+        return Probe(
+            peak_flops=max(self.peak_flops, other.peak_flops),
+            core_flops=max(self.core_flops, other.core_flops),
+            half_flops=max(self.half_flops, other.half_flops),
+            stream_bytes=_each(max, self.stream_bytes, other.stream_bytes),
+            parallel_overhead_s=min(self.parallel_overhead_s, other.parallel_overhead_s),
+            chain_s=_each(min, self.chain_s, other.chain_s),
+        )
+
     def was_disturbed(self, threads: int) -> bool:
         """Whether other work seems to have run on one of the cores."""
         return self.peak_flops < _BUSY * threads * self.core_flops
+
+
+def _each(better: Callable[[float, float], float], ours: Any, theirs: Any) -> Any:
+    """Figure by figure."""
+    return tuple(map(better, ours, theirs))
 
 
 def probe(spec: Spec) -> Probe:
