@@ -22,7 +22,7 @@ from ansor.hardware.cpu import Hardware
 
 # Cycles per vector operation that is not a plain addition, multiplication or comparison.
 _SHUFFLE_CYCLES = 1.0  # one unit exchanges elements of whole registers
-_DIV_CYCLES = 8.0  # throughput of a 512-bit division on current cores
+_DIV_CYCLES = 8.0  # of a 512-bit division; Zen 5 takes 2.6, but 8 ranks random programs as well
 _SPECIAL_CYCLES = 9.0  # exp and its like: Zen 5 takes 8 to 9, of tanh 12 to 15, of erf 19
 _CONDITION_CYCLES = 8.0  # in which it is known whether a step meets padding; fitted once
 # To find the indices of one more loop that is fused into the parallel one: a division and what is
