@@ -36,7 +36,7 @@ _STREAM_POWER = 8.0  # how close to nothing; fitted once
 _CORE_APART = 0.1
 _TRAFFIC_APART = 0.2
 _COLD_APART = 0.02
-_START = 1.2  # what threads need to start, over an empty loop: they fetch what others wrote; fitted
+_START = 1.4  # what threads need to start, over an empty loop: they fetch what others wrote; fitted
 
 
 @dataclass(frozen=True, eq=False)

@@ -106,8 +106,13 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
 
 
 def runs_in_flight(statements: Floats, hardware: Hardware) -> Floats:
-    """`[P]`: runs of a reduction that are worked on at once, by the statements of one."""
-    runs: Floats = np.maximum(np.float32(hardware.scheduler_window) / statements, np.float32(1))
+    """`[P]`: runs of a reduction that are worked on at once, by the statements of one.
+
+    The next begins as soon as what is left of those before fits the window: had each left half of
+    it, on average, these would be one and twice as many as fit. Once, not twice, fits programs:
+    the window holds more than multiply-adds.
+    """
+    runs: Floats = np.float32(hardware.scheduler_window) / statements + np.float32(1)
     return runs
 
 
