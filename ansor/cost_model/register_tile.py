@@ -59,6 +59,9 @@ _DRAIN_PER_POINT = 1.0
 _HELD = 0.5  # registers that a value takes which statements far apart use
 _SPECIAL = 8  # instructions of exp and its like
 _GATHER = 2.0  # loads that an element of a strided vector counts for; fitted
+# Runs beside the first, for each that fits the window. If each has half of it left, 2; fitted: the
+# window holds more than multiply-adds.
+_FURTHER_RUNS = 0.5
 # A tile that does not fit makes the register allocator spill more than the overhang.
 _SPILL_MARGIN = 4.0
 
@@ -108,11 +111,10 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
 def runs_in_flight(statements: Floats, hardware: Hardware) -> Floats:
     """`[P]`: runs of a reduction that are worked on at once, by the statements of one.
 
-    The next begins as soon as what is left of those before fits the window: had each left half of
-    it, on average, these would be one and twice as many as fit. Once, not twice, fits programs:
-    the window holds more than multiply-adds.
+    The next begins as soon as what is left of those before fits the window.
     """
-    runs: Floats = np.float32(hardware.scheduler_window) / statements + np.float32(1)
+    further = np.float32(_FURTHER_RUNS * hardware.scheduler_window) / statements
+    runs: Floats = further + np.float32(1)
     return runs
 
 

@@ -95,13 +95,13 @@ def test_a_long_inner_reduction_loses_less_between_tiles(matmul: Sketch) -> None
 
 def test_few_accumulators_wait_where_few_additions_can(matmul: Sketch) -> None:
     """Two accumulators, 64 additions to each, before the next point's. With room for half
-    a point, one and a half at a time: 64 x 4 / 1.5 cycles; with more 128 steps, 3 loads for 2 of
-    them, two a cycle: 96."""
+    a point, one and a quarter at a time: 64 x 4 / 1.25 cycles; with more 128 steps, 3 loads for 2
+    of them, two a cycle: 96."""
     chained = GOOD | {"C.i": (2, 8, 16, 1)}
     narrow, wide = (replace(HARDWARE, scheduler_window=size) for size in (64.0, 1024.0))
     profiles = profiles_of(matmul, chained)
     slow, fast = (draft(profiles, hardware)["C"] for hardware in (narrow, wide))
-    assert slow.arithmetic / fast.memory_ports == pytest.approx(256 / 1.5 / 96, rel=0.05)
+    assert slow.arithmetic / fast.memory_ports == pytest.approx(256 / 1.25 / 96, rel=0.05)
     assert fast.memory_ports > fast.arithmetic
     assert slow.seconds > 1.1 * fast.seconds
 
