@@ -113,8 +113,7 @@ def runs_in_flight(statements: Floats, hardware: Hardware) -> Floats:
 
     The next begins as soon as what is left of those before fits the window.
     """
-    further = np.float32(_FURTHER_RUNS * hardware.scheduler_window) / statements
-    runs: Floats = further + np.float32(1)
+    runs: Floats = 1 + np.float32(_FURTHER_RUNS * hardware.scheduler_window) / statements
     return runs
 
 

@@ -103,7 +103,7 @@ def test_few_accumulators_wait_where_few_additions_can(matmul: Sketch) -> None:
     slow, fast = (draft(profiles, hardware)["C"] for hardware in (narrow, wide))
     assert slow.arithmetic / fast.memory_ports == pytest.approx(256 / 1.25 / 96, rel=0.05)
     assert fast.memory_ports > fast.arithmetic
-    assert slow.seconds > 1.1 * fast.seconds
+    assert slow.seconds > 1.2 * fast.seconds
 
 
 def test_a_tile_that_spills_loads_and_stores_more(matmul: Sketch) -> None:
