@@ -42,6 +42,7 @@ class CompiledLoops:
 
     Attributes:
         unrolled: `[L, P]`: how many copies each loop leaves in the block; 1 for loops that stay.
+        trips: `[L, P]`: iterations that each loop keeps outside of it, 1 if it is gone.
         width: `[P]`: elements of the block's vector statements.
         lanes: `[P]`: number of the loop that they run along, -1 for none.
         points: `[P]`: copies of the block's result that a run of the reduction keeps in registers.
@@ -52,6 +53,7 @@ class CompiledLoops:
     """
 
     unrolled: Floats
+    trips: Floats
     width: Floats
     lanes: npt.NDArray[np.int64]
     points: Floats
@@ -70,10 +72,12 @@ def compiled_loops(profile: StageProfile, hardware: Hardware) -> CompiledLoops:
     alone = _unrolled_by_llvm(profile, asked, np.ceil(width / lanes))
     loops: Floats = np.where(asked | alone, profile.extents, np.float32(1))
     unrolled, wide, along = _vectorised(profile, loops, width, lanes)
+    trips = _trips(profile, loops, along, wide / width)
     risk = _risk(profile, alone, wide > width)
     copies = (asked & (profile.extents > 1)).any(axis=0)
     spelled = np.logical_and(copies, ~alone.any(axis=0))
-    return CompiledLoops(unrolled, wide, along, *_kept(profile, unrolled), spelled, risk)
+    kept = _kept(profile, unrolled, trips)
+    return CompiledLoops(unrolled, trips, wide, along, *kept, spelled, risk)
 
 
 def _risk(profile: StageProfile, alone: Bools, vectors: npt.NDArray[np.bool_]) -> Floats:
@@ -124,7 +128,7 @@ def _size(profile: StageProfile) -> Floats:
     return total
 
 
-def _kept(profile: StageProfile, unrolled: Floats) -> tuple[Floats, Floats]:
+def _kept(profile: StageProfile, unrolled: Floats, trips: Floats) -> tuple[Floats, Floats]:
     """`[P]` each: points and length of the run of the reduction that stays in registers.
 
     The run ends at the first loop outwards that goes on to other elements and is not unrolled, or
@@ -132,7 +136,7 @@ def _kept(profile: StageProfile, unrolled: Floats) -> tuple[Floats, Floats]:
     """
     extents, reduces = profile.extents, profile.reductions
     spatial = profile.others & ~reduces
-    goes_on = ~spatial | (extents == 1) | (unrolled > 1)
+    goes_on = ~spatial | (trips == 1)
     going = from_inside(np.logical_and, ~profile.guarded) & all_inside(goes_on)
     run = np.where(going & reduces, extents, np.float32(1)).prod(axis=0)
     copies = from_inside(np.multiply, np.where(spatial, unrolled, np.float32(1)))
@@ -161,6 +165,16 @@ def _vectorised(
     vector = -1 if profile.vector is None else profile.vector
     lane_loop = np.where(more > 1, loop, np.where(width > 1, vector, -1))
     return out, width * more, lane_loop
+
+
+def _trips(
+    profile: StageProfile, loops: Floats, along: npt.NDArray[np.int64], wider: Floats
+) -> Floats:
+    """`[L, P]`: iterations that are left of each loop; the one `along` which LLVM makes vectors
+    `wider` takes so many elements at a time."""
+    chosen = profile.others & (np.arange(len(loops))[:, None] == along)
+    trips: Floats = np.ceil(profile.extents / np.where(chosen, np.maximum(loops, wider), loops))
+    return trips
 
 
 def _slp_lanes(profile: StageProfile, unrolled: Floats, lanes: np.float32) -> Floats:

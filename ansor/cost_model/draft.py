@@ -36,7 +36,10 @@ _STREAM_POWER = 8.0  # how close to nothing; fitted once
 _CORE_APART = 0.1
 _TRAFFIC_APART = 0.2
 _COLD_APART = 0.02
-_START = 1.4  # what threads need to start, over an empty loop: they fetch what others wrote; fitted
+# What threads need to start, over an empty loop; more if they read what others wrote: fitted.
+_START = 1.1
+_START_FETCHING = 2.2
+_FETCH_CYCLES = 0.09  # per byte that others may have written; fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +101,11 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     conditions = _conditions(profile) * np.float32(_CONDITION_CYCLES)
     cycles = cycles + tile.steps * tile.drain + lookups + conditions
     cycles = cycles * tile.risk
+    fetched = _fetched(profile, hardware.cores)
+    cycles = cycles + np.float32(_FETCH_CYCLES) * fetched
     speedup = parallel_speedup(profile.parallel, hardware.cores)
-    start = np.where(profile.parallel > 1, np.float32(_START * hardware.parallel_overhead_s), 0)
+    starts = np.where(fetched > 0, np.float32(_START_FETCHING), np.float32(_START))
+    start = np.where(profile.parallel > 1, starts * np.float32(hardware.parallel_overhead_s), 0)
     time: Floats = cycles / np.float32(hardware.frequency_hz) / speedup
     if profile.nest.num_host:  # an attached stage starts threads only where it is at the root
         start = np.where(profile.nest.position == 0, start, 0)
@@ -108,6 +114,16 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     return Breakdown(
         arithmetic, ports, issue, l2, l3, dram + cold, speedup, tile.accumulators, total
     )
+
+
+def _fetched(profile: StageProfile, cores: int) -> Floats:
+    """`[P]`: bytes that a stage reads of what other threads may have written: of intermediate
+    buffers that all threads share. They lie in another core's caches."""
+    total = np.zeros(profile.extents.shape[1], dtype=np.float32)
+    for access in profile.accesses:
+        if cores > 1 and access.buffer.kind == "intermediate" and not access.is_write:
+            total += np.where(access.private, np.float32(0), access.bytes[0])
+    return total
 
 
 def _with_part(share: float, *needs: Floats) -> Floats:

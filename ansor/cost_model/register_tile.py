@@ -161,11 +161,10 @@ def _unrolled_reduction(profile: StageProfile, unrolled: Floats) -> Floats:
 def _repeats(profile: StageProfile, access: AccessProfile, loops: CompiledLoops) -> Floats:
     """`[P]`: blocks in a row that read the same: iterations of the innermost loop that stays, where
     it does not move the access."""
-    extents = profile.extents
-    stays = profile.others & (extents > loops.unrolled) & (loops.unrolled == 1)
+    stays = profile.others & (loops.trips > 1)
     loop = innermost(stays)
     moved = row_of(access.moves, loop)
-    return np.where(moved == 0, of_loop(extents, loop), np.float32(1))
+    return np.where(moved == 0, of_loop(loops.trips, loop), np.float32(1))
 
 
 def _shared(access: AccessProfile, loops: CompiledLoops, width: Floats, needed: Floats) -> Floats:

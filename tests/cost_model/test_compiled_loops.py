@@ -92,6 +92,16 @@ def test_straight_line_code_becomes_vectors_by_what_the_loop_around_it_does(
     assert loops_of(matmul, BASE | rows).width.tolist() == [2]
 
 
+def test_a_loop_that_became_one_vector_is_gone(matmul: Sketch) -> None:
+    """16 columns are one vector, around which the sums stay in a register; 32 are a loop of two."""
+    columns = [(16, 1, 16, 1), (8, 1, 32, 1)]
+    scalar = {"C.i": (256, 1, 1, 1), "C.k": (64, 4)}
+    loops = loops_of(matmul, *[BASE | scalar | {"C.j": j} for j in columns])
+    assert loops.width.tolist() == [16, 16]
+    assert loops.trips[3].tolist() == [1, 2]
+    assert loops.reduction.tolist() == [256, 4]
+
+
 @pytest.mark.parametrize("inlined", [False, True])
 def test_reads_under_a_condition_are_left_alone(inlined: bool) -> None:
     """A depthwise convolution without a vector loop, its padding inlined or in a buffer."""

@@ -239,3 +239,25 @@ def test_many_short_iterations_of_a_parallel_loop_find_their_indices() -> None:
     few, all_of_them = breakdown.issue
     assert all_of_them - few == pytest.approx(180 * 2 * 2)
     assert breakdown.seconds[1] > breakdown.seconds[0]
+
+
+def test_what_other_threads_wrote_is_fetched() -> None:
+    """The last stage of a softmax of 16 x 60 reads the exponentials and their sums: of its own
+    iteration, if it computes them there, else of other cores."""
+    (sketch, *_) = sketches("softmax")
+    producers = [f"T_softmax_{name}.location" for name in ("maxelem", "exp", "expsum")]
+    own, shared = dict.fromkeys(producers, (1,)), dict.fromkeys(producers, (0,))
+    programs = [own | {"T_softmax_norm.parallel": (1,)}, shared | {"T_softmax_norm.parallel": (1,)}]
+
+    def last(hardware: Hardware) -> np.ndarray:
+        return draft(profiles_of(sketch, *programs), hardware)["T_softmax_norm"].seconds
+
+    overhead_s = 1e-3
+    starts = last(replace(HARDWARE, parallel_overhead_s=overhead_s))
+    assert starts[1] == pytest.approx(2 * starts[0], rel=0.01)
+    work = last(replace(HARDWARE, parallel_overhead_s=0.0))
+    cycles = (work[1] - work[0]) * HARDWARE.frequency_hz * HARDWARE.cores
+    fetched = 0.09 * 4 * (16 * 60 + 16)
+    assert fetched < cycles < 1.1 * fetched  # a little traffic is added: the buffers are larger
+    alone = replace(HARDWARE, parallel_overhead_s=0.0, cores=1)
+    assert last(alone)[1] == pytest.approx(last(alone)[0], rel=0.05)
