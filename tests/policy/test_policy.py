@@ -104,11 +104,12 @@ def test_only_legal_programs_are_proposed() -> None:
 
 
 def test_the_first_batch_holds_the_best_of_each_sketch() -> None:
-    search = policy("conv2d")
+    everyone = replace(CONFIG, sketch_margin=1e9, bred_margin=1e9)  # all are bred
+    search = policy("conv2d", everyone)
     batch = search.propose(16)
     assert {c.sketch.name for c in batch} == {s.name for s in search.sketches}
     for sketch in search.sketches:
-        alone = policy("conv2d", chosen=[sketch]).propose(1)[0]
+        alone = policy("conv2d", everyone, chosen=[sketch]).propose(1)[0]
         best = max(c.score for c in batch if c.sketch is sketch)
         assert best > alone.score - 0.3  # two short evolutions
 
