@@ -131,8 +131,8 @@ def _size(profile: StageProfile) -> Floats:
 def _kept(profile: StageProfile, unrolled: Floats, trips: Floats) -> tuple[Floats, Floats]:
     """`[P]` each: points and length of the run of the reduction that stays in registers.
 
-    The run ends at the first loop outwards that goes on to other elements and is not unrolled, or
-    that has a condition inside.
+    The run ends at the first loop outwards that goes on to other elements and is not gone, or that
+    has a condition inside.
     """
     extents, reduces = profile.extents, profile.reductions
     spatial = profile.others & ~reduces

@@ -15,7 +15,7 @@ import numpy as np
 
 from ansor.cost_model.register_tile import RegisterTile, register_tile, runs_in_flight
 from ansor.cost_model.streaming import cold_bytes, stall_cycles
-from ansor.cost_model.traffic import page_misses, traffic_bytes
+from ansor.cost_model.traffic import fetched_bytes, page_misses, traffic_bytes
 from ansor.features.profile import StageProfile
 from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
@@ -101,7 +101,7 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     conditions = _conditions(profile) * np.float32(_CONDITION_CYCLES)
     cycles = cycles + tile.steps * tile.drain + lookups + conditions
     cycles = cycles * tile.risk
-    fetched = _fetched(profile, hardware.cores)
+    fetched = fetched_bytes(profile, hardware.cores)
     cycles = cycles + np.float32(_FETCH_CYCLES) * fetched
     speedup = parallel_speedup(profile.parallel, hardware.cores)
     starts = np.where(fetched > 0, np.float32(_START_FETCHING), np.float32(_START))
@@ -114,16 +114,6 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     return Breakdown(
         arithmetic, ports, issue, l2, l3, dram + cold, speedup, tile.accumulators, total
     )
-
-
-def _fetched(profile: StageProfile, cores: int) -> Floats:
-    """`[P]`: bytes that a stage reads of what other threads may have written: of intermediate
-    buffers that all threads share. They lie in another core's caches."""
-    total = np.zeros(profile.extents.shape[1], dtype=np.float32)
-    for access in profile.accesses:
-        if cores > 1 and access.buffer.kind == "intermediate" and not access.is_write:
-            total += np.where(access.private, np.float32(0), access.bytes[0])
-    return total
 
 
 def _with_part(share: float, *needs: Floats) -> Floats:

@@ -85,6 +85,16 @@ def _touched_inside(profile: StageProfile, amount: Floats, too_much: Floats) -> 
     return row_of(amount, depth) * row_of(profile.outer, depth)
 
 
+def fetched_bytes(profile: StageProfile, cores: int) -> Floats:
+    """`[P]`: bytes that a stage reads of what other threads may have written: of intermediate
+    buffers that all threads share. They lie in another core's caches."""
+    total = np.zeros(profile.extents.shape[1], dtype=np.float32)
+    for access in profile.accesses:
+        if cores > 1 and access.buffer.kind == "intermediate" and not access.is_write:
+            total += np.where(access.private, np.float32(0), access.bytes[0])
+    return total
+
+
 def page_misses(profile: StageProfile, pages: int) -> Floats:
     """`[P]`: translations of addresses that a table of `pages` entries does not hold."""
     touched: Floats = np.add.reduce([_pages(profile, access) for access in profile.accesses])
