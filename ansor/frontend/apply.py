@@ -16,10 +16,9 @@ from tvm.target import Target
 from ansor.errors import ArgumentError
 from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite, variable_for
 from ansor.hardware.target import compiler_target, is_cpu
-from ansor.hardware.threads import running_threads
 from ansor.measure.nvcc import compiler_variables
+from ansor.program.for_cpu import for_cpu
 from ansor.program.layout import pack
-from ansor.program.stealing import share_out
 
 _SCHEDULED = "tirx.is_scheduled"  # leaves a function alone where a default schedule is applied
 Signature = tuple[tuple[tuple[int, ...], str], ...]
@@ -123,7 +122,7 @@ def compile_module(mod: tvm.IRModule, target: Target) -> relax.VMExecutable:
         transform.AttachGlobalSymbol(),
     ]
     if is_cpu(target):
-        mod = share_out(mod, running_threads())
+        mod = for_cpu(mod, target)
     else:
         os.environ.update(compiler_variables())
         mod = with_threads(mod, target)

@@ -10,10 +10,9 @@ import tvm
 from tvm import tirx
 
 from ansor.hardware.target import compiler_target, is_cpu
-from ansor.hardware.threads import running_threads
 from ansor.measure.intrinsics import vector_math
+from ansor.program.for_cpu import for_cpu
 from ansor.program.lower import ASYNC_COPIES, TENSOR_CORES
-from ansor.program.stealing import share_out
 
 ENTRY = "main"  # name of a candidate's function in its module
 
@@ -78,8 +77,9 @@ def build(func: tirx.PrimFunc, target: str, exact: bool = False) -> Any:
         a `tvm.runtime.Module` with one function, `ENTRY`.
     """
     module = tvm.IRModule({ENTRY: func.with_attr("global_symbol", ENTRY)})
-    if is_cpu(tvm.target.Target(target)):
-        module = share_out(module, running_threads())
+    resolved = tvm.target.Target(target)
+    if is_cpu(resolved):
+        module = for_cpu(module, resolved)
     told = tvm.target.Target(target) if exact else compiler_target(target)
     with pass_context(target, [func], exact):
         compiled = tvm.compile(module, told).mod

@@ -112,7 +112,7 @@ never:
 
 
 def test_what_is_compiled_is_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ansor.measure.build.running_threads", lambda: 2)
+    monkeypatch.setattr("ansor.program.for_cpu.running_threads", lambda: 2)
     code = str(build(counted(64), "llvm").inspect_source("ll"))
     assert "atomicrmw xchg" in code
     assert "call i32 @ansor_claim" not in code
@@ -122,7 +122,7 @@ def test_what_is_compiled_is_shared_out(monkeypatch: pytest.MonkeyPatch) -> None
 def test_loops_that_begin_elsewhere_and_step_are_compiled(
     threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ansor.measure.build.running_threads", lambda: threads)
+    monkeypatch.setattr("ansor.program.for_cpu.running_threads", lambda: threads)
 
     @T.prim_func(s_tir=True)
     def func(seen: T.Buffer((96, 20), "int32")) -> None:

@@ -1,0 +1,15 @@
+"""What every function becomes before it is compiled for a CPU: candidates, and whole networks."""
+
+from __future__ import annotations
+
+import tvm
+
+from ansor.hardware.threads import running_threads
+from ansor.hardware.vectors import vector_unit
+from ansor.program.stealing import share_out
+from ansor.program.whole_vectors import whole_vectors
+
+
+def for_cpu(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.IRModule:
+    """The module with its parallel loops shared out and its vectors cut to registers."""
+    return whole_vectors(share_out(mod, running_threads()), vector_unit(target).bytes)
