@@ -18,17 +18,17 @@ from ansor.features.rows import Bools, all_inside, from_inside, innermost, of_lo
 from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
 
-# Instructions of a block that LLVM makes by unrolling short loops in full; level 3 stops at 300,
-# before it has dropped what turns out to be the same. Fitted at that level on random programs of
-# seven operators, what is below on programs of 48; level 2, now in use, stops at 150.
-_FULL_UNROLL = 500.0
+# Instructions of a block that LLVM makes by unrolling short loops in full, before it has dropped
+# what turns out to be the same; fitted on random programs of eight operators. LLVM's level 3 stops
+# at 300 of those that are left, level 2, which is in use, at 150.
+_FULL_UNROLL = 300.0
 _BROADCAST = 3.0  # instructions that spread one element over a vector
 # LLVM may or may not keep the results of a block in registers if it has unrolled the block itself,
 # less often around conditions, and where it was to find the vectors, the time is up to 15 times
 # what it could have been, unless it has unrolled a reduction. The same programs with the block
 # spelled out are there to be chosen. Fitted.
 _RISK_OF_UNROLLING = 1.1
-_RISK_OF_CONDITIONS = 1.5
+_RISK_OF_CONDITIONS = 1.3
 _RISK_OF_VECTORS = 1.15
 _LEAST_LANES = 4.0  # a shorter loop stays scalar
 # Elements of a vector that LLVM makes of straight-line code: as many as lie side by side where the

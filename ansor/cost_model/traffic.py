@@ -5,18 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import from_inside, row_of
+from ansor.features.rows import all_inside, from_inside, row_of
 from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
 from ansor.hardware.memory import PAGE_BYTES
 
 # Bytes that could have come from the last cache in the time of a jump to the next run; from the
 # second one jumps cost nothing. Fitted.
-_JUMP_BYTES = 256.0
+_JUMP_BYTES = 64.0
+_STREAMS = 32.0  # runs side by side that a prefetcher still goes on with; fitted
 _STAYS = 0.5  # share of the second cache up to which a run finds what the last one left; fitted
 # Share of the last cache that holds what was used before: a copy of 8 MB is as fast as any, one of
 # 20 MB takes twice as long, of 32 MB; it is shared, and pages lie in it as chance has it.
 _LAST_HOLDS = 0.6
+# Of the bytes that a stage writes, those that count between the first two caches: lines go out
+# while others come in. Fitted.
+_WRITTEN = 0.75
 _IDLE = 0.8  # share of the unused sets that is lost to the other accesses; fitted
 
 
@@ -33,6 +37,7 @@ def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
     total = np.add.reduce(lines) * line
     room = _room(profile, total, lines, hardware)
     pairs = list(zip(profile.accesses, lines, strict=True))
+    written = np.add.reduce([n * line for a, n in pairs if a.is_write])
     jumps = np.add.reduce([n * line * _jumps(a, line) for a, n in pairs])
     crossing = []
     threads = np.minimum(profile.parallel, np.float32(hardware.cores))
@@ -40,7 +45,7 @@ def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
     together = room + private * (threads - 1)
     level1, level2, last = hardware.cache_bytes
     levels = (
-        (room, level1, total),
+        (room, level1, total - np.float32(1 - _WRITTEN) * written),
         (room, level2, jumps),
         (together, _LAST_HOLDS * last, jumps),
     )
@@ -56,9 +61,17 @@ def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
 
 def _jumps(access: AccessProfile, line: np.float32) -> Floats:
     """`[L + 1, P]`: factor on the bytes of short runs, which no prefetcher foresees."""
-    run = np.maximum(access.run * np.float32(access.buffer.item_bytes), line)
+    run = np.maximum(_swept(access) * np.float32(access.buffer.item_bytes), line)
     factor: Floats = 1 + np.float32(_JUMP_BYTES) / run
     return factor
+
+
+def _swept(access: AccessProfile) -> Floats:
+    """`[L + 1, P]`: elements of a run that are touched without leaving it for long: loops outside
+    of one that goes through too many runs lengthen them later, when they are forgotten."""
+    few = access.footprint <= np.float32(_STREAMS) * access.run
+    swept: Floats = from_inside(np.maximum, np.where(all_inside(few), access.run, np.float32(0)))
+    return swept
 
 
 def _room(profile: StageProfile, total: Floats, lines: list[Floats], hardware: Hardware) -> Floats:

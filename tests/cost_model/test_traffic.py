@@ -78,6 +78,17 @@ def test_smaller_blocks_move_more() -> None:
     assert first[0] > first[1] > first[2]
 
 
+def test_runs_that_are_left_for_many_others_are_short(matmul: Sketch) -> None:
+    """64 columns of B in 1024 rows, then the next 64: from the last cache a quarter more comes for
+    each run of 256 bytes. Walked row by row it is one run, as A and C are in both."""
+    rows = BASE | {"C.j": (1, 1, 16, 64), "C.k": (1024, 1), "C.parallel": (0,)}
+    columns = BASE | {"C.k": (1, 1024), "C.parallel": (0,)}
+    level1, _, last = HARDWARE.cache_bytes
+    machine = replace(HARDWARE, cache_bytes=(level1, 13 << 20, last))
+    moved = traffic_bytes(of(matmul, rows, columns), machine)[1] / (4 * N * N)
+    assert moved.tolist() == [pytest.approx(3, rel=0.02), pytest.approx(3.25, rel=0.02)]
+
+
 def test_every_row_of_a_tall_block_is_a_page(matmul: Sketch) -> None:
     """128 rows of B, 64 columns wide, and as many again for every tile of the output."""
     tiles = (N // 4) * (N // 64) * 8
