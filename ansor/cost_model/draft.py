@@ -25,7 +25,7 @@ _SHUFFLE_CYCLES = 1.0  # one unit exchanges elements of whole registers
 _DIV_CYCLES = 8.0  # of a 512-bit division; Zen 5 takes 2.6, but 8 ranks random programs as well
 _SPECIAL_CYCLES = 9.0  # exp and its like: Zen 5 takes 8 to 9, of tanh 12 to 15, of erf 19
 _CONDITION_CYCLES = 8.0  # in which it is known whether a step meets padding; fitted once
-_ASKING_CYCLES = 0.5  # of a copy that asks so and goes on with a zero; fitted
+_CHECK_CYCLES = 0.5  # of a copy that checks that and goes on with a zero; fitted
 # To find the indices of one more loop that is fused into the parallel one: a division and what is
 # done with its remainder. Fitted: a copy of 74 000 elements, each an iteration, took 115 us on two
 # cores of a Zen 4, with the last loop left in place 45.
@@ -100,7 +100,7 @@ def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
     stalls = stall_cycles(profile, cold, cycles, hardware.cores)
     cycles = cycles + np.maximum(np.float32(_COLD_APART) * cold, stalls)
     conditions = _conditions(profile) * np.float32(_CONDITION_CYCLES)
-    apart = tile.drain + np.float32(_ASKING_CYCLES) * tile.asking
+    apart = tile.drain + np.float32(_CHECK_CYCLES) * tile.checks
     cycles = cycles + tile.steps * apart + lookups + conditions
     cycles = cycles * tile.risk
     fetched = fetched_bytes(profile, hardware.cores)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ansor.cost_model.boundary_checks import checked_share
 from ansor.cost_model.compiled import CompiledLoops, compiled_loops
-from ansor.cost_model.conditions import asking_share
 from ansor.dag.stage import OpCounts
 from ansor.features.profile import AccessProfile, StageProfile
 from ansor.features.rows import innermost, of_loop, row_of
@@ -36,7 +36,7 @@ class RegisterTile:
         depth: those of one step.
         spelled: bool, see `CompiledLoops`.
         risk: factor on the time, see there.
-        asking: copies that have to ask whether they read padding.
+        checks: copies that check whether they read padding.
     """
 
     steps: Floats
@@ -53,7 +53,7 @@ class RegisterTile:
     depth: Floats
     spelled: npt.NDArray[np.bool_]
     risk: Floats
-    asking: Floats
+    checks: Floats
 
 
 # Measured on Zen 5: between two runs of the inner reduction the pipeline drains, two cycles for
@@ -108,7 +108,7 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
         depth=folded.astype(np.float32),
         spelled=loops.spelled,
         risk=loops.risk,
-        asking=(copies * folded * asking_share(profile, loops.unrolled)).astype(np.float32),
+        checks=(copies * folded * checked_share(profile, loops.unrolled)).astype(np.float32),
     )
 
 

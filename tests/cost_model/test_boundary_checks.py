@@ -1,4 +1,4 @@
-"""Which copies of a block ask about padding, against all iterations of the loops around it."""
+"""Which copies of a block check for padding, against all iterations of the loops around it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from definitions import sketches
 from rows import population_of
 
-from ansor.cost_model.conditions import asking_share
+from ansor.cost_model.boundary_checks import checked_share
 from ansor.features.profile import StageProfile, profile
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
@@ -42,41 +42,41 @@ def conv(sketch: Sketch, y: int, x: int, ry: int, rx: int) -> tuple[StageProfile
     return found, copies
 
 
-def asking_along(points: int, kernel: int) -> float:
+def checked_along(points: int, kernel: int) -> float:
     """Share of the pairs of a point and an element of the kernel, in a tile, which read padding
     in some iterations of the loops around the tile and data in others."""
     outer = list(product(range(0, SIZE, points), range(0, KERNEL, kernel)))
-    asking = 0
+    checked = 0
     for point, element in product(range(points), range(kernel)):
         reads = {0 <= y + point + r + element - 1 < SIZE for y, r in outer}
-        asking += len(reads) == 2
-    return asking / (points * kernel)
+        checked += len(reads) == 2
+    return checked / (points * kernel)
 
 
 @pytest.mark.parametrize(
     ("y", "x", "ry", "rx"),
     [(1, 1, 1, 1), (7, 1, 1, 1), (2, 7, 1, 1), (1, 1, 3, 3), (7, 1, 1, 3), (1, 14, 3, 3)],
 )
-def test_copies_ask_where_iterations_differ(
+def test_copies_check_where_iterations_differ(
     inlined: Sketch, y: int, x: int, ry: int, rx: int
 ) -> None:
     found, copies = conv(inlined, y, x, ry, rx)
-    expected = 1 - (1 - asking_along(y, ry)) * (1 - asking_along(x, rx))
-    assert asking_share(found, copies).tolist() == [pytest.approx(expected)]
+    expected = 1 - (1 - checked_along(y, ry)) * (1 - checked_along(x, rx))
+    assert checked_share(found, copies).tolist() == [pytest.approx(expected)]
 
 
 @pytest.mark.parametrize(("y", "ry"), [(2, 3), (7, 3), (14, 3), (14, 1)])
-def test_points_with_all_of_the_kernel_ask_no_less(inlined: Sketch, y: int, ry: int) -> None:
+def test_points_with_all_of_the_kernel_check_no_less(inlined: Sketch, y: int, ry: int) -> None:
     """How many pairs reach the same place is not counted: the outermost are taken for as many as
     the others."""
     found, copies = conv(inlined, y, 14, ry, 3)
-    (share,) = asking_share(found, copies).tolist()
-    assert asking_along(14, 3) == 0
-    assert asking_along(y, ry) <= share + 1e-6 <= 1 + 1e-6
-    assert (share == 0) == (asking_along(y, ry) == 0)
+    (share,) = checked_share(found, copies).tolist()
+    assert checked_along(14, 3) == 0
+    assert checked_along(y, ry) <= share + 1e-6 <= 1 + 1e-6
+    assert (share == 0) == (checked_along(y, ry) == 0)
 
 
-def test_nobody_asks_without_padding(inlined: Sketch) -> None:
+def test_nobody_checks_without_padding(inlined: Sketch) -> None:
     (other, *_) = (s for s in sketches("depthwise_conv2d") if not s.dag.stages["conv"].has_branch)
     found, copies = conv(other, 2, 2, 1, 1)
-    assert asking_share(found, copies).tolist() == [0.0]
+    assert checked_share(found, copies).tolist() == [0.0]

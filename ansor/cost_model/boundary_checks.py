@@ -1,32 +1,32 @@
-"""Which copies of a stage's block still have to ask whether they read padding."""
+"""Which copies of a stage's block have to check at run time whether they read padding."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ansor.dag.index import Index
-from ansor.dag.stage import HoleExtent, Stage
+from ansor.dag.index import Index, bounds
+from ansor.dag.stage import Stage
 from ansor.features.profile import StageProfile
 from ansor.features.span import Floats
 
 
-def asking_share(profile: StageProfile, copies: Floats) -> Floats:
+def checked_share(profile: StageProfile, copies: Floats) -> Floats:
     """`[P]`: share of the block's copies that read inside a buffer or beside it by turns.
 
-    The compiler knows of the others: those in the middle of a tile never meet padding, nor does
-    anything have to be asked about an axis that is unrolled as a whole.
+    The compiler knows of the others: those in the middle of a tile never meet padding, nor
+    is anything to be checked along an axis that is unrolled as a whole.
 
     Args:
         copies: `[L, P]`: how many each loop leaves in the block.
     """
     stage = profile.nest.stage
-    knowing = np.ones(copies.shape[1], dtype=np.float32)
+    known = np.ones(copies.shape[1], dtype=np.float32)
     reads = zip(stage.reads, profile.accesses, strict=False) if stage.has_branch else ()
     for read, access in reads:
         for index, size in zip(read.indices, access.buffer.shape, strict=True):
             if index is not None and isinstance(size, int):
-                knowing = knowing * (1 - _along(profile, index, size, copies))
-    return 1 - knowing
+                known = known * (1 - _along(profile, index, size, copies))
+    return 1 - known
 
 
 def _along(profile: StageProfile, index: Index, size: int, copies: Floats) -> Floats:
@@ -40,21 +40,14 @@ def _along(profile: StageProfile, index: Index, size: int, copies: Floats) -> Fl
         if loop in profile.active:
             inside += np.abs(step) * (copies[profile.active.index(loop)] - 1)
     moved = np.float32(high - low) - inside  # by the loops that stay
-    asking = np.minimum(np.float32(below), moved) + np.minimum(np.float32(above), moved)
-    share: Floats = np.clip(asking / (inside + 1), 0, 1)
+    checked = np.minimum(np.float32(below), moved) + np.minimum(np.float32(above), moved)
+    share: Floats = np.clip(checked / (inside + 1), 0, 1)
     return share
 
 
 def _range(stage: Stage, index: Index) -> tuple[int, int]:
     """Least and greatest value of an affine index over its axes; of others, and of sizes that
     decisions choose, nothing is known: an empty range at 0."""
-    low = high = index.const
-    for atom, factor in index.terms:
-        if not isinstance(atom, int) or atom >= len(stage.axes):
-            return 0, 0
-        extent = stage.axes[atom].extent
-        if isinstance(extent, HoleExtent):
-            return 0, 0
-        low += min(0, factor * (extent - 1))
-        high += max(0, factor * (extent - 1))
-    return low, high
+    sizes = [axis.extent if isinstance(axis.extent, int) else 0 for axis in stage.axes]
+    known = all(isinstance(a, int) and a < len(sizes) and sizes[a] for a, _ in index.terms)
+    return bounds(index, sizes) if known else (0, 0)
