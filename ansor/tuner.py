@@ -172,14 +172,16 @@ class Tuner:
 
     def _promised_s(self, search: TaskSearch) -> float:
         """What a task promises, where there are others to compare it with: a sample of it, or some
-        generations where time allows and the sample alone would not let it begin."""
+        generations where time allows and they decide whether it begins."""
         group = search.task.group
         if self._variants[group] == 1:
             return 0.0
         mates = [x.best_s for x in self.searches if x.task.group == group]
         reached_s = min((s for s in mates if s is not None), default=math.inf)
-        begins = search.promised_s <= reached_s * self.config.scheduler.begin_margin
-        return search.policy.promise(self._breeds and not (begins or search.history))
+        begins_s = reached_s * self.config.scheduler.begin_margin
+        gain = self.config.scheduler.promise_gain
+        is_open = begins_s < search.promised_s <= begins_s * gain and not search.history
+        return search.policy.promise(self._breeds and is_open)
 
     def _has_time(self, budget: Budget) -> bool:
         """Whether an evolution before each task's first round is little of the budget."""

@@ -47,3 +47,11 @@ class Generation:
             return self
         order = np.argsort(-self.scores, kind="stable")[:count]
         return Generation(self.population.take(order), self.best, self.scores[order])
+
+    def split(self, count: int) -> tuple[Generation, Generation]:
+        """The first `count` programs, and the others, of what has been scored."""
+        assert self.scores is not None
+        numbers = np.arange(len(self.population))
+        parts = (numbers[:count], numbers[count:])
+        first, rest = (self.of(self.population.take(n), self.scores[n]) for n in parts)
+        return first, rest

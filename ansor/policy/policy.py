@@ -274,18 +274,24 @@ class SearchPolicy:
         """A first generation: the best of a larger sample, and the best measured, mutated."""
         sketch = sampled.population.sketch
         more = self._config.initial - len(sampled.population)
-        drawn = sampled.joined(self._scored(self._drawn(sketch, more))) if more else sampled
-        fittest = drawn.head(self._config.population)
+        drawn = [self._drawn(sketch, more)] if more else []
+        own = self._own(sketch)
+        if not (drawn or own):
+            return sampled.head(self._config.population)
+        fresh, bred = self._scored(concatenate([*drawn, *own])).split(more)
+        larger = sampled.joined(fresh)
+        return replace(larger.head(self._config.population).joined(bred), best=larger.best)
+
+    def _own(self, sketch: Sketch) -> list[Population]:
+        """The best measured programs of a sketch and its seeds, and mutations of them."""
         good = self._tried_of(sketch)[: self._config.elite]
         good += [c for c in self._seeds if c.sketch is sketch][: self._config.elite - len(good)]
         if not good:
-            return fittest
+            return []
         count = int(self._config.population * self._config.measured_ratio)
         elite = np.stack([c.row for c in good])
         picked = Population(sketch, elite[self._rng.integers(0, len(elite), count)])
-        mutated = mutate(picked, self._rng, self._config)
-        own = self._scored(concatenate([Population(sketch, elite), mutated]))
-        return replace(fittest.joined(own), best=drawn.best)
+        return [Population(sketch, elite), mutate(picked, self._rng, self._config)]
 
     def _descent(self) -> list[Candidate]:
         """Neighbours of the best program, best score first."""

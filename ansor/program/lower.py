@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import singledispatchmethod
+from functools import lru_cache, singledispatchmethod
 from typing import Any, TypeVar
 
 import tvm
 from tvm import s_tir, tirx
 
 from ansor.dag.from_tir import block_names, buffer_names, read_dag
+from ansor.dag.graph import ComputeDAG
 from ansor.errors import LoweringError
 from ansor.program.loops import (
     Loop,
@@ -84,6 +85,12 @@ def schedule(func: tirx.PrimFunc, program: Program) -> Replay:
     return replay
 
 
+@lru_cache(maxsize=64)
+def _dag_of(func: tirx.PrimFunc) -> ComputeDAG:
+    """The graph of a function, told by its identity: a task's programs are all of one."""
+    return read_dag(func)
+
+
 class Replay:
     """The state of a replay: the schedule, and each stage's block and loops.
 
@@ -118,7 +125,7 @@ class Replay:
         self.squares: dict[str, tuple[Any, int]] = {}
         self.instructions: dict[str, Any] = {}
         self.asynchronous = False
-        self.dag = read_dag(func)
+        self.dag = _dag_of(func)
         self.steps = program.steps
 
     @property

@@ -372,22 +372,23 @@ def test_without_measurements_the_draft_chooses_the_variant() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sampled_s", "trials", "is_bred"), [(10.0, 64, True), (5e-4, 64, False), (10.0, 8, False)]
+    ("sampled", "trials", "is_bred"),
+    [(1.05, 64, False), (1.2, 64, True), (1.3, 64, True), (1.4, 64, False), (1.2, 8, False)],
 )
-def test_generations_are_bred_where_a_sample_would_not_let_a_variant_begin(
-    sampled_s: float, trials: int, is_bred: bool, monkeypatch: pytest.MonkeyPatch
+def test_generations_are_bred_where_they_decide_whether_a_variant_begins(
+    sampled: float, trials: int, is_bred: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = make_task(NAME)
     original = Original(NAME, "other", plain.func, Converted(1, lambda array: array))
     other = replace(make_task("matmul"), name="variant", original=original)
-    device = FakeDevice(lambda _, program: 1e-3 * noise(program))
+    device = FakeDevice(lambda task, program: 1e-3)
     tuner = Tuner([plain, other], HARDWARE, device, World(NAME).database, CONFIG)
     asked: list[tuple[bool, bool, bool]] = []
 
     def promise(policy: SearchPolicy, bred: bool) -> float:
         is_other = policy is tuner.searches[1].policy
         asked.append((is_other, bred, any(search.history for search in tuner.searches)))
-        return sampled_s if is_other else 1e-4
+        return sampled * 1e-3 if is_other else 1e-4
 
     monkeypatch.setattr(SearchPolicy, "promise", promise)
     tuner.run(Budget(trials))
