@@ -56,3 +56,11 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     *((f"intensity{i}", "log2 operations per byte") for i in range(INTENSITY_SAMPLES)),
 )
 NUM_FEATURES = len(COLUMNS)
+
+# Columns that are stored as log2(1 + |value|); those of the intensity curve are logarithms before
+# they are sampled.
+LOGARITHMS = tuple(
+    column
+    for column, (name, unit) in enumerate(COLUMNS)
+    if unit.startswith("log2") and not name.startswith("intensity")
+)

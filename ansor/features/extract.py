@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ansor.features.columns import ACCESS_SLOTS, INTENSITY_SAMPLES, NUM_FEATURES
+from ansor.features.columns import (
+    ACCESS_SLOTS,
+    INTENSITY_SAMPLES,
+    LOGARITHMS,
+    NUM_FEATURES,
+)
 from ansor.features.profile import AccessProfile, StageProfile
 from ansor.features.rows import row_of
 from ansor.features.span import Floats
@@ -21,17 +26,13 @@ def extract(population: Population, profiles: dict[str, StageProfile]) -> Floats
         rows += _accesses(profile) + _intensity(profile)
         for column, row in enumerate(rows):
             out[number, column] = row
+    out[:, LOGARITHMS] = np.log2(1 + np.abs(out[:, LOGARITHMS]))
     return np.ascontiguousarray(out.transpose(2, 0, 1))
-
-
-def _log(value: Floats | float) -> Floats:
-    result: Floats = np.log2(1 + np.abs(value, dtype=np.float32))
-    return result
 
 
 def _operations(profile: StageProfile) -> list[Floats]:
     counts = vars(profile.nest.stage.ops).values()
-    return [_log(profile.iterations * np.float32(count)) for count in counts]
+    return [profile.iterations * np.float32(count) for count in counts]
 
 
 def _stage(population: Population, profile: StageProfile) -> list[Floats]:
@@ -49,20 +50,20 @@ def _stage(population: Population, profile: StageProfile) -> list[Floats]:
     spatial = np.where((~reduce & own)[:, None], profile.extents, 1).prod(axis=0)
     write = profile.accesses[-1]
     return [
-        _log(profile.iterations),
+        profile.iterations,
         (profile.extents > 1).sum(axis=0, dtype=np.float32),
-        _log(nest.extents[: len(nest.loops) // 2].prod(axis=0, dtype=np.float32)),
-        _log(width),
-        _log(unrolled),
-        _log(steps),
-        _log(profile.parallel),
-        _log(inner),
-        _log(spatial),
+        nest.extents[: len(nest.loops) // 2].prod(axis=0, dtype=np.float32),
+        width,
+        unrolled,
+        steps,
+        profile.parallel,
+        inner,
+        spatial,
         ones * (nest.position > 0),
         ones * nest.position,
         ones * nest.stage.has_branch,
         ones * bool(nest.stage.reduce),
-        _log(write.bytes[0]),
+        write.bytes[0],
     ]
 
 
@@ -88,17 +89,17 @@ def _access(profile: StageProfile, access: AccessProfile) -> list[Floats]:
     return [
         ones * (not access.is_write or updates),
         ones * access.is_write,
-        _log(touched),
-        _log(access.bytes[0]),
-        _log(total_lines),
-        _log(lines),
-        _log(distance),
-        _log(distance_bytes),
-        _log(count),
-        _log(touched / count),
-        _log(total_lines / count),
-        _log(_innermost_stride(profile, access)),
-        _log(vector) if vector is not None else 0 * ones,
+        touched,
+        access.bytes[0],
+        total_lines,
+        lines,
+        distance,
+        distance_bytes,
+        count,
+        touched / count,
+        total_lines / count,
+        _innermost_stride(profile, access),
+        vector if vector is not None else 0 * ones,
     ]
 
 

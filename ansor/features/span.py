@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from ansor.dag.index import Index, Quotient, Remainder
 from ansor.dag.stage import HoleExtent
-from ansor.features.rows import from_inside
 from ansor.program.nest import LoopNest, StageNest
 from ansor.program.sketch import Population
 
@@ -22,6 +21,7 @@ class View:
 
     Attributes:
         reached: what is known of `_reached`, by the index, one of the DAG's own, and the place.
+        slopes: what is known of `_slopes`, by such an index and whether jumps count.
     """
 
     nest: LoopNest
@@ -29,6 +29,7 @@ class View:
     number: dict[int, int]
     extents: Floats
     reached: dict[tuple[int, Place | None], Floats] = field(default_factory=dict)
+    slopes: dict[tuple[int, bool], dict[int, Floats]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,7 @@ def add_strides(
     """Adds to `strides`, `[P]` of each loop, what one index brings, whose step is `stride`."""
     if index is None:
         return
-    for loop, slope in _slopes(view, index, jumps=not index.is_affine).items():
+    for loop, slope in _known_slopes(view, index, jumps=not index.is_affine).items():
         moved = slope * stride
         strides[loop] = strides[loop] + moved if loop in strides else moved
 
@@ -84,8 +85,11 @@ def _reached(view: View, index: Index, place: Place | None) -> Floats:
         for atom, factor in index.terms
         if isinstance(atom, Quotient) and atom.of_axis is not None
     ]
-    rest = Index(tuple(term for term in index.terms if term not in blocks)) if blocks else index
-    spans = _widths(view, _slopes(view, rest), place)
+    if blocks:
+        slopes = _slopes(view, Index(tuple(term for term in index.terms if term not in blocks)))
+    else:
+        slopes = _known_slopes(view, index)
+    spans = _widths(view, slopes, place)
     spans += 1
     for atom, factor in blocks:
         # Tiles begin at multiples of their length.
@@ -96,10 +100,14 @@ def _reached(view: View, index: Index, place: Place | None) -> Floats:
 
 def _widths(view: View, slopes: dict[int, Floats], place: Place | None) -> Floats:
     """`[L + 1, P]`: how far apart the values of an index lie at each depth."""
-    widths = np.zeros((len(view.extents) + 1, view.extents.shape[1]), dtype=np.float32)
-    for loop, reach in _reach(view, slopes, place).items():
-        widths[loop] = reach
-    return from_inside(np.add, widths)
+    loops, programs = view.extents.shape
+    widths: Floats = np.empty((loops + 1, programs), dtype=np.float32)
+    width, end = np.zeros(programs, dtype=np.float32), loops + 1
+    for loop, reach in sorted(_reach(view, slopes, place).items(), reverse=True):
+        widths[loop + 1 : end] = width
+        width, end = np.add(width, reach, dtype=np.float32), loop + 1
+    widths[:end] = width
+    return widths
 
 
 def _reach(view: View, slopes: dict[int, Floats], place: Place | None) -> dict[int, Floats]:
@@ -111,6 +119,14 @@ def _reach(view: View, slopes: dict[int, Floats], place: Place | None) -> dict[i
             if number in reach and loop < last and loop not in place.common:
                 reach[number] = np.where(loop < place.depth, 0, reach[number])
     return reach
+
+
+def _known_slopes(view: View, index: Index, jumps: bool = False) -> dict[int, Floats]:
+    """`_slopes` of one of the DAG's own indices, computed once."""
+    key = id(index), jumps
+    if key not in view.slopes:
+        view.slopes[key] = _slopes(view, index, jumps)
+    return view.slopes[key]
 
 
 def _slopes(view: View, index: Index, jumps: bool = False) -> dict[int, Floats]:
