@@ -29,9 +29,9 @@ _NEEDED = {
 }
 
 
-# What changes nothing in a CPU's code: passes for GPUs, four that find nothing in scheduled code
-# that LLVM would not find, and one that makes loops begin at zero, as all do but those shared out.
-# They take a tenth to two fifths of the time to compile.
+# What makes a CPU's code no faster: passes for GPUs, four that find nothing in scheduled code that
+# LLVM would not find, and one that makes loops begin at zero, as all do but those shared out. They
+# take more than a tenth of the time to compile, up to a third.
 _IDLE_ON_CPU = (
     "s_tir.CanonicalizeLoop",
     "s_tir.InjectPermutedLayout",

@@ -275,23 +275,23 @@ class SearchPolicy:
         sketch = sampled.population.sketch
         more = self._config.initial - len(sampled.population)
         drawn = [self._drawn(sketch, more)] if more else []
-        own = self._own(sketch)
-        if not (drawn or own):
+        elite = self._elite(sketch)
+        if not (drawn or elite):
             return sampled.head(self._config.population)
-        fresh, bred = self._scored(concatenate([*drawn, *own])).split(more)
+        fresh, known = self._scored(concatenate([*drawn, *elite])).split(more)
         larger = sampled.joined(fresh)
-        return replace(larger.head(self._config.population).joined(bred), best=larger.best)
+        return replace(larger.head(self._config.population).joined(known), best=larger.best)
 
-    def _own(self, sketch: Sketch) -> list[Population]:
+    def _elite(self, sketch: Sketch) -> list[Population]:
         """The best measured programs of a sketch and its seeds, and mutations of them."""
         good = self._tried_of(sketch)[: self._config.elite]
         good += [c for c in self._seeds if c.sketch is sketch][: self._config.elite - len(good)]
         if not good:
             return []
         count = int(self._config.population * self._config.measured_ratio)
-        elite = np.stack([c.row for c in good])
-        picked = Population(sketch, elite[self._rng.integers(0, len(elite), count)])
-        return [Population(sketch, elite), mutate(picked, self._rng, self._config)]
+        rows = np.stack([c.row for c in good])
+        picked = Population(sketch, rows[self._rng.integers(0, len(rows), count)])
+        return [Population(sketch, rows), mutate(picked, self._rng, self._config)]
 
     def _descent(self) -> list[Candidate]:
         """Neighbours of the best program, best score first."""
