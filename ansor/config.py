@@ -199,10 +199,9 @@ class SchedulerConfig:
     patience: int = 12  # rounds without gain after which a task is left alone
     min_gain: float = 0.003  # share of its latency that counts as one
     variant_margin: float = 1.25  # a variant slower than the best of its function by so much ends
-    promise_s: float = 5.0  # seconds for each task, from which on promises are worth an evolution
-    promise_margin: float = 1.5  # one that is drafted to be so much slower never begins
-    begin_margin: float = 1.1  # nor one that is drafted to be so much slower than another one is
-    promise_gain: float = 1.25  # what generations gain on a sample, hardly more (1.26 seen once)
+    promise_margin: float = 1.5  # one that promises to be so much slower never begins
+    begin_margin: float = 1.1  # nor one that promises to be so much slower than another one is
+    equal_margin: float = 1.05  # but those do that promise as much as the most promising
 
 
 @dataclass(frozen=True)

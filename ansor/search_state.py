@@ -30,8 +30,8 @@ class TaskSearch:
 
     @property
     def promised_s(self) -> float:
-        """Seconds that its drafts promise, as far as it was asked for before."""
-        return self.policy.promise(bred=False)
+        """Seconds that a random sample promises."""
+        return self.policy.promise_s
 
     @cached_property
     def drafted(self) -> Candidate | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -88,7 +87,6 @@ class Tuner:
         self._callbacks, self._clock = callbacks, clock
         self._began = clock()
         self._trials = self._rounds = 0
-        self._breeds = False
         self._rounds_s = 0.0  # without the start: what a trial costs
         self.model = CostModel(hardware, config.cost_model, config.sketch, seed)
         streams = np.random.SeedSequence(seed).spawn(len(tasks) + 1)
@@ -134,7 +132,6 @@ class Tuner:
         Every finished round is in the database when this returns, but for one that could not be
         written, and each task keeps its best.
         """
-        self._breeds = self._has_time(budget)
         start = Start([s.status for s in self.searches], budget.trials, budget.seconds)
         self._tell(lambda callback: callback.on_start(start))
         try:
@@ -171,26 +168,8 @@ class Tuner:
         ]
 
     def _promised_s(self, search: TaskSearch) -> float:
-        """What a task promises, where there are others to compare it with: a sample of it, or some
-        generations where time allows and they decide whether it begins."""
-        group = search.task.group
-        if self._variants[group] == 1:
-            return 0.0
-        mates = [x.best_s for x in self.searches if x.task.group == group]
-        reached_s = min((s for s in mates if s is not None), default=math.inf)
-        begins_s = reached_s * self.config.scheduler.begin_margin
-        gain = self.config.scheduler.promise_gain
-        is_open = begins_s < search.promised_s <= begins_s * gain and not search.history
-        return search.policy.promise(self._breeds and is_open)
-
-    def _has_time(self, budget: Budget) -> bool:
-        """Whether an evolution before each task's first round is little of the budget."""
-        trials, seconds = (
-            math.inf if total is None else total / max(len(self.searches), 1)
-            for total in (budget.trials, budget.seconds)
-        )
-        config = self.config
-        return trials >= config.evolution.batch and seconds >= config.scheduler.promise_s
+        """What a task promises, where there are others to compare it with."""
+        return 0.0 if self._variants[search.task.group] == 1 else search.promised_s
 
     def _batch_size(self, budget: Budget) -> int:
         """A full batch, or less where the trials run out or trials or time would not go round."""

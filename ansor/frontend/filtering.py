@@ -12,12 +12,12 @@ from typing import Any
 from tvm import te, tirx
 from tvm.s_tir import SBlock, SBlockRealize
 
-from ansor.dag.convolution2d import Convolution2d, Layout, convolution2d
+from ansor.dag.convolution2d import Convolution2d, convolution2d
+from ansor.dag.convolution_roles import Layout
 from ansor.dag.from_tir import block_names, buffer_names, read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.program.rewrite import sequence, substitute, with_loop_body
 from ansor.workloads.minimal_filtering import (
-    KERNEL,
     Transform,
     filtered,
     is_nearly_whole,
@@ -29,14 +29,14 @@ _DTYPE = "float32"
 
 
 def with_filtering(func: tirx.PrimFunc, transforms: Collection[Transform]) -> tirx.PrimFunc:
-    """`func` with every convolution that F(m×m, 3×3) can compute computed by it.
+    """`func` with every convolution that minimal filtering can compute computed by it.
 
-    Those in float32 with the stride of a transform whose output is nearly whole tiles, in any
-    layout. Without any, it is `func` itself.
+    Those in float32 with the kernel and the stride of a transform whose output is nearly whole
+    tiles, in any layout. Without any, it is `func` itself.
 
     Args:
         func: a compute definition, not scheduled.
-        transforms: one for each stride.
+        transforms: one for each stride, and for transposed convolutions.
     """
     dag = read_dag(func)
     for name in dag.order:
@@ -53,8 +53,9 @@ def _transform_for(
     """The one that computes a convolution; None where none does."""
     shape = dag.buffers[dag.stages[conv.stage].output].shape
     rows, columns = (int(shape[dim]) for dim in conv.out_layout[1:3])  # type: ignore[arg-type]
-    usual = conv.kernel == (KERNEL, KERNEL) and dag.buffers[conv.data].dtype == _DTYPE
-    fitting = (t for t in transforms if t.stride == conv.stride)
+    usual = dag.buffers[conv.data].dtype == _DTYPE
+    form = (conv.kernel, conv.stride, conv.is_transposed)
+    fitting = (t for t in transforms if ((t.taps,) * 2, t.stride, t.is_transposed) == form)
     return next((t for t in fitting if usual and is_nearly_whole((rows, columns), t)), None)
 
 
@@ -88,8 +89,8 @@ def _definition(
     images, kernels = (te.placeholder(b.shape, str(b.dtype), b.name) for b in (data, weight))
     last = _permuted(images, conv.data_layout, "images")
     inner = transformed(_permuted(kernels, conv.weight_layout, "weights"), transform)
-    tiles = filtered(last, inner, transform, conv.padding, conv.groups)
     rows, columns = (int(out.shape[dim]) for dim in conv.out_layout[1:3])
+    tiles = filtered(last, inner, transform, conv.padding[:2], (rows, columns), conv.groups)
     name = conv.stage
     if conv.out_layout == tuple(range(4)):
         result = joined(tiles, rows, columns, name)

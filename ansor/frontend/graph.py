@@ -18,8 +18,9 @@ from ansor.frontend.fold import fold_constants
 from ansor.frontend.pairs import fuse_pairs
 from ansor.frontend.rewrite import op_name
 from ansor.frontend.simplify import simplify
-from ansor.frontend.spread import LAYOUTS, OPERATOR, can_spread, with_spread
+from ansor.frontend.spread import LAYOUTS, can_spread, with_spread
 from ansor.frontend.widen import with_wide_sums
+from ansor.frontend.winograd import TRANSPOSED
 from ansor.hardware.target import is_cpu
 
 CHANNELS_LAST = {
@@ -64,13 +65,13 @@ def inference_form(mod: tvm.IRModule) -> tvm.IRModule:
 def channels_last(mod: tvm.IRModule) -> tvm.IRModule:
     """Convolutions, and all that lies between them, in NHWC; kernels in HWIO."""
     converted = _run(mod, relax.transform.ConvertLayout({}, _layouts))
-    return with_spread(fold_constants(simplify(converted)))
+    return fold_constants(simplify(converted))
 
 
 def _layouts(call: Any) -> dict[str, list[str]]:
     """The layouts of data and weights that an operator is asked to have; none to leave it alone."""
     name = op_name(call)
-    if name == OPERATOR and can_spread(call):
+    if name == TRANSPOSED and can_spread(call):
         return {name: LAYOUTS}
     return {name: CHANNELS_LAST[name]} if name in CHANNELS_LAST else {}
 
@@ -82,7 +83,7 @@ def fuse(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
     may join the one before.
     """
     lowered = _run(
-        mod,
+        with_spread(mod),
         relax.transform.FoldConstant(),
         relax.transform.LegalizeOps(),
         relax.transform.AnnotateTIROpPattern(),

@@ -12,10 +12,9 @@ import tvm
 from tvm import te, tirx
 
 from ansor.frontend.rewrite import op_name, replace_calls, static_shape
-from ansor.frontend.winograd import OP_PATTERN
+from ansor.frontend.winograd import OP_PATTERN, TRANSPOSED
 from ansor.workloads.transposed import spread
 
-OPERATOR = "relax.nn.conv2d_transpose"
 LAYOUTS = ["NHWC", "HWIO"]
 
 
@@ -58,7 +57,7 @@ def with_spread(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 def _is_ours(call: Any) -> bool:
-    return op_name(call) == OPERATOR and str(call.attrs.data_layout) == LAYOUTS[0]
+    return op_name(call) == TRANSPOSED and str(call.attrs.data_layout) == LAYOUTS[0]
 
 
 def _shapes(call: Any) -> _Shapes:

@@ -31,12 +31,25 @@ from ansor.frontend.rewrite import (
 )
 from ansor.frontend.winograd import with_winograd
 from ansor.hardware.target import is_cpu
-from ansor.workloads.minimal_filtering import F2, F2_STRIDE2, F3, F4, Transform, transform_weight
+from ansor.workloads.minimal_filtering import (
+    F2,
+    F2_STRIDE2,
+    F2_TRANSPOSED,
+    F3,
+    F4,
+    F4_TRANSPOSED,
+    Transform,
+    transform_weight,
+)
 from ansor.workloads.workload import Array
 
 # Kinds of variants; all of them approximate what the definition computes a little less well.
 KINDS: Mapping[str, tuple[Transform, ...]] = MappingProxyType(
-    {"winograd2": (F2, F2_STRIDE2), "winograd3": (F3,), "winograd4": (F4,)}
+    {
+        "winograd2": (F2, F2_STRIDE2, F2_TRANSPOSED),
+        "winograd3": (F3,),
+        "winograd4": (F4, F4_TRANSPOSED),
+    }
 )
 
 

@@ -1,4 +1,5 @@
-"""A network whose 3×3 convolutions are computed by minimal filtering (Lavin and Gray, 2016)."""
+"""A network whose convolutions are computed by minimal filtering (Lavin and Gray, 2016), and
+transposed ones."""
 
 from __future__ import annotations
 
@@ -11,37 +12,38 @@ from tvm.ir import GenericConst
 
 from ansor.frontend.rewrite import constant, op_name, replace_calls, static_shape
 from ansor.workloads.minimal_filtering import (
-    KERNEL,
     Transform,
     filtered,
     is_nearly_whole,
     joined,
     transform_weight,
 )
+from ansor.workloads.transposed import zeros_before
 from ansor.workloads.workload import Array
 
 Convert = Callable[[Array, Transform], Array]
 OP_PATTERN = 4  # of TVM's fusion: elementwise operators may follow
+TRANSPOSED = "relax.nn.conv2d_transpose"
 _DTYPES = {"float32"}
 
 
 def with_winograd(
     mod: tvm.IRModule, transforms: Collection[Transform], convert: Convert = transform_weight
 ) -> tvm.IRModule:
-    """`mod` with every convolution that F(m×m, 3×3) can compute computed by it.
+    """`mod` with every convolution that minimal filtering can compute computed by it.
 
     Those with constant float32 weights, and the stride of a transform, whose output is nearly whole
     tiles. Without any, it is `mod` itself.
 
     Args:
         mod: channels last, kernels in HWIO.
-        transforms: one for each stride.
+        transforms: one for each stride, and for transposed convolutions.
         convert: makes the transformed weights.
     """
 
     def chosen(call: Any) -> tuple[_Shapes, Transform] | None:
         transform = transform_for(call, transforms)
-        return None if transform is None else (_shapes(call), transform)
+        return None if transform is None else (_shapes(call, transform), transform)
 
     def operands(call: Any, key: tuple[_Shapes, Transform]) -> list[Any]:
         return [call.args[0], constant(convert(call.args[1].value.numpy(), key[1]))]
@@ -49,7 +51,7 @@ def with_winograd(
     return replace_calls(
         mod,
         chosen,
-        lambda key: f"winograd{key[1].tile}_conv2d",
+        lambda key: f"winograd{key[1].tile}_{_stage_name(key[1])}",
         lambda key: _definition(*key),
         operands,
     )
@@ -61,17 +63,19 @@ def transform_for(call: Any, transforms: Collection[Transform]) -> Transform | N
 
 
 def _is_eligible(call: Any, transform: Transform) -> bool:
-    if op_name(call) != "relax.nn.conv2d" or not isinstance(call.args[1], GenericConst):
+    operator = TRANSPOSED if transform.is_transposed else "relax.nn.conv2d"
+    if op_name(call) != operator or not isinstance(call.args[1], GenericConst):
         return False
     attrs, out = call.attrs, static_shape(call)
     layouts = (str(attrs.data_layout), str(attrs.kernel_layout), str(attrs.out_layout))
     unit = all(int(s) == 1 for s in (*attrs.dilation, attrs.groups))
     stride = all(int(s) == transform.stride for s in attrs.strides)
-    square = static_shape(call.args[1])[:2] == (KERNEL, KERNEL)  # type: ignore[index]
+    square = static_shape(call.args[1])[:2] == (transform.taps,) * 2  # type: ignore[index]
+    padded = not transform.is_transposed or all(int(p) == 1 for p in attrs.padding[:2])
     fits = out is not None and is_nearly_whole(out[1:3], transform)
     dtypes = {str(value.ty.dtype) for value in (*call.args, call)}
     usual = layouts == ("NHWC", "HWIO", "NHWC") and dtypes == _DTYPES
-    return usual and unit and stride and square and fits
+    return usual and unit and stride and square and padded and fits
 
 
 class _Shapes(NamedTuple):
@@ -80,20 +84,27 @@ class _Shapes(NamedTuple):
     data: tuple[int, ...]
     weight: tuple[int, ...]
     out: tuple[int, ...]
-    padding: tuple[int, ...]
+    before: tuple[int, ...]
 
 
-def _shapes(call: Any) -> _Shapes:
+def _shapes(call: Any, transform: Transform) -> _Shapes:
     data, weight, out = (static_shape(tensor) or () for tensor in (*call.args, call))
-    return _Shapes(data, weight, out, tuple(int(size) for size in call.attrs.padding))
+    before = [int(size) for size in call.attrs.padding[:2]]
+    if transform.is_transposed:
+        before = zeros_before(weight[:2], [transform.stride] * 2, before)
+    return _Shapes(data, weight, out, tuple(before))
+
+
+def _stage_name(transform: Transform) -> str:
+    return "conv2d_transpose" if transform.is_transposed else "conv2d"
 
 
 def _definition(shapes: _Shapes, transform: Transform) -> tirx.PrimFunc:
     size = transform.size
     data = te.placeholder(shapes.data, name="data")
     weight = te.placeholder((size, size, *shapes.weight[2:]), name="weight")
-    tiles = filtered(data, weight, transform, shapes.padding)
     _, height, width, _ = shapes.out
-    out = joined(tiles, height, width, "conv2d")
+    tiles = filtered(data, weight, transform, shapes.before, (height, width))
+    out = joined(tiles, height, width, _stage_name(transform))
     func = te.create_prim_func([data, weight, out], index_dtype_override="int64")  # as Relax's
     return func.with_attr({"op_pattern": OP_PATTERN, "tirx.noalias": True})

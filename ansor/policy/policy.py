@@ -52,9 +52,8 @@ class SearchPolicy:
         self._tried: list[Candidate] = []
         self._seeds: list[Candidate] = []
         self._sampled: dict[str, Generation] = {}
-        self._begun: list[Generation] | None = None
         self._promised_s: float | None = None
-        self._is_bred, self._fits = False, model.fits
+        self._fits = model.fits
         self._stalled = 0
         self.best: Candidate | None = None
         self.preferred: Candidate | None = None
@@ -65,14 +64,12 @@ class SearchPolicy:
         """Number of programs measured."""
         return len(self._measured)
 
-    def promise(self, bred: bool) -> float:
-        """Seconds of the fastest program of a random sample, as the model expects them; or, bred,
-        after a few generations. The search goes on from either; neither is made twice."""
-        self._forget_if_stale()
-        if bred and not self._is_bred:
-            self._begun, self._is_bred = self._first(self._config.first_generations), True
-            self._promised_s = _seconds(self._begun)
+    @property
+    def promise_s(self) -> float:
+        """Seconds of the fastest program of a first random sample, as the model expected them when
+        it was drawn. A search that begins before the model has learned goes on from it."""
         if self._promised_s is None:
+            self._forget_if_stale()
             self._sampled = {s.name: self._glance(s) for s in self.sketches}
             self._promised_s = _seconds(self._sampled.values())
         return self._promised_s
@@ -195,9 +192,7 @@ class SearchPolicy:
         after a few generations no further.
         """
         first = min(generations, self._config.first_generations)
-        begun, self._begun = self._begun, None
-        found = self._first(first) if begun is None else [self._seeded(own) for own in begun]
-        return self._bred(found, generations - first, self._config.bred_margin)
+        return self._bred(self._first(first), generations - first, self._config.bred_margin)
 
     def _first(self, generations: int) -> list[Generation]:
         """Populations of all sketches after the first generations."""
@@ -215,13 +210,6 @@ class SearchPolicy:
     def _is_small(self, sketch: Sketch) -> bool:
         """Whether nothing is bred of a sketch: all of its programs are scored."""
         return sketch.space_size <= self._config.initial
-
-    def _seeded(self, generation: Generation) -> Generation:
-        """With the seeds that came later; the model may have learned since."""
-        population = generation.population
-        rows = [c.row[None] for c in self._seeds if c.sketch is population.sketch]
-        seeded = Population(population.sketch, np.concatenate([population.choices, *rows]))
-        return Generation(seeded, generation.best)
 
     def _bred(self, found: list[Generation], generations: int, margin: float) -> list[Generation]:
         """Populations after more generations of those near the best."""

@@ -59,17 +59,19 @@ class TaskScheduler:
         """Whether nothing is left to try, nothing would be won, nothing was gained for long, or
         another variant is, or promises to be, so fast that it makes no sense.
 
-        Drafts are rather too low than too high: what promises no more than another has reached is
-        not worth a round.
+        Promises are of samples that no generation has improved: what promises no more than another
+        has reached is not worth a round, unless that one promised no more either.
         """
         task = tasks[number]
         if task.exhausted or not task.weight:
             return True
         if task.latency_s is None:
             rivals = [mate.promised_s for mate in _mates(tasks, task) if not _has_failed(mate)]
-            least_s = min(rivals, default=task.promised_s) * self._config.promise_margin
-            done_s = min(_latencies(tasks, task), default=math.inf) * self._config.begin_margin
-            return not task.rounds and task.promised_s > min(least_s, done_s)
+            least_s = min(rivals, default=task.promised_s)
+            done_s = min(_latencies(tasks, task), default=math.inf)
+            begins_s = max(done_s * self._config.begin_margin, least_s * self._config.equal_margin)
+            most_s = min(least_s * self._config.promise_margin, begins_s)
+            return not task.rounds and task.promised_s > most_s
         if task.idle_rounds(self._config.min_gain) >= self._config.patience:
             return True
         best = min(_latencies(tasks, task), default=task.latency_s)

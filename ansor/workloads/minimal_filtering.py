@@ -1,8 +1,9 @@
-"""Winograd's minimal filtering F(m×m, 3×3) as stages: separable transforms around products.
+"""Winograd's minimal filtering F(m×m, r×r) as stages: separable transforms around products.
 
 Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (CVPR 2016), section 4. With a
 stride of 2, even and odd inputs are filtered apart, after Huang et al., "DWM: A Decomposable
-Winograd Method for Convolution Acceleration" (AAAI 2020): by two taps and by one.
+Winograd Method for Convolution Acceleration" (AAAI 2020): by two taps and by one. So are even and
+odd outputs of the transpose of such a convolution: each meets two of its four taps.
 """
 
 from __future__ import annotations
@@ -19,26 +20,42 @@ from tvm import te, tirx, topi
 from ansor.workloads.workload import Array
 
 Matrix = tuple[tuple[float, ...], ...]
-KERNEL = 3  # taps along each side
 _MOST_WASTE = 0.35  # of the output's points computed in vain, where it is no whole number of tiles
 
 
 @dataclass(frozen=True)
 class Transform:
-    """The matrices of F(m×m, 3×3), equation 8 of the paper; a tile takes s inputs a side, m + 2,
-    or 2 m + 1 with a stride of 2.
+    """The matrices of F(m×m, r×r), equation 8 of the paper; a tile takes d inputs a side.
 
     Attributes:
-        data: `[s, s]`, B transposed.
-        weight: `[s, 3]`, G.
+        data: `[s, d]`, B transposed.
+        weight: `[s, r]`, G.
         output: `[m, s]`, A transposed.
         stride: of the convolution.
+        is_transposed: whether it is the transpose of a convolution, with a padding of one, of
+            which two outputs begin at each input.
     """
 
     data: Matrix
     weight: Matrix
     output: Matrix
     stride: int = 1
+    is_transposed: bool = False
+
+    @property
+    def taps(self) -> int:
+        """Those of a kernel along each side (r)."""
+        return len(self.weight[0])
+
+    @property
+    def inputs(self) -> int:
+        """Those of a tile along each side (d)."""
+        return len(self.data[0])
+
+    @property
+    def step(self) -> int:
+        """Inputs from one tile to the next."""
+        return self.tile // self.stride if self.is_transposed else self.tile * self.stride
 
     @property
     def tile(self) -> int:
@@ -47,7 +64,7 @@ class Transform:
 
     @property
     def size(self) -> int:
-        """Inputs along each side, and points at which is multiplied (s)."""
+        """Points at which is multiplied, along each side (s)."""
         return len(self.data)
 
 
@@ -99,11 +116,44 @@ F2_STRIDE2 = Transform(
     output=((1, 1, 0, 1, 0), (0, 1, -1, 0, 1)),
     stride=2,
 )
+
+
+def _of_both_phases(data: Matrix, weight: Matrix, output: Matrix) -> Transform:
+    """The transpose of a convolution by four taps with a stride of 2, from F(m, 2).
+
+    Even outputs meet the last tap and the second, odd ones the third and the first, one input
+    further on.
+    """
+    none = (0.0,) * len(data)
+    return Transform(
+        data=(*((*row, 0) for row in data), *((0, *row) for row in data)),
+        weight=(*((0, b, 0, a) for a, b in weight), *((b, 0, a, 0) for a, b in weight)),
+        output=tuple(own for row in output for own in ((*row, *none), (*none, *row))),
+        stride=2,
+        is_transposed=True,
+    )
+
+
+F2_TRANSPOSED = _of_both_phases(
+    data=((1, -1, 0), (0, 1, 0), (0, -1, 1)),
+    weight=((1, 0), (1, 1), (0, 1)),
+    output=((1, 1, 0), (0, 1, 1)),
+)
+F4_TRANSPOSED = _of_both_phases(
+    data=F3.data,
+    weight=((1 / 2, 0), (-1 / 2, -1 / 2), (-1 / 6, 1 / 6), (1 / 6, 1 / 3), (0, 1)),
+    output=((1, 1, 1, 1, 0), (0, 1, -1, 2, 0), (0, 1, 1, 4, 0), (0, 1, -1, 8, 1)),
+)
 TRANSFORMS: Mapping[int, Transform] = MappingProxyType({f.tile: f for f in (F2, F3, F4)})
 
 
 def filtered(
-    data: Any, weight: Any, transform: Transform, padding: tuple[int, ...], groups: int = 1
+    data: Any,
+    weight: Any,
+    transform: Transform,
+    before: Sequence[int],
+    outputs: Sequence[int],
+    groups: int = 1,
 ) -> Any:
     """The convolution, tile by tile, with the transform's stride; channels last.
 
@@ -111,48 +161,42 @@ def filtered(
         data: TE tensor `[n, h, w, c]`.
         weight: transformed, `[s, s, c / groups, f]`.
         transform: of which size.
-        padding: top, left, bottom, right. Where the output is no whole number of tiles, the last
-            ones reach beyond it, into zeros.
+        before: zeros at the top and the left of the data.
+        outputs: rows and columns. Where they are no whole number of tiles, the last ones reach
+            beyond them, into zeros.
         groups: each of so many parts of the filters sees its own part of the channels.
 
     Returns:
         `[n, rows, m, columns, m, f]`.
     """
-    spectrum = _spectrum(data, transform, padding)
+    spectrum = _spectrum(data, transform, before, outputs)
     return _inverse(_product(spectrum, weight, groups), transform)
 
 
-def _spectrum(data: Any, transform: Transform, padding: tuple[int, ...]) -> Any:
+def _spectrum(
+    data: Any, transform: Transform, before: Sequence[int], outputs: Sequence[int]
+) -> Any:
     """Data to `[s, s, n, rows, columns, c]`, one side of a tile after the other."""
-    top, left, bottom, right = padding
-    batch, height, width, channels = (int(size) for size in data.shape)
-    size, step = transform.size, transform.tile * transform.stride
-    rows, bottom = _tiles(height, top, bottom, transform)
-    columns, right = _tiles(width, left, right, transform)
-    padded = topi.nn.pad(data, [0, top, left, 0], [0, bottom, right, 0], name="pad")
+    batch, *sides, channels = (int(size) for size in data.shape)
+    size, inputs, step = transform.size, transform.inputs, transform.step
+    rows, columns = tiles = [-(-count // transform.tile) for count in outputs]
+    ends = [(count - 1) * step + inputs for count in tiles]
+    after = [max(0, e - side - b) for e, side, b in zip(ends, sides, before, strict=True)]
+    padded = topi.nn.pad(data, [0, *before, 0], [0, *after, 0], name="pad")
     table = _table(transform.data, "into", str(data.dtype))
-    i, j = te.reduce_axis((0, size), "i"), te.reduce_axis((0, size), "j")
-    shape = (size, size, batch, rows, columns, channels)
+    i, j = te.reduce_axis((0, inputs), "i"), te.reduce_axis((0, inputs), "j")
     tall = te.compute(
-        shape,
+        (size, inputs, batch, rows, columns, channels),
         lambda a, b, n, y, x, c: te.sum(
             table[a, i] * padded[n, y * step + i, x * step + b, c], axis=i
         ),
         name="tall",
     )
     return te.compute(
-        shape,
+        (size, size, batch, rows, columns, channels),
         lambda a, b, n, y, x, c: te.sum(table[b, j] * tall[a, j, n, y, x, c], axis=j),
         name="spectrum",
     )
-
-
-def _tiles(inputs: int, before: int, after: int, transform: Transform) -> tuple[int, int]:
-    """How many there are along a side, and the padding after so many inputs that they need."""
-    outputs = (inputs + before + after - KERNEL) // transform.stride + 1
-    tiles = -(-outputs // transform.tile)
-    last = (tiles * transform.tile - 1) * transform.stride + KERNEL
-    return tiles, max(0, last - inputs - before)
 
 
 def _product(spectrum: Any, weight: Any, groups: int) -> Any:
@@ -196,7 +240,7 @@ def joined(tiles: Any, height: int, width: int, name: str) -> Any:
 
 
 def transform_weight(weight: Array, transform: Transform) -> Array:
-    """`[3, 3, c, f]` to `[s, s, c, f]`, in float64 inside."""
+    """`[r, r, c, f]` to `[s, s, c, f]`, in float64 inside."""
     matrix = np.asarray(transform.weight)
     exact = np.einsum("ai,ijcf->ajcf", matrix, weight.astype(np.float64))
     out: Array = np.einsum("bj,ajcf->abcf", matrix, exact).astype(weight.dtype)
@@ -204,12 +248,13 @@ def transform_weight(weight: Array, transform: Transform) -> Array:
 
 
 def transformed(weight: Any, transform: Transform) -> Any:
-    """The same as stages: TE tensor `[3, 3, c, f]` to `[s, s, c, f]`, one side after the other."""
-    size, inner = transform.size, tuple(int(size) for size in weight.shape[2:])
+    """The same as stages: TE tensor `[r, r, c, f]` to `[s, s, c, f]`, one side after the other."""
+    size, taps = transform.size, transform.taps
+    inner = tuple(int(extent) for extent in weight.shape[2:])
     table = _table(transform.weight, "taps", str(weight.dtype))
-    i, j = te.reduce_axis((0, KERNEL), "i"), te.reduce_axis((0, KERNEL), "j")
+    i, j = te.reduce_axis((0, taps), "i"), te.reduce_axis((0, taps), "j")
     long = te.compute(
-        (size, KERNEL, *inner),
+        (size, taps, *inner),
         lambda a, b, c, f: te.sum(table[a, i] * weight[i, b, c, f], axis=i),
         name="long",
     )

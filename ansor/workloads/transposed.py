@@ -65,7 +65,7 @@ def spread(
     (sy, sx), kernel = strides, [int(n) for n in weight.shape[:2]]
     ty, tx = (k // s for k, s in zip(kernel, strides, strict=True))
     oy, ox = (p % s for p, s in zip(padding, strides, strict=True))
-    before = [k // s - 1 - p // s for k, s, p in zip(kernel, strides, padding, strict=True)]
+    before = zeros_before(kernel, strides, padding)
     spans = [
         (n - 1 + shift) // s + taps
         for n, shift, s, taps in zip(out, (oy, ox), strides, (ty, tx), strict=True)
@@ -84,6 +84,13 @@ def spread(
         ),
         name=name,
     )
+
+
+def zeros_before(
+    kernel: Sequence[int], strides: Sequence[int], padding: Sequence[int]
+) -> list[int]:
+    """How many stand before the data along each side, of which each output reads a window."""
+    return [k // s - 1 - p // s for k, s, p in zip(kernel, strides, padding, strict=True)]
 
 
 def _scattered(data: Array, weight: Array, stride: int, padding: int) -> Array:

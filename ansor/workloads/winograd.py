@@ -34,7 +34,7 @@ def winograd_conv2d(
     data = te.placeholder((1, height, width, channels), name="data")
     weight = te.placeholder((size, size, channels, filters), name="weight")
     bias = te.placeholder((filters,), name="bias")
-    tiles = filtered(data, weight, transform, (1, 1, 1, 1))
+    tiles = filtered(data, weight, transform, (1, 1), (height, width))
     tiles = joined(tiles, height, width, "joined") if join else tiles
 
     def finished(value: Any) -> Any:

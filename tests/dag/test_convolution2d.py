@@ -12,6 +12,7 @@ from ansor.dag.from_tir import read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.workloads.convolution_nd import Convolution, convolution
 from ansor.workloads.suite import suite_workload
+from ansor.workloads.transposed import transposed_convolution
 
 
 def graph(*tensors: Any) -> ComputeDAG:
@@ -51,6 +52,32 @@ def test_channels_first() -> None:
     found = only(graph(data, weight, topi.nn.conv2d_nchw(data, weight, 1, (1, 0, 2, 0), 1)))
     assert (found.data_layout, found.weight_layout) == ((0, 2, 3, 1), (2, 3, 1, 0))
     assert (found.out_layout, found.padding) == ((0, 2, 3, 1), (1, 0, 2, 0))
+
+
+def test_a_transposed_one() -> None:
+    workload = transposed_convolution("spread", 2, 10, 12, 8, 16, 4, 2, 1)
+    found = convolution2d(read_dag(workload.func), "conv")
+    assert found == Convolution2d(
+        stage="conv",
+        padded_by="padded",
+        data="data",
+        weight="weight",
+        data_layout=(0, 1, 2, 3),
+        weight_layout=(0, 1, 2, 3),
+        out_layout=(0, 1, 2, 3),
+        kernel=(4, 4),
+        stride=2,
+        padding=(1, 1, 1, 1),
+        groups=1,
+        is_transposed=True,
+    )
+
+
+@pytest.mark.parametrize(("kernel", "stride", "padding"), [(4, 2, 0), (4, 2, 2), (6, 3, 1)])
+def test_other_transposed_ones_are_none(kernel: int, stride: int, padding: int) -> None:
+    func = transposed_convolution("spread", 1, 6, 6, 4, 4, kernel, stride, padding).func
+    dag = read_dag(func)
+    assert not any(convolution2d(dag, name) for name in dag.order)
 
 
 def test_every_stage_of_a_chain() -> None:

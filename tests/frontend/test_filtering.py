@@ -15,8 +15,17 @@ from ansor.frontend.filtering import with_filtering
 from ansor.frontend.operator import import_operator
 from ansor.frontend.variants import KINDS, operator_variants, with_variants
 from ansor.workloads.convolution_nd import Convolution, convolution, convolution_bn_relu
-from ansor.workloads.minimal_filtering import F2, F2_STRIDE2, F3, F4, Transform
+from ansor.workloads.minimal_filtering import (
+    F2,
+    F2_STRIDE2,
+    F2_TRANSPOSED,
+    F3,
+    F4,
+    F4_TRANSPOSED,
+    Transform,
+)
 from ansor.workloads.suite import suite_workload
+from ansor.workloads.transposed import transposed_convolution
 
 TRANSFORMS = {"2": F2, "3": F3, "4": F4, "2 by 2": F2_STRIDE2}
 each_transform = pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS.keys())
@@ -68,6 +77,21 @@ def test_channels_first(transform: Transform) -> None:
     data, weight = (te.placeholder(shape) for shape in ((1, 4, size, size), (6, 4, 3, 3)))
     out = topi.nn.conv2d_nchw(data, weight, transform.stride, 1, 1)
     check(te.create_prim_func([data, weight, out]), [transform])
+
+
+@pytest.mark.parametrize("transform", [F2_TRANSPOSED, F4_TRANSPOSED], ids=["2", "4"])
+@pytest.mark.parametrize(("padding", "sides"), [(1, (8, 8)), (1, (7, 8)), (3, (9, 10))])
+def test_a_transposed_one(sides: tuple[int, int], padding: int, transform: Transform) -> None:
+    workload = transposed_convolution("spread", 2, *sides, 4, 6, 4, 2, padding)
+    changed = check(workload.func, [F2, transform])
+    assert "padded" not in block_names(changed)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kernel", "stride", "padding"), [(4, 2, 2), (2, 2, 1), (4, 1, 1)])
+def test_other_transposed_ones_stay(kernel: int, stride: int, padding: int, kind: str) -> None:
+    func = transposed_convolution("spread", 1, 8, 8, 4, 6, kernel, stride, padding).func
+    assert with_filtering(func, KINDS[kind]) is func
 
 
 @each_transform
@@ -128,6 +152,7 @@ def test_the_kinds_that_an_operator_has() -> None:
     assert list(kinds("C2D.3")) == ["winograd2", "winograd4"]  # 7×7 would be 9×9
     assert kinds("C2D.2", "winograd4") == {"winograd4": "operator_winograd4"}
     assert list(kinds("GRP.0")) == ["winograd2"]  # stride 2
+    assert list(kinds("T2D.1")) == ["winograd2", "winograd4"]
     assert not kinds("C2D.1")
     assert not kinds("GMM.0")
 

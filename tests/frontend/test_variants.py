@@ -81,6 +81,27 @@ def test_a_convolution_without_anything_after_it(
     assert np.abs(plain - changed).max() <= 1e-5 * np.abs(plain).max()
 
 
+@pytest.mark.parametrize("kind", ["winograd2", "winograd4"])
+def test_a_transposed_convolution(kind: str, target: Target) -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((1, 4, 7, 8), "float32"))
+    rng = np.random.default_rng(0)
+    weight = relax.const(rng.standard_normal((4, 6, 4, 4), dtype=np.float32))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            spread = relax.op.nn.conv2d_transpose(x, weight, 2, 1)
+            out = builder.emit_output(builder.normalize(relax.op.nn.relu(spread)))
+        builder.emit_func_output(out)
+    fused, variants = optimize_with_variants(builder.get(), target, [kind])
+    (variant,) = variants
+    changed = with_variants(fused, {variant.replaces: variant})
+    data = rng.standard_normal((1, 4, 7, 8), dtype=np.float32)
+    expected, found = (compile_model(mod, target)(data) for mod in (fused, changed))
+    assert expected.shape == (1, 6, 14, 16)
+    assert not np.array_equal(found, expected)
+    assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
 def test_the_plain_form_is_what_optimize_makes(imported: ImportedModel, target: Target) -> None:
     fused, variants = optimize_with_variants(imported.mod, target)
     plain = [f.name for f in extract_functions(optimize(imported.mod, target))]

@@ -278,6 +278,14 @@ def test_a_variant_that_promises_less_than_another_has_reached_never_begins() ->
     assert scheduler().choose([promising(1e-3, 1e-3), other]) == 1, "functions are no rivals"
 
 
+def test_a_variant_that_promises_as_much_as_the_one_before_begins() -> None:
+    """Generations make more of a sample: what was reached says nothing against an equal one."""
+    assert SchedulerConfig().equal_margin == 1.05
+    for promised_s, chosen in ((1.04e-3, 1), (1.06e-3, 0)):
+        rival = promising(1e-3, 0.6e-3, 0.55e-3, 0.55e-3)
+        assert scheduler().choose([rival, promising(promised_s)]) == chosen
+
+
 def test_a_promise_that_failed_keeps_no_other_from_beginning() -> None:
     failed, other = promising(1e-3, None), promising(9e-3)
     assert scheduler().choose([failed, other]) == 1

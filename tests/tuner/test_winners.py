@@ -15,7 +15,6 @@ from ansor.measure.device import Candidate
 from ansor.measure.fake import FakeDevice
 from ansor.measure.plan import Call, CallPlan
 from ansor.measure.result import ErrorKind, Measurement
-from ansor.policy.policy import SearchPolicy
 from ansor.program.program import Program, shared_axes
 from ansor.search_state import TaskSearch
 from ansor.task import Converted, Original, Task
@@ -369,32 +368,6 @@ def test_without_measurements_the_draft_chooses_the_variant() -> None:
     winner = choose(world)
     assert winner.task is tasks[promised.index(min(promised))]
     assert winner.latency_s is None
-
-
-@pytest.mark.parametrize(
-    ("sampled", "trials", "is_bred"),
-    [(1.05, 64, False), (1.2, 64, True), (1.3, 64, True), (1.4, 64, False), (1.2, 8, False)],
-)
-def test_generations_are_bred_where_they_decide_whether_a_variant_begins(
-    sampled: float, trials: int, is_bred: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain = make_task(NAME)
-    original = Original(NAME, "other", plain.func, Converted(1, lambda array: array))
-    other = replace(make_task("matmul"), name="variant", original=original)
-    device = FakeDevice(lambda task, program: 1e-3)
-    tuner = Tuner([plain, other], HARDWARE, device, World(NAME).database, CONFIG)
-    asked: list[tuple[bool, bool, bool]] = []
-
-    def promise(policy: SearchPolicy, bred: bool) -> float:
-        is_other = policy is tuner.searches[1].policy
-        asked.append((is_other, bred, any(search.history for search in tuner.searches)))
-        return sampled * 1e-3 if is_other else 1e-4
-
-    monkeypatch.setattr(SearchPolicy, "promise", promise)
-    tuner.run(Budget(trials))
-    assert asked
-    bred = {(is_other, begun) for is_other, bred, begun in asked if bred}
-    assert bred == ({(True, True)} if is_bred else set())
 
 
 class InPlace(FakeDevice):

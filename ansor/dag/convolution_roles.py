@@ -1,0 +1,141 @@
+"""What the axes of a convolution's stage are, told by what it reads."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import NamedTuple
+
+from ansor.dag.index import Index, Quotient, add, axis_index, quotient, remainder
+from ansor.dag.stage import Access, Stage
+
+Layout = tuple[int, int, int, int]  # where each dimension of the canonical order stands
+
+
+class Roles(NamedTuple):
+    """Axes of a convolution's stage, and dimensions of its operands, by what they are.
+
+    Attributes:
+        data_layout: dimensions of the data that are image, row, column, channel.
+        weight_layout: dimensions of the kernels that are row, column, channel, filter.
+    """
+
+    image: int
+    places: tuple[int, int]
+    taps: tuple[int, int]
+    channel: int
+    filter: int
+    stride: int
+    groups: int
+    data_layout: Layout
+    weight_layout: Layout
+    is_transposed: bool = False
+
+
+def roles_of(stage: Stage, data: Access, weight: Access) -> Roles | None:
+    """What the axes are if these are the data and the kernels; None if it is no convolution."""
+    return _convolved(stage, data, weight) or _transposed(stage, data, weight)
+
+
+def _convolved(stage: Stage, data: Access, weight: Access) -> Roles | None:
+    kernel, out = plain_axes(weight), plain_axes(stage.writes[0])
+    if len(kernel) != 4 or len(out) != 4 or len(data.indices) != 4:
+        return None
+    filters = [axis for axis in kernel if axis in stage.spatial]
+    images = {i: axis for i, axis in enumerate(_plain(data)) if axis in set(out) - set(kernel)}
+    found = {i: _window(stage, index) for i, index in enumerate(data.indices)}
+    windows = {i: window for i, window in found.items() if window is not None}
+    if len(filters) != 1 or len(images) != 1 or len(windows) != 2:
+        return None
+    (image_dim, image), (row_dim, column_dim) = *images.items(), windows
+    (channel_dim,) = set(range(4)) - {image_dim, row_dim, column_dim}
+    places, taps, strides = zip(*windows.values(), strict=True)
+    channels = set(kernel) - {*filters, *taps}
+    if len(channels) != 1 or len(set(strides)) != 1:
+        return None
+    (channel,) = channels
+    groups = _groups(stage, data.indices[channel_dim], channel, filters[0])
+    named = {image, *places, filters[0]} == set(out) and {channel, *taps} == set(stage.reduce)
+    if groups is None or not named:
+        return None
+    layout = (image_dim, row_dim, column_dim, channel_dim)
+    h, w, c, f = (kernel.index(axis) for axis in (*taps, channel, filters[0]))
+    return Roles(image, places, taps, channel, filters[0], strides[0], groups, layout, (h, w, c, f))
+
+
+def _transposed(stage: Stage, data: Access, weight: Access) -> Roles | None:
+    """Of the transpose of a convolution with a stride of two, in one group."""
+    out = plain_axes(stage.writes[0])
+    if not len(out) == len(data.indices) == len(weight.indices) == 4:
+        return None
+    found = {i: _half_window(stage, index) for i, index in enumerate(data.indices)}
+    windows = {i: window for i, window in found.items() if window is not None}
+    images = {i: axis for i, axis in enumerate(_plain(data)) if axis in out}
+    channels = {i: axis for i, axis in enumerate(_plain(data)) if axis in stage.reduce}
+    if (len(windows), len(images), len(channels)) != (2, 1, 1):
+        return None
+    ((image_dim, image),), ((channel_dim, channel),) = images.items(), channels.items()
+    places, taps = zip(*windows.values(), strict=True)
+    rest = set(out) - {image, *places}
+    if len(rest) != 1 or {channel, *taps} != set(stage.reduce):
+        return None
+    (filters,) = rest
+    kernel = [_every_other(stage, *window) for window in windows.values()]
+    kernel += [axis_index(channel), axis_index(filters)]
+    if {str(index) for index in kernel} != {str(index) for index in weight.indices}:
+        return None
+    h, w, c, f = (weight.indices.index(index) for index in kernel)
+    row_dim, column_dim = windows
+    layout = (image_dim, row_dim, column_dim, channel_dim)
+    return Roles(image, places, taps, channel, filters, 2, 1, layout, (h, w, c, f), True)
+
+
+def _half_window(stage: Stage, index: Index | None) -> tuple[int, int] | None:
+    """Axis of the place, and of the tap, of ``(place + 1) // 2 + tap``."""
+    pairs = product(stage.spatial, stage.reduce)
+    return next(
+        (p for p in pairs if index == add(quotient(_after(p[0]), 2), axis_index(p[1]))), None
+    )
+
+
+def _every_other(stage: Stage, place: int, tap: int) -> Index:
+    """The taps that a place meets, the last of them first."""
+    last = 2 * (stage.axes[tap].size - 1)
+    return add(remainder(_after(place), 2), Index(((tap, -2),), last))
+
+
+def _after(axis: int) -> Index:
+    return add(axis_index(axis), Index((), 1))
+
+
+def _plain(access: Access) -> list[int | None]:
+    """For each dimension the axis that it is, from zero on."""
+    return [None if index is None or index.const else index.single_axis for index in access.indices]
+
+
+def plain_axes(access: Access) -> list[int]:
+    """The same, where every dimension is another axis; else none."""
+    axes = [axis for axis in _plain(access) if axis is not None]
+    return axes if len(set(axes)) == len(access.indices) else []
+
+
+def _window(stage: Stage, index: Index | None) -> tuple[int, int, int] | None:
+    """Axis of the place, of the tap, and the stride, of ``place * stride + tap``."""
+    if index is None or index.const or len(index.terms) != 2:
+        return None
+    factors = {axis: factor for axis, factor in index.terms if isinstance(axis, int)}
+    places, taps = ([a for a in own if a in factors] for own in (stage.spatial, stage.reduce))
+    if len(places) != 1 or len(taps) != 1 or factors[taps[0]] != 1:
+        return None
+    return places[0], taps[0], factors[places[0]]
+
+
+def _groups(stage: Stage, index: Index | None, channel: int, filters: int) -> int | None:
+    """Groups of a convolution whose data has this index along its channels."""
+    if index == axis_index(channel):
+        return 1
+    count, size = stage.axes[filters].size, stage.axes[channel].size
+    for each in (n for n in range(1, count) if count % n == 0):
+        group = Quotient(axis_index(filters), each)
+        if index == add(axis_index(channel), Index(((group, size),))):
+            return count // each
+    return None
