@@ -159,12 +159,14 @@ class SearchPolicy:
                 self._model.add(self.key, population, [c.latency_s or 0.0 for c in rows])
 
     def _ranked(self, count: int) -> list[Candidate]:
-        """Unmeasured candidates of all sketches, best score first; a small batch, where time is
-        short, is not worth a long evolution."""
+        """Unmeasured candidates of all sketches that may be among so many, best score first; a
+        small batch, where time is short, is not worth a long evolution."""
         found: list[Candidate] = []
         fittest = self._fittest(self._generations(count))
-        for own in sorted(fittest, key=lambda own: -own.best):
-            if self.trials and len(found) >= count and own.best < found[count - 1].score:
+        least = 1 if self.trials else self._heads(count)
+        for number, own in enumerate(sorted(fittest, key=lambda own: -own.best)):
+            is_full = number >= least and len(found) >= count
+            if is_full and own.best < found[count - 1].score:
                 break
             fresh = self._fresh(own, 2 * self._config.batch)
             found = sorted([*found, *fresh], key=lambda c: -c.score)
@@ -300,9 +302,12 @@ class SearchPolicy:
     def _first_of_each(self, ranked: list[Candidate], count: int) -> list[Candidate]:
         """The head of the ranking, with the best of every sketch and the seeds among it."""
         heads = {c.sketch.name: c for c in reversed(ranked)}
-        most = max(self._config.least_heads, count // 4)
-        best = sorted(heads.values(), key=lambda c: -c.score)[:most]
+        best = sorted(heads.values(), key=lambda c: -c.score)[: self._heads(count)]
         return distinct([*best, *self._seeds[: count // 4], *ranked], self._measured)[:count]
+
+    def _heads(self, count: int) -> int:
+        """How many sketches are to have their best program in a first batch."""
+        return max(self._config.least_heads, count // 4)
 
     def _candidates(self, population: Population) -> list[Candidate]:
         if not len(population):

@@ -17,6 +17,7 @@ from ansor.cost_model.scorer import CostModel
 from ansor.evolve.descend import neighbourhood
 from ansor.evolve.search import evolve
 from ansor.policy.candidate import Candidate, best_of, distinct
+from ansor.policy.generation import Generation
 from ansor.policy.policy import SearchPolicy
 from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
@@ -416,6 +417,25 @@ def test_a_search_goes_on_from_its_promise(monkeypatch: pytest.MonkeyPatch) -> N
     rows = [start.choices for start in bred if start.sketch.name == strange.sketch.name]
     assert rows
     assert all((row == strange.row).all(axis=1).any() for row in rows)
+
+
+def test_a_first_batch_ranks_no_sketch_that_cannot_be_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ranked: list[float] = []
+    fresh = SearchPolicy._fresh
+
+    def counted(self: SearchPolicy, own: Generation, count: int) -> list[Candidate]:
+        ranked.append(own.best)
+        return fresh(self, own, count)
+
+    monkeypatch.setattr(SearchPolicy, "_fresh", counted)
+    search = policy("conv2d", replace(CONFIG, sketch_margin=1.0))
+    batch = search.propose(8)
+    assert CONFIG.least_heads <= len(ranked) < len(search.sketches)
+    assert ranked == sorted(ranked, reverse=True)
+    assert max(c.score for c in batch) == pytest.approx(ranked[0], abs=1e-5)
+    assert len({c.sketch.name for c in batch}) >= 2
 
 
 def test_a_promise_is_made_once() -> None:
