@@ -81,7 +81,7 @@ def _transposed(stage: Stage, data: Access, weight: Access) -> Roles | None:
     (filters,) = rest
     kernel = [_every_other(stage, *window) for window in windows.values()]
     kernel += [axis_index(channel), axis_index(filters)]
-    if {str(index) for index in kernel} != {str(index) for index in weight.indices}:
+    if set(kernel) != set(weight.indices):
         return None
     h, w, c, f = (weight.indices.index(index) for index in kernel)
     row_dim, column_dim = windows
