@@ -117,8 +117,8 @@ class _Builder:
         where each is gathered or scattered: longer vectors only take LLVM longer."""
         item_bytes = self.dag.buffers[stage.output].item_bytes
         axis = vector_axis(stage)
-        folded = math.prod(stage.axes[axis].size for axis in stage.folded)
-        registers = max(1, self.config.max_unrolled_statements // folded)
+        folded = math.prod(stage.axes[axis].size for axis in stage.folded) * stage.density
+        registers = max(1, int(self.config.max_unrolled_statements / folded))
         if axis is not None and not is_dense_along(stage, axis):
             registers = 1
         return min(

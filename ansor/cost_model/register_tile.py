@@ -79,15 +79,16 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
     folded = _unrolled_reduction(profile, loops.unrolled)
     copies = loops.unrolled.prod(axis=0, dtype=np.float32) / folded
     points = np.minimum(loops.points, copies) if stage.reduce else copies
-    accumulators, statements = points * vectors, copies * folded * vectors
+    depth = np.maximum(folded * profile.nest.density, 1)
+    accumulators, statements = points * vectors, copies * depth * vectors
     loads, held = _reads(profile, loops, vectors, fill, accumulators, hardware)
     stores = _registers(profile, write, loops, vectors) * fill
     drain, chain = np.zeros_like(fill), np.ones_like(fill)
     if stage.reduce:
         over = accumulators + vectors + 1 + held - np.float32(hardware.vector_registers)
         spilled = np.where((over > 0) & (loops.reduction > 1), over + np.float32(_SPILL_MARGIN), 0)
-        chain = np.maximum(loops.reduction, folded)
-        rounds = chain / folded
+        rounds = np.maximum(loops.reduction / folded, 1)
+        chain = rounds * depth
         in_flight = runs_in_flight(statements * rounds, hardware)
         drain = (_drain(copies, stores, hardware) / rounds / in_flight + spilled).astype(np.float32)
         loads = loads + stores / rounds + spilled
@@ -105,7 +106,7 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
         stores=stores.astype(np.float32),
         drain=drain.astype(np.float32),
         chain=chain.astype(np.float32),
-        depth=folded.astype(np.float32),
+        depth=depth.astype(np.float32),
         spelled=loops.spelled,
         risk=loops.risk,
         checks=(copies * folded * checked_share(profile, loops.unrolled)).astype(np.float32),

@@ -9,6 +9,7 @@ from dataclasses import replace
 from ansor.dag import index as ix
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import (
+    MAX_TABLE,
     Access,
     Axis,
     Buffer,
@@ -18,8 +19,6 @@ from ansor.dag.stage import (
     Stage,
     axes_of,
 )
-
-_MAX_TABLE = 128  # entries; larger tables of constants would be unrolled for too long
 
 
 def inline(dag: ComputeDAG, name: str) -> ComputeDAG:
@@ -245,22 +244,26 @@ def _final(stage: Stage, new: Axis, partial: str, inner: bool) -> Stage:
 def _substitute(stage: Stage, gone: Stage) -> Stage:
     """Replaces every read of what `gone` wrote by what `gone` read."""
     reads: list[Access] = []
-    ops, branch, folded = stage.ops, stage.has_branch, stage.folded
+    ops, branch = stage.ops, stage.has_branch
+    folded, density = stage.folded, stage.density
     for read in stage.reads:
         if read.buffer != gone.output:
             reads.append(read)
         elif is_table(gone):  # literals, once its indices are unrolled
+            if folded:  # two of which make one
+                ops = replace(ops, float_mul=max(ops.float_mul - 1, 0))
             folded |= axes_of(read)
+            density *= gone.density
         else:
             reads += [_mapped(inner, read.indices) for inner in gone.reads]
             ops, branch = ops + gone.ops, branch or gone.has_branch
-    unique = tuple(dict.fromkeys(reads))
-    return replace(stage, reads=unique, ops=ops, has_branch=branch, folded=folded)
+    made = replace(stage, ops=ops, has_branch=branch, folded=folded, density=density)
+    return replace(made, reads=tuple(dict.fromkeys(reads)))
 
 
 def is_table(stage: Stage) -> bool:
     """Whether a stage only holds a few constants."""
-    return not stage.reads and math.prod(axis.size for axis in stage.axes) <= _MAX_TABLE
+    return not stage.reads and math.prod(axis.size for axis in stage.axes) <= MAX_TABLE
 
 
 def _mapped(access: Access, values: Sequence[ix.Index | None]) -> Access:

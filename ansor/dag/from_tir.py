@@ -12,7 +12,7 @@ from tvm.tirx import is_buffer_var
 from ansor.dag.expression import Reader
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Access, Axis, Buffer, Stage
-from ansor.dag.zeros import Nonzero, nonzero
+from ansor.dag.zeros import Nonzero, density, nonzero
 from ansor.errors import UnsupportedError
 
 SPATIAL, REDUCE = 0, 2  # tirx.IterVar kinds
@@ -154,6 +154,7 @@ def _read_stage(realize: Any, loops: list[Any], names: dict[Any, str]) -> Stage:
     body = "; ".join(reader.store_text(store) for store in stores)
     reducer = _reducer(stores) if block.init is not None else None
     found = nonzero(reader, stores[0].value) if len(stores) == 1 else Nonzero()
+    is_constant = len(stores) == 1 and not reader.reads
     return Stage(
         name,
         axes,
@@ -165,6 +166,7 @@ def _read_stage(realize: Any, loops: list[Any], names: dict[Any, str]) -> Stage:
         reducer=reducer,
         nonzero=found.spans,
         masked=found.masked,
+        density=density(reader, stores[0].value) if is_constant else 1.0,
     )
 
 

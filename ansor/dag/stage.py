@@ -112,6 +112,7 @@ class OpCounts:
         return OpCounts(*(a + b for a, b in zip(_fields(self), _fields(other), strict=True)))
 
 
+MAX_TABLE = 128  # entries; larger tables of constants would be unrolled for too long
 Span = tuple[int, int, int]  # an axis, the first of its values, and one past the last
 
 
@@ -132,8 +133,10 @@ class Stage:
     axis ``len(axes) + i`` stands for ``derived[i]``. `reducer` names the operator of a reduction
     that is ``out = op(out, value)`` with a commutative ``op``, else it is None. `folded` are axes
     that choose constants of the statement (the matrices of a Winograd transform): with their loops
-    unrolled, these become literals. `nonzero` are spans of axes outside of which what is written is
-    zero; `masked` tells that it may be zero inside of them, too.
+    unrolled, these become literals; `density` is the share of them that are not zero, for what is
+    multiplied by a zero vanishes; of a stage that holds constants, the share of those. `nonzero`
+    are spans of axes outside of which what is written is zero; `masked` tells that it may be zero
+    inside of them, too.
     """
 
     name: str
@@ -148,6 +151,7 @@ class Stage:
     folded: frozenset[int] = frozenset()
     nonzero: tuple[Span, ...] = ()
     masked: bool = False
+    density: float = 1.0
 
     @property
     def spatial(self) -> tuple[int, ...]:

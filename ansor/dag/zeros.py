@@ -1,14 +1,17 @@
-"""Reads off a stage's statement where it writes zeros."""
+"""Reads off a stage's statement where, or how often, it writes zeros."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from itertools import product
 from typing import Any, NamedTuple
 
-from tvm import ir, tirx
+from tvm import ir, sym, tirx
+from tvm_ffi import structural_map
 
 from ansor.dag.expression import Reader
-from ansor.dag.stage import Span
+from ansor.dag.stage import MAX_TABLE, Span
 
 
 class Nonzero(NamedTuple):
@@ -27,7 +30,7 @@ def nonzero(reader: Reader, value: Any) -> Nonzero:
     if not isinstance(value, ir.Call) or not _is_condition(value):
         return Nonzero()
     condition, _, other = value.args
-    if not isinstance(other, tirx.IntImm | tirx.FloatImm) or float(other.value) != 0:
+    if not _is_zero(other):
         return Nonzero()
     spans: dict[int, tuple[int, int]] = {}
     bounds = [_bound(reader, term) for term in _conjunction(condition)]
@@ -35,6 +38,30 @@ def nonzero(reader: Reader, value: Any) -> Nonzero:
         low, high = spans.get(axis, (0, reader.extents[axis]))
         spans[axis] = max(low, first), min(high, end)
     return Nonzero(tuple((axis, *span) for axis, span in spans.items()), None in bounds)
+
+
+def density(reader: Reader, value: Any) -> float:
+    """The share of the values that are not zero, of a table of constants; of a larger one, 1."""
+    count = math.prod(reader.extents)
+    if count > MAX_TABLE:
+        return 1.0
+    entries = (_entry(reader, value, at) for at in product(*map(range, reader.extents)))
+    return 1 - sum(_is_zero(entry) for entry in entries) / count
+
+
+def _entry(reader: Reader, value: Any, at: tuple[int, ...]) -> Any:
+    """A value at one point of the stage's domain."""
+
+    def literal(variable: Any) -> Any:
+        pairs = zip(reader.axes, at, strict=True)
+        found = (tirx.const(i, axis.ty.dtype) for axis, i in pairs if axis.same_as(variable))
+        return next(found, variable)
+
+    return sym.Analyzer().simplify(structural_map(value, (tirx.Var, literal)))
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, tirx.IntImm | tirx.FloatImm) and float(value.value) == 0
 
 
 def _is_condition(call: Any) -> bool:

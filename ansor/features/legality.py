@@ -21,11 +21,11 @@ def legal(nest: LoopNest, hardware: Hardware, config: SketchConfig) -> npt.NDArr
     return ok
 
 
-def unrolled_statements(stage: StageNest, lanes: int) -> npt.NDArray[np.int64]:
-    """`[P]`: vector statements of the explicitly unrolled block."""
-    copies: npt.NDArray[np.int64]
-    copies = np.where(stage.unrolled, stage.extents, 1).prod(axis=0, dtype=np.int64)
+def unrolled_statements(stage: StageNest, lanes: int) -> npt.NDArray[np.float64]:
+    """`[P]`: vector statements of the explicitly unrolled block, without those on zeros."""
+    copies: npt.NDArray[np.float64] = np.where(stage.unrolled, stage.extents, 1).prod(axis=0)
+    copies = np.rint(copies * stage.density)
     if stage.vector is None:
         return copies
-    vectors: npt.NDArray[np.int64] = copies * -(-stage.extents[stage.vector] // lanes)
+    vectors: npt.NDArray[np.float64] = copies * -(-stage.extents[stage.vector] // lanes)
     return vectors

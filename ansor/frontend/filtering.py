@@ -17,13 +17,8 @@ from ansor.dag.convolution_roles import Layout
 from ansor.dag.from_tir import block_names, buffer_names, read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.program.rewrite import sequence, substitute, with_loop_body
-from ansor.workloads.minimal_filtering import (
-    Transform,
-    filtered,
-    is_nearly_whole,
-    joined,
-    transformed,
-)
+from ansor.workloads.minimal_filtering import filtered, joined, transformed
+from ansor.workloads.transforms import Transform, is_nearly_whole
 
 _DTYPE = "float32"
 
@@ -36,7 +31,7 @@ def with_filtering(func: tirx.PrimFunc, transforms: Collection[Transform]) -> ti
 
     Args:
         func: a compute definition, not scheduled.
-        transforms: one for each stride, and for transposed convolutions.
+        transforms: one for each kernel and stride, and for transposed convolutions.
     """
     dag = read_dag(func)
     for name in dag.order:
@@ -55,7 +50,7 @@ def _transform_for(
     rows, columns = (int(shape[dim]) for dim in conv.out_layout[1:3])  # type: ignore[arg-type]
     usual = dag.buffers[conv.data].dtype == _DTYPE
     form = (conv.kernel, conv.stride, conv.is_transposed)
-    fitting = (t for t in transforms if ((t.taps,) * 2, t.stride, t.is_transposed) == form)
+    fitting = (t for t in transforms if t.computes(*form) and 1 in (conv.groups, t.phases))
     return next((t for t in fitting if usual and is_nearly_whole((rows, columns), t)), None)
 
 

@@ -31,24 +31,29 @@ from ansor.frontend.rewrite import (
 )
 from ansor.frontend.winograd import with_winograd
 from ansor.hardware.target import is_cpu
-from ansor.workloads.minimal_filtering import (
+from ansor.workloads.minimal_filtering import transform_weight
+from ansor.workloads.transforms import (
     F2,
+    F2_PHASES,
     F2_STRIDE2,
     F2_TRANSPOSED,
+    F2_WIDE,
     F3,
+    F3_PHASES,
     F4,
+    F4_PHASES,
     F4_TRANSPOSED,
+    F4_WIDE,
     Transform,
-    transform_weight,
 )
 from ansor.workloads.workload import Array
 
 # Kinds of variants; all of them approximate what the definition computes a little less well.
 KINDS: Mapping[str, tuple[Transform, ...]] = MappingProxyType(
     {
-        "winograd2": (F2, F2_STRIDE2, F2_TRANSPOSED),
-        "winograd3": (F3,),
-        "winograd4": (F4, F4_TRANSPOSED),
+        "winograd2": (F2, F2_STRIDE2, F2_TRANSPOSED, F2_WIDE, *F2_PHASES),
+        "winograd3": (F3, *F3_PHASES),
+        "winograd4": (F4, F4_TRANSPOSED, F4_WIDE, *F4_PHASES),
     }
 )
 
@@ -123,20 +128,20 @@ def _variants(kind: str, plain: tvm.IRModule, fused: tvm.IRModule, target: Targe
         name = str(call.args[0].name_hint)
         if len(weights) == 1 and name not in found:
             function = functions[str(stands_in.args[0].name_hint)]
-            transform = _transform(kind, stands_in, weights[0])
+            transform = _transform(kind, call, stands_in, weights[0])
             found[name] = Variant(kind, name, function, ConvertedWeight(weights[0], transform))
     return list(found.values())
 
 
-def _transform(kind: str, call: Any, weight: int) -> Transform:
-    """The one of a kind that a call's weights were made by."""
-    size, *_ = static_shape(call.args[1].fields[weight]) or ()
-    return next(t for t in KINDS[kind] if t.size == size)
+def _transform(kind: str, call: Any, other: Any, weight: int) -> Transform:
+    """The one of a kind that made another call's weights of these."""
+    before, after = (static_shape(c.args[1].fields[weight]) or () for c in (call, other))
+    return next(t for t in KINDS[kind] if t.takes(before[:2]) and t.shape_of(before) == after)
 
 
 def _unfilled(weight: Array, transform: Transform) -> Array:
     """Weights of which only the shape matters: the module that holds them is never run."""
-    return np.zeros((transform.size, transform.size, *weight.shape[2:]), weight.dtype)
+    return np.zeros(transform.shape_of(weight.shape), weight.dtype)
 
 
 def _same_result(call: Any, other: Any) -> bool:

@@ -11,13 +11,8 @@ from tvm import te, tirx
 from tvm.ir import GenericConst
 
 from ansor.frontend.rewrite import constant, op_name, replace_calls, static_shape
-from ansor.workloads.minimal_filtering import (
-    Transform,
-    filtered,
-    is_nearly_whole,
-    joined,
-    transform_weight,
-)
+from ansor.workloads.minimal_filtering import filtered, joined, transform_weight
+from ansor.workloads.transforms import Transform, is_nearly_whole
 from ansor.workloads.transposed import zeros_before
 from ansor.workloads.workload import Array
 
@@ -37,7 +32,7 @@ def with_winograd(
 
     Args:
         mod: channels last, kernels in HWIO.
-        transforms: one for each stride, and for transposed convolutions.
+        transforms: one for each kernel and stride, and for transposed convolutions.
         convert: makes the transformed weights.
     """
 
@@ -69,13 +64,13 @@ def _is_eligible(call: Any, transform: Transform) -> bool:
     attrs, out = call.attrs, static_shape(call)
     layouts = (str(attrs.data_layout), str(attrs.kernel_layout), str(attrs.out_layout))
     unit = all(int(s) == 1 for s in (*attrs.dilation, attrs.groups))
-    stride = all(int(s) == transform.stride for s in attrs.strides)
-    square = static_shape(call.args[1])[:2] == (transform.taps,) * 2  # type: ignore[index]
+    form = static_shape(call.args[1])[:2], int(attrs.strides[0]), transform.is_transposed  # type: ignore[index]
+    fitting = len(set(attrs.strides)) == 1 and transform.computes(*form)
     padded = not transform.is_transposed or all(int(p) == 1 for p in attrs.padding[:2])
     fits = out is not None and is_nearly_whole(out[1:3], transform)
     dtypes = {str(value.ty.dtype) for value in (*call.args, call)}
     usual = layouts == ("NHWC", "HWIO", "NHWC") and dtypes == _DTYPES
-    return usual and unit and stride and square and padded and fits
+    return usual and unit and fitting and padded and fits
 
 
 class _Shapes(NamedTuple):
@@ -100,9 +95,8 @@ def _stage_name(transform: Transform) -> str:
 
 
 def _definition(shapes: _Shapes, transform: Transform) -> tirx.PrimFunc:
-    size = transform.size
     data = te.placeholder(shapes.data, name="data")
-    weight = te.placeholder((size, size, *shapes.weight[2:]), name="weight")
+    weight = te.placeholder(transform.shape_of(shapes.weight), name="weight")
     _, height, width, _ = shapes.out
     tiles = filtered(data, weight, transform, shapes.before, (height, width))
     out = joined(tiles, height, width, _stage_name(transform))

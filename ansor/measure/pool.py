@@ -196,13 +196,14 @@ def worker_environment(threads: int) -> Mapping[str, str]:
     """The environment of a worker: the parent's modules, and how TVM's threads behave.
 
     They sleep soon: as long as they spin, the worker whose turn it was disturbs the one whose turn
-    it is (half of the speed).
+    it is (half of the speed). NumPy's have nothing to do, and would spin while others start.
     """
     return os.environ | {
         **pool_variables(threads),
         **PLAIN_PAGES,
         **compiler_variables(),
         **module_path(),
+        "OPENBLAS_NUM_THREADS": "1",
         "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",
     }

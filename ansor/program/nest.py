@@ -7,6 +7,7 @@ not enclose it having extent 1. So one array shape serves every choice of comput
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -69,6 +70,18 @@ class StageNest:
     executed: npt.NDArray[np.float32]
     guarded: npt.NDArray[np.bool_]
     prefetch: npt.NDArray[np.int32]
+
+    @cached_property
+    def density(self) -> npt.NDArray[np.float32]:
+        """`[P]`: share of the statements of the unrolled block that are left when what constants
+        make zero has vanished: known where all of the axes that choose them are unrolled."""
+        folded = self.stage.folded
+        own = [i for i, loop in enumerate(self.loops) if loop.axis in folded and i >= self.num_host]
+        copies = self.extents[own].prod(axis=0, dtype=np.int64)
+        whole = copies == math.prod(self.stage.axes[axis].size for axis in folded)
+        density: npt.NDArray[np.float32]
+        density = np.where(whole, np.float32(self.stage.density), np.float32(1))
+        return density
 
     def coefficients(self, index: Index | None) -> dict[int, Column]:
         """By how much each loop advances an index, `[P]` each; loops with none left out.

@@ -1,150 +1,18 @@
 """Winograd's minimal filtering F(m×m, r×r) as stages: separable transforms around products.
 
-Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (CVPR 2016), section 4. With a
-stride of 2, even and odd inputs are filtered apart, after Huang et al., "DWM: A Decomposable
-Winograd Method for Convolution Acceleration" (AAAI 2020): by two taps and by one. So are even and
-odd outputs of the transpose of such a convolution: each meets two of its four taps.
+Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (CVPR 2016), section 4.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from tvm import te, tirx, topi
 
+from ansor.workloads.transforms import Matrix, Transform
 from ansor.workloads.workload import Array
-
-Matrix = tuple[tuple[float, ...], ...]
-_MOST_WASTE = 0.35  # of the output's points computed in vain, where it is no whole number of tiles
-
-
-@dataclass(frozen=True)
-class Transform:
-    """The matrices of F(m×m, r×r), equation 8 of the paper; a tile takes d inputs a side.
-
-    Attributes:
-        data: `[s, d]`, B transposed.
-        weight: `[s, r]`, G.
-        output: `[m, s]`, A transposed.
-        stride: of the convolution.
-        is_transposed: whether it is the transpose of a convolution, with a padding of one, of
-            which two outputs begin at each input.
-    """
-
-    data: Matrix
-    weight: Matrix
-    output: Matrix
-    stride: int = 1
-    is_transposed: bool = False
-
-    @property
-    def taps(self) -> int:
-        """Those of a kernel along each side (r)."""
-        return len(self.weight[0])
-
-    @property
-    def inputs(self) -> int:
-        """Those of a tile along each side (d)."""
-        return len(self.data[0])
-
-    @property
-    def step(self) -> int:
-        """Inputs from one tile to the next."""
-        return self.tile // self.stride if self.is_transposed else self.tile * self.stride
-
-    @property
-    def tile(self) -> int:
-        """Outputs along each side (m)."""
-        return len(self.output)
-
-    @property
-    def size(self) -> int:
-        """Points at which is multiplied, along each side (s)."""
-        return len(self.data)
-
-
-F2 = Transform(
-    data=((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
-    weight=((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
-    output=((1, 1, 1, 0), (0, 1, -1, -1)),
-)
-F3 = Transform(
-    data=(
-        (2, -1, -2, 1, 0),
-        (0, -2, -1, 1, 0),
-        (0, 2, -3, 1, 0),
-        (0, -1, 0, 1, 0),
-        (0, 2, -1, -2, 1),
-    ),
-    weight=(
-        (1 / 2, 0, 0),
-        (-1 / 2, -1 / 2, -1 / 2),
-        (-1 / 6, 1 / 6, -1 / 6),
-        (1 / 6, 1 / 3, 2 / 3),
-        (0, 0, 1),
-    ),
-    output=((1, 1, 1, 1, 0), (0, 1, -1, 2, 0), (0, 1, 1, 4, 1)),
-)
-F4 = Transform(
-    data=(
-        (4, 0, -5, 0, 1, 0),
-        (0, -4, -4, 1, 1, 0),
-        (0, 4, -4, -1, 1, 0),
-        (0, -2, -1, 2, 1, 0),
-        (0, 2, -1, -2, 1, 0),
-        (0, 4, 0, -5, 0, 1),
-    ),
-    weight=(
-        (1 / 4, 0, 0),
-        (-1 / 6, -1 / 6, -1 / 6),
-        (-1 / 6, 1 / 6, -1 / 6),
-        (1 / 24, 1 / 12, 1 / 6),
-        (1 / 24, -1 / 12, 1 / 6),
-        (0, 0, 1),
-    ),
-    output=((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1)),
-)
-# F(2, 2) on inputs 0, 2 and 4, and what 1 and 3 are multiplied by.
-F2_STRIDE2 = Transform(
-    data=((1, 0, -1, 0, 0), (0, 0, 1, 0, 0), (0, 0, 1, 0, -1), (0, 1, 0, 0, 0), (0, 0, 0, 1, 0)),
-    weight=((1, 0, 0), (1, 0, 1), (0, 0, 1), (0, 1, 0), (0, 1, 0)),
-    output=((1, 1, 0, 1, 0), (0, 1, -1, 0, 1)),
-    stride=2,
-)
-
-
-def _of_both_phases(data: Matrix, weight: Matrix, output: Matrix) -> Transform:
-    """The transpose of a convolution by four taps with a stride of 2, from F(m, 2).
-
-    Even outputs meet the last tap and the second, odd ones the third and the first, one input
-    further on.
-    """
-    none = (0.0,) * len(data)
-    return Transform(
-        data=(*((*row, 0) for row in data), *((0, *row) for row in data)),
-        weight=(*((0, b, 0, a) for a, b in weight), *((b, 0, a, 0) for a, b in weight)),
-        output=tuple(own for row in output for own in ((*row, *none), (*none, *row))),
-        stride=2,
-        is_transposed=True,
-    )
-
-
-F2_TRANSPOSED = _of_both_phases(
-    data=((1, -1, 0), (0, 1, 0), (0, -1, 1)),
-    weight=((1, 0), (1, 1), (0, 1)),
-    output=((1, 1, 0), (0, 1, 1)),
-)
-F4_TRANSPOSED = _of_both_phases(
-    data=F3.data,
-    weight=((1 / 2, 0), (-1 / 2, -1 / 2), (-1 / 6, 1 / 6), (1 / 6, 1 / 3), (0, 1)),
-    output=((1, 1, 1, 1, 0), (0, 1, -1, 2, 0), (0, 1, 1, 4, 0), (0, 1, -1, 8, 1)),
-)
-TRANSFORMS: Mapping[int, Transform] = MappingProxyType({f.tile: f for f in (F2, F3, F4)})
 
 
 def filtered(
@@ -159,12 +27,13 @@ def filtered(
 
     Args:
         data: TE tensor `[n, h, w, c]`.
-        weight: transformed, `[s, s, c / groups, f]`.
+        weight: transformed, `[s, s, c / groups, f]`, with phases `[s, s, phases² c, f]`.
         transform: of which size.
         before: zeros at the top and the left of the data.
         outputs: rows and columns. Where they are no whole number of tiles, the last ones reach
             beyond them, into zeros.
-        groups: each of so many parts of the filters sees its own part of the channels.
+        groups: each of so many parts of the filters sees its own part of the channels; one where
+            the transform has phases.
 
     Returns:
         `[n, rows, m, columns, m, f]`.
@@ -176,13 +45,15 @@ def filtered(
 def _spectrum(
     data: Any, transform: Transform, before: Sequence[int], outputs: Sequence[int]
 ) -> Any:
-    """Data to `[s, s, n, rows, columns, c]`, one side of a tile after the other."""
+    """Data to `[s, s, n, rows, columns, phases² c]`, one side of a tile after the other."""
     batch, *sides, channels = (int(size) for size in data.shape)
-    size, inputs, step = transform.size, transform.inputs, transform.step
+    size, inputs, step, phases = transform.size, transform.inputs, transform.step, transform.phases
     rows, columns = tiles = [-(-count // transform.tile) for count in outputs]
-    ends = [(count - 1) * step + inputs for count in tiles]
+    ends = [phases * ((count - 1) * step + inputs) for count in tiles]
     after = [max(0, e - side - b) for e, side, b in zip(ends, sides, before, strict=True)]
     padded = topi.nn.pad(data, [0, *before, 0], [0, *after, 0], name="pad")
+    if phases > 1:
+        padded, channels = _apart(padded, phases, ends), phases**2 * channels
     table = _table(transform.data, "into", str(data.dtype))
     i, j = te.reduce_axis((0, inputs), "i"), te.reduce_axis((0, inputs), "j")
     tall = te.compute(
@@ -197,6 +68,25 @@ def _spectrum(
         lambda a, b, n, y, x, c: te.sum(table[b, j] * tall[a, j, n, y, x, c], axis=j),
         name="spectrum",
     )
+
+
+def _apart(padded: Any, phases: int, ends: Sequence[int]) -> Any:
+    """The phases of an image as channels of one, `[n, h / phases, w / phases, phases² c]`."""
+    batch, *_, channels = (int(size) for size in padded.shape)
+    sides = [end // phases for end in ends]
+
+    def point(n: Any, y: Any, x: Any, k: Any) -> Any:
+        row, column, c = _phase(k, phases, channels)
+        return padded[n, y * phases + row, x * phases + column, c]
+
+    return te.compute((batch, *sides, phases**2 * channels), point, name="phases")
+
+
+def _phase(k: Any, phases: int, channels: int) -> tuple[Any, Any, Any]:
+    """Row, column and channel of a channel of phases."""
+    floordiv, floormod = tirx.floordiv, tirx.floormod
+    row, rest = floordiv(k, phases * channels), floormod(k, phases * channels)
+    return row, floordiv(rest, channels), floormod(rest, channels)
 
 
 def _product(spectrum: Any, weight: Any, groups: int) -> Any:
@@ -240,16 +130,21 @@ def joined(tiles: Any, height: int, width: int, name: str) -> Any:
 
 
 def transform_weight(weight: Array, transform: Transform) -> Array:
-    """`[r, r, c, f]` to `[s, s, c, f]`, in float64 inside."""
-    matrix = np.asarray(transform.weight)
-    exact = np.einsum("ai,ijcf->ajcf", matrix, weight.astype(np.float64))
-    out: Array = np.einsum("bj,ajcf->abcf", matrix, exact).astype(weight.dtype)
+    """`[r, r, c, f]` to `[s, s, phases² c, f]`, in float64 inside."""
+    matrix, phases = np.asarray(transform.weight), transform.phases
+    rows, columns, channels, filters = weight.shape
+    missing = [(0, phases * transform.taps - size) for size in (rows, columns)]
+    whole = np.pad(weight, [*missing, (0, 0), (0, 0)]).astype(np.float64)
+    apart = whole.reshape(transform.taps, phases, transform.taps, phases, channels, filters)
+    exact = np.einsum("ai,bj,ipjqcf->abpqcf", matrix, matrix, apart, optimize=True)
+    out: Array = exact.reshape(transform.shape_of(weight.shape)).astype(weight.dtype)
     return out
 
 
 def transformed(weight: Any, transform: Transform) -> Any:
-    """The same as stages: TE tensor `[r, r, c, f]` to `[s, s, c, f]`, one side after the other."""
+    """The same as stages, of a TE tensor, one side after the other."""
     size, taps = transform.size, transform.taps
+    weight = _kernels_apart(weight, transform) if transform.phases > 1 else weight
     inner = tuple(int(extent) for extent in weight.shape[2:])
     table = _table(transform.weight, "taps", str(weight.dtype))
     i, j = te.reduce_axis((0, taps), "i"), te.reduce_axis((0, taps), "j")
@@ -265,10 +160,19 @@ def transformed(weight: Any, transform: Transform) -> Any:
     )
 
 
-def is_nearly_whole(sizes: Sequence[int], transform: Transform) -> bool:
-    """Whether few points are computed beyond an output of such sizes."""
-    whole = math.prod(-(-size // transform.tile) * transform.tile for size in sizes)
-    return whole <= math.prod(sizes) * (1 + _MOST_WASTE)
+def _kernels_apart(weight: Any, transform: Transform) -> Any:
+    """The taps of each phase, as `_apart` orders what they meet; zero where it has fewer."""
+    rows, columns, channels, filters = (int(size) for size in weight.shape)
+    taps, phases = transform.taps, transform.phases
+    zero = tirx.const(0, str(weight.dtype))
+
+    def tap(i: Any, j: Any, k: Any, f: Any) -> Any:
+        row, column, c = _phase(k, phases, channels)
+        row, column = i * phases + row, j * phases + column
+        inside = tirx.all(row < rows, column < columns)
+        return tirx.if_then_else(inside, weight[row, column, c, f], zero)
+
+    return te.compute((taps, taps, phases**2 * channels, filters), tap, name="taps_apart")
 
 
 def _table(values: Matrix, name: str, dtype: str) -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from tvm import te
 
-from ansor.workloads.minimal_filtering import TRANSFORMS, filtered, joined
+from ansor.workloads.minimal_filtering import filtered, joined
+from ansor.workloads.transforms import F2, F3, F4
 from ansor.workloads.windows import windows
 from ansor.workloads.workload import Array, Workload
 
@@ -29,7 +30,7 @@ def winograd_conv2d(
     `[1, height / tile, tile, width / tile, tile, filters]`, which lies in memory as NHWC does; with
     `join`, `[1, height, width, filters]`.
     """
-    transform = TRANSFORMS[tile]
+    transform = {f.tile: f for f in (F2, F3, F4)}[tile]
     size = transform.size
     data = te.placeholder((1, height, width, channels), name="data")
     weight = te.placeholder((size, size, channels, filters), name="weight")

@@ -15,16 +15,18 @@ from ansor.frontend.filtering import with_filtering
 from ansor.frontend.operator import import_operator
 from ansor.frontend.variants import KINDS, operator_variants, with_variants
 from ansor.workloads.convolution_nd import Convolution, convolution, convolution_bn_relu
-from ansor.workloads.minimal_filtering import (
+from ansor.workloads.suite import suite_workload
+from ansor.workloads.transforms import (
     F2,
     F2_STRIDE2,
     F2_TRANSPOSED,
+    F2_WIDE,
     F3,
     F4,
     F4_TRANSPOSED,
+    F4_WIDE,
     Transform,
 )
-from ansor.workloads.suite import suite_workload
 from ansor.workloads.transposed import transposed_convolution
 
 TRANSFORMS = {"2": F2, "3": F3, "4": F4, "2 by 2": F2_STRIDE2}
@@ -79,6 +81,28 @@ def test_channels_first(transform: Transform) -> None:
     check(te.create_prim_func([data, weight, out]), [transform])
 
 
+@pytest.mark.parametrize("transform", [F2_WIDE, F4_WIDE], ids=["2", "4"])
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize(("points", "padding"), [(8, 2), (11, 0)])
+def test_kernels_of_five_rows(points: int, padding: int, groups: int, transform: Transform) -> None:
+    size = points + 4 - 2 * padding
+    sizes = Convolution(2, (size, size), 4, 6, 5, 1, padding, groups=groups)
+    check(convolution("conv", sizes).func, [F2, transform])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("unused", [0, 1])
+@pytest.mark.parametrize(("points", "padding"), [(8, 0), (11, 2), (12, 3)])
+@pytest.mark.parametrize(("kernel", "stride"), [(5, 2), (6, 2), (7, 2), (8, 2), (10, 4), (11, 4)])
+def test_large_kernels_phase_by_phase(
+    kernel: int, stride: int, points: int, padding: int, unused: int, kind: str
+) -> None:
+    size = stride * (points - 1) + kernel - 2 * padding + unused
+    sizes = Convolution(2, (size, size + stride), 3, 6, kernel, stride, padding)
+    changed = check(convolution("conv", sizes).func, KINDS[kind])
+    assert {"phases", "taps_apart"} <= set(block_names(changed))
+
+
 @pytest.mark.parametrize("transform", [F2_TRANSPOSED, F4_TRANSPOSED], ids=["2", "4"])
 @pytest.mark.parametrize(("padding", "sides"), [(1, (8, 8)), (1, (7, 8)), (3, (9, 10))])
 def test_a_transposed_one(sides: tuple[int, int], padding: int, transform: Transform) -> None:
@@ -128,12 +152,13 @@ def test_padding_that_others_read_as_well_stays() -> None:
     [
         Convolution(1, (8, 8), 4, 4, 3, 3, 1),
         Convolution(1, (8, 8), 4, 4, 3, 1, 2, dilation=2),
-        Convolution(1, (8, 8), 4, 4, 5, 1, 2),
+        Convolution(1, (8, 8), 4, 4, 7, 1, 3),
+        Convolution(1, (17, 17), 4, 4, 7, 2, 3, groups=2),
         Convolution(1, (5, 5), 4, 4, 3, 1, 1),  # too many points in vain
         Convolution(1, (8, 8), 4, 4, 3, 1, 1, dtype="float16"),
         Convolution(1, (8,), 4, 4, 3, 1, 1),
     ],
-    ids=["stride", "dilation", "kernel", "waste", "dtype", "line"],
+    ids=["stride", "dilation", "kernel", "groups of phases", "waste", "dtype", "line"],
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_definitions_stay_as_they_are(kind: str, sizes: Convolution) -> None:
@@ -151,6 +176,7 @@ def test_the_kinds_that_an_operator_has() -> None:
     assert list(kinds("C2D.2")) == ["winograd2", "winograd3", "winograd4"]
     assert list(kinds("C2D.3")) == ["winograd2", "winograd4"]  # 7×7 would be 9×9
     assert kinds("C2D.2", "winograd4") == {"winograd4": "operator_winograd4"}
+    assert list(kinds("C2D.0")) == ["winograd2", "winograd3", "winograd4"]  # 7×7, stride 2
     assert list(kinds("GRP.0")) == ["winograd2"]  # stride 2
     assert list(kinds("T2D.1")) == ["winograd2", "winograd4"]
     assert not kinds("C2D.1")

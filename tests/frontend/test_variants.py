@@ -13,7 +13,7 @@ from ansor.frontend.extract import extract_functions, tir_calls
 from ansor.frontend.graph import optimize
 from ansor.frontend.variants import KINDS, optimize_with_variants, with_variants
 from ansor.frontend.winograd import with_winograd
-from ansor.workloads.minimal_filtering import F2, F2_STRIDE2, F3, F4, Transform
+from ansor.workloads.transforms import F2, F2_STRIDE2, F3, F4, Transform
 
 
 def convolution(
@@ -50,7 +50,7 @@ def convolution(
         {"strides": 3},
         {"dilation": 2, "padding": 2},
         {"groups": 2},
-        {"kernel": 5, "padding": 2},
+        {"kernel": 7, "padding": 3},
         {"size": 5},
         {"constant": False},
         {"dtype": "float64"},
@@ -79,6 +79,20 @@ def test_a_convolution_without_anything_after_it(
     )
     assert not np.array_equal(plain, changed)
     assert np.abs(plain - changed).max() <= 1e-5 * np.abs(plain).max()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kernel", "stride"), [(5, 2), (7, 2), (11, 4)])
+def test_a_large_kernel_with_a_stride(kernel: int, stride: int, kind: str, target: Target) -> None:
+    size = stride * 11 + kernel - 4
+    mod = convolution(size=size, channels=3, strides=stride, kernel=kernel, padding=2)
+    fused, (variant,) = optimize_with_variants(mod, target, [kind])
+    changed = with_variants(fused, {variant.replaces: variant})
+    x = np.random.default_rng(1).standard_normal((1, size, size, 3)).astype(np.float32)
+    expected, found = (compile_model(m, target)(x) for m in (fused, changed))
+    assert expected.shape == (1, 12, 12, 8)
+    assert not np.array_equal(found, expected)
+    assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("kind", ["winograd2", "winograd4"])

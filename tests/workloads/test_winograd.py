@@ -6,19 +6,29 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ansor.workloads import build
-from ansor.workloads.minimal_filtering import (
+from ansor.workloads.minimal_filtering import transform_weight
+from ansor.workloads.transforms import (
     F2,
+    F2_PHASES,
     F2_STRIDE2,
     F2_TRANSPOSED,
+    F2_WIDE,
     F3,
+    F3_PHASES,
     F4,
+    F4_PHASES,
     F4_TRANSPOSED,
-    TRANSFORMS,
+    F4_WIDE,
     Transform,
-    transform_weight,
+    minimal,
 )
+
+TRANSFORMS = {transform.tile: transform for transform in (F2, F3, F4)}
+ON_LINES = (F2, F3, F4, F2_STRIDE2, F2_WIDE, F4_WIDE)
 
 
 @pytest.mark.parametrize("tile", TRANSFORMS)
@@ -48,13 +58,51 @@ def test_outputs_that_are_no_whole_tiles_are_cut() -> None:
         assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("transform", [F2, F3, F4, F2_STRIDE2], ids=["2", "3", "4", "2 by 2"])
+@pytest.mark.parametrize("transform", ON_LINES)
 def test_the_matrices_filter_a_line(transform: Transform) -> None:
-    rng = np.random.default_rng(0)
-    line, taps = rng.standard_normal(transform.size), rng.standard_normal(3)
+    rng, count = np.random.default_rng(0), transform.taps
+    line, taps = rng.standard_normal(transform.size), rng.standard_normal(count)
     firsts = np.arange(transform.tile) * transform.stride
-    assert firsts[-1] + 3 <= transform.inputs == transform.size
-    check(transform, line, taps, [line[first : first + 3] @ taps for first in firsts])
+    assert firsts[-1] + count <= transform.inputs == transform.size
+    check(transform, line, taps, [line[first : first + count] @ taps for first in firsts])
+
+
+@pytest.mark.parametrize("transform", [*F2_PHASES, *F3_PHASES, *F4_PHASES])
+def test_the_matrices_filter_the_phases_of_a_line(transform: Transform) -> None:
+    rng, phases = np.random.default_rng(0), transform.phases
+    line = rng.standard_normal((transform.inputs, phases))
+    taps = rng.standard_normal((transform.taps, phases))
+    flat = line.ravel()
+    expected = [
+        flat[first : first + taps.size] @ taps.ravel()
+        for first in transform.stride * np.arange(transform.tile)
+    ]
+    data, weight, output = matrices(transform)
+    found = output @ ((weight @ taps) * (data @ line)).sum(axis=1)
+    assert np.abs(found - expected).max() <= 1e-12
+
+
+@given(data=st.data())
+def test_the_matrices_of_any_points_filter_a_line(data: st.DataObject) -> None:
+    tile, taps = data.draw(st.integers(1, 5)), data.draw(st.integers(2, 5))
+    some = st.fractions(-3, 3, max_denominator=4)
+    count = tile + taps - 2
+    points = data.draw(st.lists(some, min_size=count, max_size=count, unique=True))
+    transform = minimal(tile, taps, points)
+    assert transform.size == transform.inputs == tile + taps - 1
+    assert all(value == int(value) for row in transform.data for value in row)
+    rng = np.random.default_rng(0)
+    line, kernel = rng.standard_normal(transform.size), rng.standard_normal(taps)
+    into, weight, output = matrices(transform)
+    found = output @ ((weight @ kernel) * (into @ line))
+    most = (np.abs(output) @ (np.abs(weight @ kernel) * (np.abs(into) @ np.abs(line)))).max()
+    expected = [line[first : first + taps] @ kernel for first in range(tile)]
+    assert np.abs(found - expected).max() <= 1e-13 * most
+
+
+def test_as_many_points_as_there_are_products_but_one() -> None:
+    with pytest.raises(ValueError, match=r"F\(2, 3\) takes 3, not 2"):
+        minimal(2, 3, (0, 1))
 
 
 @pytest.mark.parametrize("transform", [F2_TRANSPOSED, F4_TRANSPOSED], ids=["2", "4"])
@@ -72,7 +120,12 @@ def test_the_matrices_spread_a_line(transform: Transform) -> None:
 
 
 def check(transform: Transform, line: Any, taps: Any, expected: Any) -> None:
-    matrices = (transform.data, transform.weight, transform.output)
-    data, weight, output = (np.asarray(m, dtype=np.float64) for m in matrices)
+    data, weight, output = matrices(transform)
     found = output @ ((weight @ taps) * (data @ line))
     assert np.abs(found - expected).max() <= 1e-12
+
+
+def matrices(transform: Transform) -> tuple[Any, Any, Any]:
+    made = (transform.data, transform.weight, transform.output)
+    data, weight, output = (np.asarray(m, dtype=np.float64) for m in made)
+    return data, weight, output
