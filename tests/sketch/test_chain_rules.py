@@ -42,7 +42,7 @@ def test_indices_of_inlined_tables_are_folded() -> None:
 
 
 def test_a_large_table_is_not_unrolled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edit, "_MAX_TABLE", 8)
+    monkeypatch.setattr(edit, "MAX_TABLE", 8)
     assert not any(stage.folded for stage in folded("winograd_conv2d").stages.values())
 
 
