@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -31,6 +31,7 @@ from ansor.report.text import align
 from ansor.tune import auto_schedule
 from ansor.workloads import Workload, suite
 from benchmarks.environment import environment, write
+from benchmarks.neighbours import neighbours_of
 from benchmarks.operator_case import PEAK, Case, workload_of
 from benchmarks.operator_peers import OURS, Peers, parse_peers, start, systems_for
 from benchmarks.operator_summary import lines, summary
@@ -102,8 +103,11 @@ class _Curve(Callback):
         self.points.append((time.perf_counter() - self.began, best_us))
 
 
-def measure(case: Case, trials: int, peers: Peers, rounds: int) -> Iterator[Row]:
-    """Tunes one operator and times it, and what it is compared with, in turns."""
+def measure(
+    case: Case, trials: int, peers: Peers, rounds: int, before: Callable[[], None] = lambda: None
+) -> Iterator[Row]:
+    """Tunes one operator and times it, and what it is compared with, in turns, before each of which
+    something may be done."""
     workload = case.workload
     rows = {"ansor": _tuned(case, workload, "ansor", trials)}
     for name in systems_for(case.op, peers):
@@ -111,7 +115,7 @@ def measure(case: Case, trials: int, peers: Peers, rounds: int) -> Iterator[Row]
         ours = name in OURS
         rows[name] = _tuned(case, workload, name, count) if ours else Row(case.op, name)
     names = [name for name, row in rows.items() if not row.error]
-    outcome = take_turns(lambda name: start(case, name), names, rounds, case.seconds)
+    outcome = take_turns(lambda name: start(case, name), names, rounds, case.seconds, before=before)
     expected = workload.reference(*case.inputs(workload))
     for name, row in rows.items():
         found = replace(row, error=row.error or outcome.missing.get(name, ""))
@@ -255,6 +259,7 @@ def main(
     peak = peak_gflops("native", cores, fresh=True)
     about = environment(cores, peak_gflops=peak, seed=seed, batch=batch, rounds=rounds)
     target = target_text(resolve_target("native"), cores)
+    neighbours = neighbours_of(target, cores)
     rows: list[Row] = []
     found: list[dict[str, Any]] = []
     for op in chosen:
@@ -262,7 +267,9 @@ def main(
             case = Case(
                 op, batch, folder, target, cores, seed, seconds, others.trials, cache, peak or 0.0
             )
-            rows.extend(measure(case, trials, others, rounds))
+            neighbours.begin()
+            rows.extend(measure(case, trials, others, rounds, neighbours.wait))
+        about |= {"waited_s": neighbours.waited_s, "turns_apart": neighbours.far}
         results = [row.document() for row in rows]
         found = summary(results)
         write(file, {"environment": about, "summary": found, "results": results})

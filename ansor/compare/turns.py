@@ -50,6 +50,7 @@ def take_turns(
     rounds: int,
     turn_s: float,
     tell: Callable[[str], None] = lambda _: None,
+    before: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Times systems in turns.
 
@@ -60,6 +61,7 @@ def take_turns(
             their memory lies.
         turn_s: seconds that a turn should take.
         tell: receives a line of progress now and then.
+        before: called before each turn of all.
     """
     outcome = Outcome({name: [] for name in names}, {}, {})
     for number in range(rounds):
@@ -68,6 +70,7 @@ def take_turns(
             for name in tuple(outcome.answers):
                 running.load(name)
             for turn in range(TURNS):
+                before()
                 running.take(backwards=turn % 2 == 1)
     return outcome
 

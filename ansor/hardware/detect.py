@@ -12,7 +12,7 @@ from ansor.hardware.caches import read_caches
 from ansor.hardware.cpu import Hardware
 from ansor.hardware.gpu import Gpu, Machine, gpu_of
 from ansor.hardware.measured import Run, measured, processor_name
-from ansor.hardware.probe import CHAINS, Probe, Spec, peak_meter
+from ansor.hardware.probe import CHAINS, Probe, Spec, peak_meter, start_meter
 from ansor.hardware.target import is_cpu, resolve_target, rounds_to_tf32, target_text
 from ansor.hardware.threads import available_cores
 from ansor.hardware.vectors import vector_unit
@@ -165,6 +165,11 @@ def peak_meter_here(target: tvm.target.Target, threads: int) -> Callable[[], flo
     already."""
     flops = peak_meter(_spec(target, read_system(target, threads)))
     return lambda: flops() / 1e9
+
+
+def start_meter_here(target: tvm.target.Target, threads: int) -> Callable[[], float]:
+    """Tells the seconds that the start of threads takes at any moment, for such a process."""
+    return start_meter(_spec(target, read_system(target, threads)))
 
 
 def _spec(target: tvm.target.Target, hardware: Hardware) -> Spec:

@@ -124,6 +124,12 @@ def peak_meter(spec: Spec) -> Callable[[], float]:
     return _flops_meter(spec, spec.threads, spec.lanes)
 
 
+def start_meter(spec: Spec) -> Callable[[], float]:
+    """Tells seconds that threads take to start and to be joined at the moment; the pool of threads
+    must have its size already."""
+    return _meter(kernels.touch(spec.threads, True), spec.target, number=200)
+
+
 def _peak(flops: Callable[[], float], expected: float) -> float:
     """Flop/s of all cores; where other work holds one of them, waits a little for it to pass."""
     best = 0.0

@@ -72,6 +72,13 @@ def test_neighbours_change_and_slow_ones_stop_early() -> None:
     assert found.told["c"] == {"name": "c"}
 
 
+def test_before_each_turn_of_all_something_may_be_done() -> None:
+    log: list[str] = []
+    take_turns(pretended(log, {}), "ab", 2, 1.0, before=lambda: log.append("-"))
+    turns = "".join(entry for entry in log if len(entry) == 1)
+    assert turns == "ab" + "-ab-ba" * (TURNS // 2) + "ab" + "-ab-ba" * (TURNS // 2)
+
+
 def test_who_fails_is_missing_and_the_others_go_on() -> None:
     log: list[str] = []
     found = take_turns(pretended(log, {"b": 2}), ("a", "absent", "b"), 2, 1.0)
