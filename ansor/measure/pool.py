@@ -12,6 +12,7 @@ from ansor.config import MeasureConfig
 from ansor.errors import MeasureError
 from ansor.hardware.memory import PLAIN_PAGES
 from ansor.hardware.threads import module_path, pool_variables
+from ansor.measure.nursery import Nursery
 from ansor.measure.nvcc import compiler_variables
 from ansor.measure.process import WorkerFailure, WorkerProcess, not_started, wait_for_any
 from ansor.measure.protocol import Build, Define, Reply, Setup
@@ -47,29 +48,17 @@ class Pool:
         self.lanes = lanes
         self.replaced = 0
         self._setup = Setup(config, lowering)
-        self._environment = worker_environment(threads)
+        self._nursery = Nursery(worker_environment(threads))
         self._slots = itertools.count()
         count = max(len(lanes), min(config.workers, len(os.sched_getaffinity(0))))
         self.workers = [self._new(place) for place in range(count)]
-        self.close = weakref.finalize(self, _kill_all, self.workers)
+        self.close = weakref.finalize(self, _kill_all, self.workers, self._nursery)
 
     def start(self, count: int | None = None) -> None:
         """Starts the first `count` workers, or all, where that has not been done, and returns at
-        once; without it a worker starts when it is first needed.
-
-        Where there is one for each core, the last begins when the first is ready: until then the
-        parent, which has the first programs to find, keeps a core to itself.
-        """
-        starting = [worker for worker in self.workers[:count] if not worker.was_started]
-        cores = len(os.sched_getaffinity(0))
-        read_fd, write_fd = os.pipe()
-        try:
-            for number, worker in enumerate(starting, start=1):
-                until = write_fd if number == 1 else None
-                worker.start(until, read_fd if number >= max(cores, 2) else None)
-        finally:
-            os.close(read_fd)
-            os.close(write_fd)
+        once; without it a worker starts when it is first needed."""
+        for worker in self.workers[:count]:
+            worker.start()
 
     def settle(self) -> None:
         """Waits for the workers that are starting, which disturbs what is timed.
@@ -82,8 +71,7 @@ class Pool:
                 worker.ready()
 
     def _new(self, place: int) -> WorkerProcess:
-        lane = self.lanes[place % len(self.lanes)]
-        return WorkerProcess(self._setup, {**self._environment, **lane})
+        return WorkerProcess(self._setup, self._nursery, self.lanes[place % len(self.lanes)])
 
     def lane_of(self, worker: WorkerProcess) -> int:
         """Number of a present worker's lane."""
@@ -209,6 +197,7 @@ def worker_environment(threads: int) -> Mapping[str, str]:
     }
 
 
-def _kill_all(workers: list[WorkerProcess]) -> None:
+def _kill_all(workers: list[WorkerProcess], nursery: Nursery) -> None:
     for worker in workers:
         worker.kill()
+    nursery.kill()

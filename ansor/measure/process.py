@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import IO
 
 from ansor.errors import MeasureError
 from ansor.measure.channel import Channel
+from ansor.measure.nursery import Forked, Nursery, last_words
 from ansor.measure.protocol import Reply, Request, Setup
 from ansor.measure.result import ErrorKind
-
-_LOG_TAIL = 2000  # bytes of a dead worker's output that are reported
 
 
 class WorkerFailure(Exception):
@@ -33,8 +30,13 @@ class WorkerFailure(Exception):
 class WorkerProcess:
     """One worker: at most one request under way.
 
-    It has a session and process group of its own, so Ctrl-C in a terminal does not reach it. It
-    is killed when the parent dies, and also when the thread that started it ends (Linux).
+    It has a process group of its own in the nursery's session, so Ctrl-C in a terminal does not
+    reach it, and is killed with the nursery.
+
+    Args:
+        setup: the first that it is told.
+        nursery: makes it.
+        environment: what it adds to the nursery's.
 
     Attributes:
         tasks: keys of the tasks it knows.
@@ -44,56 +46,40 @@ class WorkerProcess:
         deadline: `time.monotonic()` at which the request under way is given up.
     """
 
-    def __init__(self, setup: Setup, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, setup: Setup, nursery: Nursery, environment: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.tasks: set[str] = set()
         self.builds = 0
         self.busy = False
         self.deadline = 0.0
         self._setup = setup
-        self._environment = environment
+        self._nursery, self._environment = nursery, environment
         self.is_ready = False
         self._channel: Channel | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Forked | None = None
         self._log: IO[bytes] | None = None
 
-    def start(self, until: int | None = None, after: int | None = None) -> None:
-        """Starts the process and returns at once; nothing happens when it was started before.
-
-        Args:
-            until: end of a pipe that the process holds until all that it needs is imported.
-            after: the other end of one: the process begins when nobody holds it any more.
-        """
+    def start(self) -> None:
+        """Starts the process and returns at once; nothing happens when it was started before."""
         if self._process is not None:
             return
         child_read, parent_write = os.pipe()
         parent_read, child_write = os.pipe()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `kill`)
         self._channel = Channel(parent_read, parent_write)
-        given = [child_read, child_write, *(-1 if fd is None else fd for fd in (until, after))]
+        given = (child_read, child_write, self._log.fileno())
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "ansor.measure", *map(str, given)],
-                stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=self._log,
-                env=dict(self._environment),
-                pass_fds=[fd for fd in given if fd >= 0],
-                start_new_session=True,
-            )
+            self._process = self._nursery.fork(self._environment, *given)
         finally:
             os.close(child_read)
             os.close(child_write)
         self._deliver(self._setup, self._setup.config.start_timeout_s)
 
     @property
-    def was_started(self) -> bool:
-        """Whether the process was started, and perhaps is no more."""
-        return self._process is not None
-
-    @property
     def has_ended(self) -> bool:
-        """Whether the process was started and is no more."""
-        return self._process is not None and self._process.poll() is not None
+        """Whether the process has answered and is no more."""
+        return self.is_ready and self._process is not None and self._process.has_ended
 
     @property
     def is_starting(self) -> bool:
@@ -178,22 +164,16 @@ class WorkerProcess:
         """How the process ended, and the end of what it printed."""
         assert self._process is not None
         assert self._log is not None
-        self._signal()
-        code = self._process.wait()
-        ended = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - _LOG_TAIL))
-        return f"{ended}; {self._log.read().decode(errors='replace').strip()}"
-
-    def _signal(self) -> None:
-        assert self._process is not None
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        code = self._process.kill()
+        ended = "it ended" if code is None else f"exit code {code}"
+        if code is not None and code < 0:
+            ended = f"killed by {signal.Signals(-code).name}"
+        return f"{ended}; {last_words(self._log) or self._process.told}"
 
     def kill(self) -> None:
         """Kills the process with its whole group and frees everything; may be called twice."""
         if self._process is not None:
-            self._signal()
-            self._process.wait()
+            self._process.kill()
         for resource in (self._channel, self._log):
             if resource is not None:
                 resource.close()

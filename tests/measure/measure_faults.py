@@ -45,6 +45,8 @@ def lowering(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
         case "pid":
             threads = tvm.get_global_func("runtime.NumThreads")
             raise ValueError(f"pid={os.getpid()} threads={threads()}")
+        case "lane":
+            raise ValueError(f"lane={os.environ.get('LANE')}")
         case "wrong":
             return matmul(factor=1.01)
         case "slow":

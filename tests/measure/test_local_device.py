@@ -55,6 +55,11 @@ def children() -> list[psutil.Process]:
     return psutil.Process().children(recursive=True)
 
 
+def workers_besides(known: set[int]) -> list[psutil.Process]:
+    """Children of children: those forked by a device's nursery."""
+    return [p for p in children() if p.pid not in known and p.ppid() != os.getpid()]
+
+
 def sketches(*names: str) -> list[Program]:
     return [Program(name) for name in names]
 
@@ -104,21 +109,22 @@ def test_the_default_lowering_times_a_program_without_steps(task: Task) -> None:
 
 
 def test_workers_start_when_they_are_asked_for_or_needed(task: Task) -> None:
-    before = len(children())
+    before = {p.pid for p in children()}
     with open_device() as device:
-        assert len(children()) == before
+        assert {p.pid for p in children()} == before
         device.start(1)
-        assert len(children()) == before + 1
+        (nursery,) = {p.pid for p in children()} - before
         assert device.verify([(task, GOOD)])[0].error is None
-        assert len(children()) == before + 1, "one program needs one worker"
+        assert len(workers_besides(before)) == 1, "one program needs one worker"
+        assert {p.ppid() for p in workers_besides(before)} == {nursery}
 
 
 def test_workers_do_without_pytorch(task: Task) -> None:
     pytest.importorskip("torch")
-    before = children()
+    before = {p.pid for p in children()}
     with open_device(ONE) as device:
         device.measure(task, [GOOD], None)
-        (worker,) = set(children()) - set(before)
+        (worker,) = workers_besides(before)
         assert not any("libtorch" in entry.path for entry in worker.memory_maps())
 
 
@@ -216,7 +222,7 @@ def test_a_worker_that_died_idle_is_replaced(task: Task, known: bool) -> None:
         before = {p.pid for p in children()}
         (first,) = device.measure(task, [GOOD], None)
         assert first.error is None
-        (worker,) = (p for p in children() if p.pid not in before)
+        (worker,) = workers_besides(before)
         os.kill(worker.pid, signal.SIGKILL)
         assert gone([worker.pid])
         time.sleep(0.2)  # until all of its threads are
@@ -231,10 +237,9 @@ def test_a_worker_that_dies_of_what_came_before_hands_its_job_on(task: Task) -> 
     """It is still there when it is asked; the definition is the first thing that it reads."""
     with open_device(ONE) as device:
         before = {p.pid for p in children()}
-        device.start()
-        (worker,) = (p for p in children() if p.pid not in before)
-        timer = threading.Timer(0.2, os.kill, (worker.pid, signal.SIGKILL))
         device.measure(task, [GOOD], None)
+        (worker,) = workers_besides(before)
+        timer = threading.Timer(0.2, os.kill, (worker.pid, signal.SIGKILL))
         worker.suspend()
         timer.start()
         doubled = measure_faults.matmul(factor=2.0)
