@@ -76,7 +76,7 @@ def test_before_each_turn_of_all_something_may_be_done() -> None:
     log: list[str] = []
     take_turns(pretended(log, {}), "ab", 2, 1.0, before=lambda: log.append("-"))
     turns = "".join(entry for entry in log if len(entry) == 1)
-    assert turns == "ab" + "-ab-ba" * (TURNS // 2) + "ab" + "-ab-ba" * (TURNS // 2)
+    assert turns == 2 * (TURNS // 2) * "-ab-ba"
 
 
 def test_who_fails_is_missing_and_the_others_go_on() -> None:
