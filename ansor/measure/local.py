@@ -112,7 +112,8 @@ class LocalDevice(Closing):
     def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
         """See `Device.compare`."""
         with self._clean_up():
-            return time_in_turns(self._pool, self._define(task), programs, rounds)
+            on_cpu = is_cpu(tvm.target.Target(self.target))
+            return time_in_turns(self._pool, self._define(task), programs, rounds, on_cpu)
 
     def rehearse(
         self, plan: CallPlan, candidates: Mapping[str, Sequence[Candidate]], seconds: float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from ansor.measure.batch import Built, build_all
@@ -14,10 +14,36 @@ from ansor.program.program import Program
 
 
 def time_in_turns(
-    pool: Pool, task: Define, programs: Sequence[Program], rounds: int
+    pool: Pool,
+    task: Define,
+    programs: Sequence[Program],
+    rounds: int,
+    in_two_places: bool = False,
 ) -> list[float | None]:
-    """Median seconds over rounds in which every program is timed once; see `Device.compare`."""
-    outcomes = build_all(pool, task, dict(enumerate(programs)))
+    """Seconds of each program over rounds in which every one is timed once; see `Device.compare`.
+
+    Args:
+        in_two_places: programs are built twice, mostly by two workers, and half of the rounds are
+            with each: where a worker's memory lies favours its programs by a few per cent. What
+            fails in one half has no time, and what fails in the first is not tried again.
+    """
+    left = dict(enumerate(programs))
+    two = in_two_places and len(pool.workers) > 1 and rounds > 1
+    halves = (rounds - rounds // 2, rounds // 2) if two else (rounds,)
+    found: dict[int, list[float]] = {i: [] for i in left}
+    for count in halves:
+        seconds = _medians(pool, task, left, count)
+        for i, value in seconds.items():
+            found[i].append(value)
+        left = {i: left[i] for i in sorted(seconds, key=lambda i: i ^ 1)}  # neighbours swap places
+    return [statistics.fmean(each) if len(each) == len(halves) else None for each in found.values()]
+
+
+def _medians(
+    pool: Pool, task: Define, programs: Mapping[int, Program], rounds: int
+) -> dict[int, float]:
+    """The median of each program that ran in all rounds, under the same numbers."""
+    outcomes = build_all(pool, task, programs)
     built = {i: entry for i, entry in outcomes.items() if isinstance(entry, Built)}
     seconds: dict[int, list[float]] = {i: [] for i in built}
     for turn in range(rounds):
@@ -26,8 +52,7 @@ def time_in_turns(
             slots = tuple(built[i].slot for i in own)
             for i, value in zip(own, _timed(pool, worker, slots, turn + 1 < rounds), strict=False):
                 seconds[i].append(value)
-    full = {i: statistics.median(values) for i, values in seconds.items() if len(values) == rounds}
-    return [full.get(i) for i in range(len(programs))]
+    return {i: statistics.median(each) for i, each in seconds.items() if len(each) == rounds}
 
 
 def _timed(
