@@ -3,29 +3,48 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import tvm
 from tvm import tirx
 
 from ansor.config import MeasureConfig
-from ansor.hardware.memory import ALIGNMENT_BYTES, scratch_block
+from ansor.hardware.memory import ALIGNMENT_BYTES, plain_block, scratch_block
 
+Rows = npt.NDArray[np.int64]
+_NONE: Mapping[int, Rows] = MappingProxyType({})
 _MOST_DRAWN = (1 << 22) - 3  # floats; larger arrays repeat them, out of step with any dimension
 
 
-def random_arrays(func: tirx.PrimFunc, config: MeasureConfig, low: float) -> list[Any]:
+def random_arrays(
+    func: tirx.PrimFunc, config: MeasureConfig, low: float, rows: Mapping[int, Rows] = _NONE
+) -> list[Any]:
     """One array per parameter, the same for the same seed.
 
     Outputs get values too: a program that forgets to write an element is then seen.
 
     Args:
         low: floats lie in [low, 1); integers in [0, config.max_int_input]; booleans are either.
+        rows: of arrays of which only some rows count, by position; the others are zeros, for which
+            no memory is taken.
     """
     rng = np.random.default_rng(config.seed)
-    return [_random(rng, param, config, low) for param in func.params]
+    drawn = []
+    for position, param in enumerate(func.params):
+        shape, dtype, own = shape_of(param), dtype_of(param), rows.get(position)
+        part = shape if own is None else (len(own), shape[-1])
+        values = _random(rng, part, dtype, config, low)
+        drawn.append(values if own is None else _with_rows(shape, own, values))
+    return drawn
+
+
+def in_rows(array: Any, rows: Rows | None) -> Any:
+    """The elements that count; all of them, without rows."""
+    return array if rows is None else array.reshape(-1, array.shape[-1])[rows]
 
 
 def shape_of(param: Any) -> tuple[int, ...]:
@@ -58,7 +77,11 @@ def on_device(arrays: list[Any], device: Any) -> list[Any]:
 
 
 def arguments_for(
-    params: Sequence[Any], arrays: Sequence[Any], device: Any, written: Collection[int]
+    params: Sequence[Any],
+    arrays: Sequence[Any],
+    device: Any,
+    written: Collection[int],
+    rows: Mapping[int, Rows] = _NONE,
 ) -> list[Any]:
     """Tensors to call a function with once, in the dtypes of its parameters.
 
@@ -69,9 +92,13 @@ def arguments_for(
         arrays: one per parameter; none of them changes.
         device: where the function runs.
         written: positions of the parameters that it writes.
+        rows: of those of which only some rows count, by position.
     """
     pairs = enumerate(zip(params, arrays, strict=True))
-    return [_argument(array, dtype_of(param), device, i in written) for i, (param, array) in pairs]
+    return [
+        _argument(array, dtype_of(param), device, i in written, rows.get(i))
+        for i, (param, array) in pairs
+    ]
 
 
 def on_host(tensor: Any) -> Any:
@@ -84,14 +111,31 @@ def _is_host(device: Any) -> bool:
     return bool(device.dlpack_device_type() == tvm.cpu().dlpack_device_type())
 
 
-def _argument(array: Any, dtype: np.dtype[Any], device: Any, written: bool) -> Any:
+def _argument(
+    array: Any, dtype: np.dtype[Any], device: Any, written: bool, rows: Rows | None
+) -> Any:
     if dtype.kind == "V" or not _is_host(device):  # bfloat16 is not in NumPy's DLPack
         return tvm.runtime.tensor(array.astype(dtype, copy=False), device)
     if written or array.dtype != dtype or not _fits_tvm(array):
-        copy = _new_array(array.shape, dtype)
-        copy[...] = array
-        array = copy
+        array = _copied(array, dtype, rows)
     return tvm.runtime.from_dlpack(array)
+
+
+def _copied(array: Any, dtype: np.dtype[Any], rows: Rows | None) -> Any:
+    """A copy that kernels can take as it lies, of the rows that count."""
+    if rows is not None:
+        return _with_rows(array.shape, rows, in_rows(array, rows).astype(dtype))
+    copy = _new_array(array.shape, dtype)
+    copy[...] = array
+    return copy
+
+
+def _with_rows(shape: tuple[int, ...], rows: Rows, values: Any) -> Any:
+    """An array with the values in some of its rows; huge pages would be touched in between too."""
+    memory = plain_block(math.prod(shape) * values.dtype.itemsize)
+    array = memory.view(values.dtype).reshape(shape)
+    array.reshape(-1, shape[-1])[rows] = values
+    return array
 
 
 def _fits_tvm(array: Any) -> bool:
@@ -105,8 +149,13 @@ def _new_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     return scratch_block(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
 
 
-def _random(rng: np.random.Generator, param: Any, config: MeasureConfig, low: float) -> Any:
-    shape, dtype = shape_of(param), dtype_of(param)
+def _random(
+    rng: np.random.Generator,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    config: MeasureConfig,
+    low: float,
+) -> Any:
     if dtype == np.bool_:
         return rng.integers(0, 2, shape).astype(dtype)
     if np.issubdtype(dtype, np.integer):

@@ -143,8 +143,9 @@ class Runner:
             names = list(buffer_names(task.func).values())
             packed = packed_arrays(program, dict(zip(names, arrays, strict=False)))
             given = list(packed.values())
+            params, written = task.func.params, task.written
             actual = run(
-                built.module, arguments_for(task.func.params, given, task.device, task.written)
+                built.module, arguments_for(params, given, task.device, written, task.rows)
             )
             same_layout = [i for i, a in enumerate(packed.values()) if a.shape == arrays[i].shape]
             return task.difference(actual, same_layout)

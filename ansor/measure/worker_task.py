@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -15,8 +15,10 @@ from ansor.dag.from_tir import written_params
 from ansor.hardware.target import host_of, is_cpu
 from ansor.measure.build import ENTRY, build
 from ansor.measure.inputs import (
+    Rows,
     arguments_for,
     has_nan,
+    in_rows,
     num_bytes,
     on_device,
     on_host,
@@ -92,7 +94,7 @@ class WorkerTask:
     def reference(self) -> tuple[list[Any], list[Any]]:
         """Arguments for checking, and what the definition as written makes of them in float64.
 
-        Of outputs that take too long only some elements are computed; the others are unchanged.
+        Of outputs that take too long only some rows are computed; the others are zeros.
         For a variant, the definition is the original's.
         """
         return self._computed(self._reference.func)
@@ -103,11 +105,11 @@ class WorkerTask:
         return self._computed(reference_of(self._defined, self.config.verify_iterations).func)
 
     def _computed(self, func: tirx.PrimFunc) -> tuple[list[Any], list[Any]]:
-        module = build(func, host_of(self.target), exact=True)
+        module, rows = build(func, host_of(self.target), exact=True), self.rows
         for low in (-1.0, 0.0):  # a root or a logarithm of a negative number compares nothing
-            arrays = random_arrays(self._defined, self.config, low)
-            results = run(module, arguments_for(func.params, arrays, tvm.cpu(), self.written))
-            if not any(has_nan(results[i]) for i in self.written):
+            arrays = random_arrays(self._defined, self.config, low, rows)
+            results = run(module, arguments_for(func.params, arrays, tvm.cpu(), self.written, rows))
+            if not any(has_nan(in_rows(results[i], rows.get(i))) for i in self.written):
                 break
         return self._converted(arrays), self._converted(results)
 
@@ -123,6 +125,11 @@ class WorkerTask:
     def written(self) -> frozenset[int]:
         """Positions of the parameters that are results."""
         return written_params(self._defined)
+
+    @property
+    def rows(self) -> Mapping[int, Rows]:
+        """Of results that are checked in part, by position: the rows that are."""
+        return self._reference.rows
 
     @cached_property
     def _defined(self) -> tirx.PrimFunc:
@@ -142,19 +149,14 @@ class WorkerTask:
             actual: every argument after the run.
             positions: of those to be compared.
         """
-        found = self._difference(actual, positions, *self.reference)
+        found = self._difference(actual, positions, self.reference[1])
         if found > self.config.verify_rtol:
-            found = min(found, self._difference(actual, positions, *self.narrow_reference))
+            found = min(found, self._difference(actual, positions, self.narrow_reference[1]))
         return found
 
-    def _difference(
-        self, actual: list[Any], positions: list[int], arrays: list[Any], expected: list[Any]
-    ) -> float:
-        partial = self._reference.partial
-        made = [(i, expected[i] != arrays[i] if i in partial else ...) for i in positions]
-        return relative_difference(
-            [actual[i][where] for i, where in made], [expected[i][where] for i, where in made]
-        )
+    def _difference(self, actual: list[Any], positions: list[int], expected: list[Any]) -> float:
+        pairs = [[in_rows(x[i], self.rows.get(i)) for i in positions] for x in (actual, expected)]
+        return relative_difference(*pairs)
 
 
 def run(module: Any, arguments: list[Any]) -> list[Any]:

@@ -8,9 +8,12 @@ still summed up in the order of the definition, so the result is the same to the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import tvm
 from tvm import s_tir, tirx
 from tvm.s_tir import SBlockRealize
@@ -28,11 +31,12 @@ class Reference:
 
     Attributes:
         func: with the parameters of the definition.
-        partial: positions of the parameters of which only some elements are computed.
+        rows: of parameters of which only some elements are computed, by position: the numbers of
+            their rows, which are the elements that differ in their last index alone.
     """
 
     func: tirx.PrimFunc
-    partial: frozenset[int] = frozenset()
+    rows: Mapping[int, npt.NDArray[np.int64]] = field(default_factory=dict)
 
 
 def reference_of(func: tirx.PrimFunc, most: float = math.inf) -> Reference:
@@ -42,18 +46,20 @@ def reference_of(func: tirx.PrimFunc, most: float = math.inf) -> Reference:
 
     Args:
         most: iterations of a block that makes an output; of a longer one only as many are run,
-            spread over the output, whose other elements are left as they are.
+            spread over the output, whose other elements are left as they are. Only where each of
+            its spatial axes is that of the output at the same place.
     """
     module = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
     sch = s_tir.Schedule(module, error_render_level="none")
     outputs = _outputs(sch, block_names(func))
-    partial: set[int] = set()
+    rows: dict[int, npt.NDArray[np.int64]] = {}
     for name in block_names(func):
-        written = outputs.get(name, [])
-        if _order(sch, sch.get_sblock(name), most if written else math.inf):
-            partial.update(written)
+        block, written = sch.get_sblock(name), outputs.get(name, [])
+        made = _order(sch, block, most if written and _in_place(sch.get(block)) else math.inf)
+        if made is not None:
+            rows |= dict.fromkeys(written, made)
     ordered = sch.mod["main"]
-    return Reference(ordered.with_body(_sampled(ordered.body)), frozenset(partial))
+    return Reference(ordered.with_body(_sampled(ordered.body)), rows)
 
 
 def in_float64(func: tirx.PrimFunc) -> tirx.PrimFunc:
@@ -81,24 +87,45 @@ def _outputs(sch: Any, names: list[str]) -> dict[str, list[int]]:
     return found
 
 
-def _order(sch: Any, block: Any, most: float) -> bool:
-    """Orders the loops of a block; returns whether only some of its iterations are to be run."""
+def _in_place(block: Any) -> bool:
+    """Whether a block writes the elements that its spatial axes, in order, are the indices of."""
+    spatial = [axis.var for axis in block.iter_vars if int(axis.iter_type) != REDUCE]
+    indices = [[part.min for part in write.region] for write in block.writes]
+    return all(
+        len(own) == len(spatial) and all(i.same_as(v) for i, v in zip(own, spatial, strict=True))
+        for own in indices
+    )
+
+
+def _order(sch: Any, block: Any, most: float) -> npt.NDArray[np.int64] | None:
+    """Orders the loops of a block; returns which iterations of its outer loop are to be run, if not
+    all are."""
     loops = sch.get_loops(block)
     kinds = [int(axis.iter_type) for axis in sch.get(block).iter_vars]
     reduce = [loop for loop, kind in zip(loops, kinds, strict=True) if kind == REDUCE]
     spatial = [loop for loop, kind in zip(loops, kinds, strict=True) if kind != REDUCE]
     iterations = math.prod(int(sch.get(loop).extent) for loop in loops)
-    sampled = len(spatial) > 1 and iterations > most
+    made = None
     if len(spatial) > 1:
         sch.reorder(*spatial[:-1], *reduce, spatial[-1])
         outer = sch.fuse(*spatial[:-1], preserve_unit_iters=True)
         sch.parallel(outer)
-        if sampled:
+        if iterations > most:
             extent = int(sch.get(outer).extent)
-            sch.annotate(outer, _SAMPLED, max(1, int(extent * most / iterations)))
+            count = max(1, int(extent * most / iterations))
+            sch.annotate(outer, _SAMPLED, count)
+            made = _places(extent, count)
     if reduce:
         sch.decompose_reduction(block, reduce[0])
-    return sampled
+    return made
+
+
+def _places(whole: int, count: int) -> npt.NDArray[np.int64]:
+    """The values that `_spread` gives a loop of `whole` iterations."""
+    numbers, part = np.arange(count), whole // count
+    places = numbers * part + numbers % part
+    places[-1] = whole - 1
+    return places
 
 
 def _sampled(stmt: Any) -> Any:

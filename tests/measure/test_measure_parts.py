@@ -19,7 +19,13 @@ from ml_dtypes import bfloat16
 from ansor.config import MeasureConfig
 from ansor.measure import timing
 from ansor.measure.channel import Channel
-from ansor.measure.inputs import arguments_for, on_host, random_arrays, relative_difference
+from ansor.measure.inputs import (
+    arguments_for,
+    in_rows,
+    on_host,
+    random_arrays,
+    relative_difference,
+)
 from ansor.measure.result import ErrorKind, Measurement, measured
 from ansor.measure.timing import Timed, runs_per_repeat, time_program
 from ansor.measure.worker import first_lines
@@ -148,6 +154,21 @@ def test_arguments_lie_where_the_arrays_do_unless_they_change() -> None:
         assert (on_host(tensor) == array).all()
     shared = [on_host(t).ctypes.data == a.ctypes.data for t, a in zip(tensors, arrays, strict=True)]
     assert shared == [True, False, False, False, False]
+
+
+def test_of_some_rows_the_others_stay_zero() -> None:
+    params = [_Parameter("float32"), _Parameter("float32", (3, 4, 50))]
+    rows = {1: np.array([0, 5, 11])}
+    arrays = random_arrays(SimpleNamespace(params=params), MeasureConfig(), -1.0, rows)
+    tensors = arguments_for(params, arrays, tvm.cpu(), written={1}, rows=rows)
+    other = np.setdiff1d(np.arange(12), rows[1])
+    for array in (arrays[1], on_host(tensors[1])):
+        assert array.shape == (3, 4, 50)
+        assert (in_rows(array, rows[1]) != 0).all()
+        assert (in_rows(array, other) == 0).all()
+    assert (on_host(tensors[1]) == arrays[1]).all()
+    assert on_host(tensors[1]).ctypes.data != arrays[1].ctypes.data
+    assert in_rows(arrays[0], None) is arrays[0]
 
 
 class _Parameter:

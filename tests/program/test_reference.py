@@ -9,6 +9,7 @@ import pytest
 import tvm
 from definitions import NAMES, workload
 from tvm import te, tirx
+from tvm.script import tirx as T
 
 from ansor.program.reference import in_float64, reference_of
 
@@ -70,11 +71,32 @@ def test_what_is_read_later_is_computed_whole() -> None:
     np.testing.assert_array_equal(part[made], whole[made])
 
 
-def test_what_is_partial_is_told() -> None:
-    func = workload("matmul").func
-    assert reference_of(func).partial == frozenset()
-    assert reference_of(func, 1e9).partial == frozenset()
-    assert reference_of(func, 100).partial == {2}
+@pytest.mark.parametrize("iterations", [100, 5000])
+def test_what_is_partial_is_told(iterations: float) -> None:
+    definition = workload("matmul")
+    assert not reference_of(definition.func).rows
+    assert not reference_of(definition.func, 1e9).rows
+    sample = reference_of(definition.func, iterations)
+    inputs = definition.inputs(np.random.default_rng(0))
+    part = run(sample.func, inputs, definition.reference(*inputs).shape)
+    assert set(sample.rows) == {2}
+    np.testing.assert_array_equal(np.flatnonzero(~np.isnan(part).any(axis=1)), sample.rows[2])
+
+
+def test_what_is_written_elsewhere_is_computed_whole() -> None:
+    """Rows of a transposed output are not those of the axes that it is computed over."""
+
+    @T.prim_func(s_tir=True)
+    def transposed(a: T.Buffer((16, 8), "float32"), out: T.Buffer((8, 16), "float32")) -> None:
+        for i, j in T.grid(16, 8):
+            with T.sblock("transpose"):
+                v_i, v_j = T.axis.remap("SS", [i, j])
+                out[v_j, v_i] = a[v_i, v_j] * 2.0
+
+    values = np.random.default_rng(0).random((16, 8), dtype=np.float32)
+    sample = reference_of(transposed, 32)
+    assert not sample.rows
+    np.testing.assert_array_equal(run(sample.func, [values], (8, 16)), values.T * 2)
 
 
 @pytest.mark.parametrize("name", NAMES)
