@@ -18,7 +18,7 @@ from ansor.frontend.operator import import_operator, is_operator
 from ansor.frontend.variants import KINDS, Variant, operator_variants, optimize_with_variants
 from ansor.hardware.target import is_cpu
 from ansor.task import Converted, Original, Task
-from ansor.workloads.minimal_filtering import transform_weight
+from ansor.workloads.filtered_weights import transform_weight
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,23 +8,29 @@ from typing import NamedTuple
 from ansor.dag.index import Index, Quotient, add, axis_index, quotient, remainder
 from ansor.dag.stage import Access, Stage
 
-Layout = tuple[int, int, int, int]  # where each dimension of the canonical order stands
+Layout = tuple[int, ...]  # where each dimension of the canonical order stands
+_RANKS = (4, 5)  # images and volumes
 
 
 class Roles(NamedTuple):
     """Axes of a convolution's stage, and dimensions of its operands, by what they are.
 
     Attributes:
-        data_layout: dimensions of the data that are image, row, column, channel.
-        weight_layout: dimensions of the kernels that are row, column, channel, filter.
+        places: rows and columns of the result, of volumes after their depth.
+        taps: those of a kernel, in the same order.
+        strides: along each side.
+        dilations: of the taps along each.
+        data_layout: dimensions of the data: image, depth (of volumes), row, column, channel.
+        weight_layout: dimensions of the kernels: depth, row, column, channel, filter.
     """
 
     image: int
-    places: tuple[int, int]
-    taps: tuple[int, int]
+    places: tuple[int, ...]
+    taps: tuple[int, ...]
     channel: int
     filter: int
-    stride: int
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
     groups: int
     data_layout: Layout
     weight_layout: Layout
@@ -37,29 +43,38 @@ def roles_of(stage: Stage, data: Access, weight: Access) -> Roles | None:
 
 
 def _convolved(stage: Stage, data: Access, weight: Access) -> Roles | None:
-    kernel, out = plain_axes(weight), plain_axes(stage.writes[0])
-    if len(kernel) != 4 or len(out) != 4 or len(data.indices) != 4:
+    kernel, out, rank = plain_axes(weight), plain_axes(stage.writes[0]), len(data.indices)
+    if rank not in _RANKS or len(kernel) != rank or len(out) != rank:
         return None
     filters = [axis for axis in kernel if axis in stage.spatial]
     images = {i: axis for i, axis in enumerate(_plain(data)) if axis in set(out) - set(kernel)}
     found = {i: _window(stage, index) for i, index in enumerate(data.indices)}
     windows = {i: window for i, window in found.items() if window is not None}
-    if len(filters) != 1 or len(images) != 1 or len(windows) != 2:
+    if len(filters) != 1 or len(images) != 1 or len(windows) != rank - 2:
         return None
-    (image_dim, image), (row_dim, column_dim) = *images.items(), windows
-    (channel_dim,) = set(range(4)) - {image_dim, row_dim, column_dim}
-    places, taps, strides = zip(*windows.values(), strict=True)
+    ((image_dim, image),) = images.items()
+    (channel_dim,) = set(range(rank)) - {image_dim, *windows}
+    places, taps, strides, dilations = zip(*windows.values(), strict=True)
     channels = set(kernel) - {*filters, *taps}
-    if len(channels) != 1 or len(set(strides)) != 1:
+    if len(channels) != 1 or any(len(set(steps[-2:])) != 1 for steps in (strides, dilations)):
         return None
     (channel,) = channels
     groups = _groups(stage, data.indices[channel_dim], channel, filters[0])
     named = {image, *places, filters[0]} == set(out) and {channel, *taps} == set(stage.reduce)
     if groups is None or not named:
         return None
-    layout = (image_dim, row_dim, column_dim, channel_dim)
-    h, w, c, f = (kernel.index(axis) for axis in (*taps, channel, filters[0]))
-    return Roles(image, places, taps, channel, filters[0], strides[0], groups, layout, (h, w, c, f))
+    return Roles(
+        image,
+        places,
+        taps,
+        channel,
+        filters[0],
+        strides,
+        dilations,
+        groups,
+        data_layout=(image_dim, *windows, channel_dim),
+        weight_layout=tuple(kernel.index(axis) for axis in (*taps, channel, filters[0])),
+    )
 
 
 def _transposed(stage: Stage, data: Access, weight: Access) -> Roles | None:
@@ -85,8 +100,19 @@ def _transposed(stage: Stage, data: Access, weight: Access) -> Roles | None:
         return None
     h, w, c, f = (weight.indices.index(index) for index in kernel)
     row_dim, column_dim = windows
-    layout = (image_dim, row_dim, column_dim, channel_dim)
-    return Roles(image, places, taps, channel, filters, 2, 1, layout, (h, w, c, f), True)
+    return Roles(
+        image,
+        places,
+        taps,
+        channel,
+        filters,
+        strides=(2, 2),
+        dilations=(1, 1),
+        groups=1,
+        data_layout=(image_dim, row_dim, column_dim, channel_dim),
+        weight_layout=(h, w, c, f),
+        is_transposed=True,
+    )
 
 
 def _half_window(stage: Stage, index: Index | None) -> tuple[int, int] | None:
@@ -118,15 +144,15 @@ def plain_axes(access: Access) -> list[int]:
     return axes if len(set(axes)) == len(access.indices) else []
 
 
-def _window(stage: Stage, index: Index | None) -> tuple[int, int, int] | None:
-    """Axis of the place, of the tap, and the stride, of ``place * stride + tap``."""
+def _window(stage: Stage, index: Index | None) -> tuple[int, int, int, int] | None:
+    """Axes and factors of the place and of the tap, of ``place * stride + tap * dilation``."""
     if index is None or index.const or len(index.terms) != 2:
         return None
     factors = {axis: factor for axis, factor in index.terms if isinstance(axis, int)}
     places, taps = ([a for a in own if a in factors] for own in (stage.spatial, stage.reduce))
-    if len(places) != 1 or len(taps) != 1 or factors[taps[0]] != 1:
+    if len(places) != 1 or len(taps) != 1 or min(factors.values()) < 1:
         return None
-    return places[0], taps[0], factors[places[0]]
+    return places[0], taps[0], factors[places[0]], factors[taps[0]]
 
 
 def _groups(stage: Stage, index: Index | None, channel: int, filters: int) -> int | None:

@@ -12,12 +12,13 @@ from typing import Any
 from tvm import te, tirx
 from tvm.s_tir import SBlock, SBlockRealize
 
-from ansor.dag.convolution2d import Convolution2d, convolution2d
+from ansor.dag.convolution import Convolution, convolution_of
 from ansor.dag.convolution_roles import Layout
 from ansor.dag.from_tir import block_names, buffer_names, read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.program.rewrite import sequence, substitute, with_loop_body
-from ansor.workloads.minimal_filtering import filtered, joined, transformed
+from ansor.workloads.filtered_weights import transformed
+from ansor.workloads.minimal_filtering import Along, Form, filtered, joined
 from ansor.workloads.transforms import Transform, is_nearly_whole
 
 _DTYPE = "float32"
@@ -26,8 +27,8 @@ _DTYPE = "float32"
 def with_filtering(func: tirx.PrimFunc, transforms: Collection[Transform]) -> tirx.PrimFunc:
     """`func` with every convolution that minimal filtering can compute computed by it.
 
-    Those in float32 with the kernel and the stride of a transform whose output is nearly whole
-    tiles, in any layout. Without any, it is `func` itself.
+    Those in float32 of images or volumes, with the kernel and the stride of a transform, whose
+    output is nearly whole tiles, in any layout. Without any, it is `func` itself.
 
     Args:
         func: a compute definition, not scheduled.
@@ -35,7 +36,7 @@ def with_filtering(func: tirx.PrimFunc, transforms: Collection[Transform]) -> ti
     """
     dag = read_dag(func)
     for name in dag.order:
-        found = convolution2d(dag, name)
+        found = convolution_of(dag, name)
         transform = None if found is None else _transform_for(dag, found, transforms)
         if found is not None and transform is not None:  # others have other names afterwards
             return with_filtering(_replaced(func, dag, found, transform), transforms)
@@ -43,19 +44,20 @@ def with_filtering(func: tirx.PrimFunc, transforms: Collection[Transform]) -> ti
 
 
 def _transform_for(
-    dag: ComputeDAG, conv: Convolution2d, transforms: Collection[Transform]
+    dag: ComputeDAG, conv: Convolution, transforms: Collection[Transform]
 ) -> Transform | None:
     """The one that computes a convolution; None where none does."""
     shape = dag.buffers[dag.stages[conv.stage].output].shape
-    rows, columns = (int(shape[dim]) for dim in conv.out_layout[1:3])  # type: ignore[arg-type]
+    sides = [int(shape[dim]) for dim in conv.out_layout[-3:-1]]  # type: ignore[arg-type]
     usual = dag.buffers[conv.data].dtype == _DTYPE
-    form = (conv.kernel, conv.stride, conv.is_transposed)
+    form = (conv.kernel, conv.stride, conv.dilation, conv.is_transposed)
     fitting = (t for t in transforms if t.computes(*form) and 1 in (conv.groups, t.phases))
-    return next((t for t in fitting if usual and is_nearly_whole((rows, columns), t)), None)
+    whole = (t for t in fitting if is_nearly_whole(sides, t, conv.dilation))
+    return next((t for t in whole if usual), None)
 
 
 def _replaced(
-    func: tirx.PrimFunc, dag: ComputeDAG, conv: Convolution2d, transform: Transform
+    func: tirx.PrimFunc, dag: ComputeDAG, conv: Convolution, transform: Transform
 ) -> tirx.PrimFunc:
     """`func` with other stages in place of a convolution's, and of its padding's, which no other
     stage reads."""
@@ -78,24 +80,31 @@ def _replaced(
 
 
 def _definition(
-    data: Any, weight: Any, out: Any, conv: Convolution2d, transform: Transform
+    data: Any, weight: Any, out: Any, conv: Convolution, transform: Transform
 ) -> tirx.PrimFunc:
     """The convolution as a function of its own, with the layouts of these buffers."""
     images, kernels = (te.placeholder(b.shape, str(b.dtype), b.name) for b in (data, weight))
     last = _permuted(images, conv.data_layout, "images")
     inner = transformed(_permuted(kernels, conv.weight_layout, "weights"), transform)
-    rows, columns = (int(out.shape[dim]) for dim in conv.out_layout[1:3])
-    tiles = filtered(last, inner, transform, conv.padding[:2], (rows, columns), conv.groups)
-    name = conv.stage
-    if conv.out_layout == tuple(range(4)):
-        result = joined(tiles, rows, columns, name)
+    form = _form(conv, out)
+    tiles, name = filtered(last, inner, transform, form), conv.stage
+    if conv.out_layout == tuple(range(len(conv.out_layout))):
+        result = joined(tiles, form, name)
     else:
-        n, h, w, f = (conv.out_layout.index(dim) for dim in range(4))
-        back = (n, h, w, f)
-        result = _permuted(joined(tiles, rows, columns, f"{name}_last"), back, name)
+        back = tuple(conv.out_layout.index(dim) for dim in range(len(conv.out_layout)))
+        result = _permuted(joined(tiles, form, f"{name}_last"), back, name)
     return te.create_prim_func(
         [images, kernels, result], index_dtype_override=str(out.shape[0].ty.dtype)
     )
+
+
+def _form(conv: Convolution, out: Any) -> Form:
+    _, *depth, rows, columns, _ = (int(out.shape[dim]) for dim in conv.out_layout)
+    along = None
+    if conv.depth is not None:
+        d = conv.depth
+        along = Along(depth[0], d.stride, d.dilation, d.padding[0])
+    return Form(conv.padding[:2], (rows, columns), conv.groups, conv.dilation, along)
 
 
 def _permuted(tensor: Any, layout: Layout, name: str) -> Any:

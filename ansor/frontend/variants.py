@@ -31,7 +31,7 @@ from ansor.frontend.rewrite import (
 )
 from ansor.frontend.winograd import with_winograd
 from ansor.hardware.target import is_cpu
-from ansor.workloads.minimal_filtering import transform_weight
+from ansor.workloads.filtered_weights import transform_weight
 from ansor.workloads.transforms import (
     F2,
     F2_PHASES,
@@ -136,7 +136,7 @@ def _variants(kind: str, plain: tvm.IRModule, fused: tvm.IRModule, target: Targe
 def _transform(kind: str, call: Any, other: Any, weight: int) -> Transform:
     """The one of a kind that made another call's weights of these."""
     before, after = (static_shape(c.args[1].fields[weight]) or () for c in (call, other))
-    return next(t for t in KINDS[kind] if t.takes(before[:2]) and t.shape_of(before) == after)
+    return next(t for t in KINDS[kind] if t.takes(before[-4:-2]) and t.shape_of(before) == after)
 
 
 def _unfilled(weight: Array, transform: Transform) -> Array:

@@ -1,9 +1,10 @@
-"""A network whose convolutions are computed by minimal filtering (Lavin and Gray, 2016), and
-transposed ones."""
+"""A network whose convolutions, of images and volumes and transposed ones, are computed by minimal
+filtering (Lavin and Gray, 2016)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import tvm
@@ -11,7 +12,8 @@ from tvm import te, tirx
 from tvm.ir import GenericConst
 
 from ansor.frontend.rewrite import constant, op_name, replace_calls, static_shape
-from ansor.workloads.minimal_filtering import filtered, joined, transform_weight
+from ansor.workloads.filtered_weights import transform_weight
+from ansor.workloads.minimal_filtering import Along, Form, filtered, joined
 from ansor.workloads.transforms import Transform, is_nearly_whole
 from ansor.workloads.transposed import zeros_before
 from ansor.workloads.workload import Array
@@ -20,6 +22,13 @@ Convert = Callable[[Array, Transform], Array]
 OP_PATTERN = 4  # of TVM's fusion: elementwise operators may follow
 TRANSPOSED = "relax.nn.conv2d_transpose"
 _DTYPES = {"float32"}
+_LAYOUTS = MappingProxyType(
+    {
+        "relax.nn.conv2d": ("NHWC", "HWIO", "NHWC"),
+        "relax.nn.conv3d": ("NDHWC", "DHWIO", "NDHWC"),
+        TRANSPOSED: ("NHWC", "HWIO", "NHWC"),
+    }
+)
 
 
 def with_winograd(
@@ -31,7 +40,7 @@ def with_winograd(
     tiles. Without any, it is `mod` itself.
 
     Args:
-        mod: channels last, kernels in HWIO.
+        mod: channels last, kernels in HWIO and DHWIO.
         transforms: one for each kernel and stride, and for transposed convolutions.
         convert: makes the transformed weights.
     """
@@ -46,7 +55,7 @@ def with_winograd(
     return replace_calls(
         mod,
         chosen,
-        lambda key: f"winograd{key[1].tile}_{_stage_name(key[1])}",
+        lambda key: f"winograd{key[1].tile}_{_stage_name(*key)}",
         lambda key: _definition(*key),
         operands,
     )
@@ -58,19 +67,23 @@ def transform_for(call: Any, transforms: Collection[Transform]) -> Transform | N
 
 
 def _is_eligible(call: Any, transform: Transform) -> bool:
-    operator = TRANSPOSED if transform.is_transposed else "relax.nn.conv2d"
-    if op_name(call) != operator or not isinstance(call.args[1], GenericConst):
+    name, usual = op_name(call), _LAYOUTS.get(op_name(call))
+    if usual is None or not isinstance(call.args[1], GenericConst):
         return False
-    attrs, out = call.attrs, static_shape(call)
+    attrs, out, weight = call.attrs, static_shape(call), static_shape(call.args[1])
     layouts = (str(attrs.data_layout), str(attrs.kernel_layout), str(attrs.out_layout))
-    unit = all(int(s) == 1 for s in (*attrs.dilation, attrs.groups))
-    form = static_shape(call.args[1])[:2], int(attrs.strides[0]), transform.is_transposed  # type: ignore[index]
-    fitting = len(set(attrs.strides)) == 1 and transform.computes(*form)
-    padded = not transform.is_transposed or all(int(p) == 1 for p in attrs.padding[:2])
-    fits = out is not None and is_nearly_whole(out[1:3], transform)
     dtypes = {str(value.ty.dtype) for value in (*call.args, call)}
-    usual = layouts == ("NHWC", "HWIO", "NHWC") and dtypes == _DTYPES
-    return usual and unit and fitting and padded and fits
+    if layouts != usual or dtypes != _DTYPES or int(attrs.groups) != 1 or not out or not weight:
+        return False
+    (stride, *strides), (dilation, *dilations) = (
+        [int(step) for step in steps[-2:]] for steps in (attrs.strides, attrs.dilation)
+    )
+    is_transposed = name == TRANSPOSED
+    form = weight[-4:-2], stride, dilation, is_transposed
+    alike = strides == [stride] and dilations == [dilation]
+    padded = not is_transposed or all(int(p) == 1 for p in attrs.padding[:2])
+    whole = is_nearly_whole(out[-3:-1], transform, dilation)
+    return alike and padded and whole and transform.computes(*form)
 
 
 class _Shapes(NamedTuple):
@@ -78,27 +91,34 @@ class _Shapes(NamedTuple):
 
     data: tuple[int, ...]
     weight: tuple[int, ...]
-    out: tuple[int, ...]
-    before: tuple[int, ...]
+    form: Form
 
 
 def _shapes(call: Any, transform: Transform) -> _Shapes:
     data, weight, out = (static_shape(tensor) or () for tensor in (*call.args, call))
-    before = [int(size) for size in call.attrs.padding[:2]]
+    attrs = call.attrs
+    *front, top, left = (int(size) for size in attrs.padding[: len(attrs.padding) // 2])
     if transform.is_transposed:
-        before = zeros_before(weight[:2], [transform.stride] * 2, before)
-    return _Shapes(data, weight, out, tuple(before))
+        top, left = zeros_before(weight[:2], [transform.stride] * 2, [top, left])
+    _, *depth, height, width, _ = out
+    dilation = int(attrs.dilation[-1])
+    along = None
+    if depth:
+        along = Along(depth[0], int(attrs.strides[0]), int(attrs.dilation[0]), front[0])
+    form = Form((top, left), (height, width), dilation=dilation, depth=along)
+    return _Shapes(data, transform.shape_of(weight), form)
 
 
-def _stage_name(transform: Transform) -> str:
+def _stage_name(shapes: _Shapes, transform: Transform) -> str:
+    if shapes.form.depth is not None:
+        return "conv3d"
     return "conv2d_transpose" if transform.is_transposed else "conv2d"
 
 
 def _definition(shapes: _Shapes, transform: Transform) -> tirx.PrimFunc:
     data = te.placeholder(shapes.data, name="data")
-    weight = te.placeholder(transform.shape_of(shapes.weight), name="weight")
-    _, height, width, _ = shapes.out
-    tiles = filtered(data, weight, transform, shapes.before, (height, width))
-    out = joined(tiles, height, width, _stage_name(transform))
+    weight = te.placeholder(shapes.weight, name="weight")
+    tiles = filtered(data, weight, transform, shapes.form)
+    out = joined(tiles, shapes.form, _stage_name(shapes, transform))
     func = te.create_prim_func([data, weight, out], index_dtype_override="int64")  # as Relax's
     return func.with_attr({"op_pattern": OP_PATTERN, "tirx.noalias": True})

@@ -1,193 +1,207 @@
 """Winograd's minimal filtering F(m×m, r×r) as stages: separable transforms around products.
 
-Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (CVPR 2016), section 4.
+Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (CVPR 2016), section 4. Of
+volumes rows and columns are filtered; along the depth, taps are summed up with the channels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from tvm import te, tirx, topi
 
-from ansor.workloads.transforms import Matrix, Transform
-from ansor.workloads.workload import Array
+from ansor.workloads.filtered_weights import channel_of_phases, table
+from ansor.workloads.transforms import Transform
 
 
-def filtered(
-    data: Any,
-    weight: Any,
-    transform: Transform,
-    before: Sequence[int],
-    outputs: Sequence[int],
-    groups: int = 1,
-) -> Any:
-    """The convolution, tile by tile, with the transform's stride; channels last.
+@dataclass(frozen=True)
+class Along:
+    """The depth of a convolution of volumes.
 
-    Args:
-        data: TE tensor `[n, h, w, c]`.
-        weight: transformed, `[s, s, c / groups, f]`, with phases `[s, s, phases² c, f]`.
-        transform: of which size.
+    Attributes:
+        outputs: along it.
+        stride: along it.
+        dilation: of the taps.
+        before: zeros before the data.
+    """
+
+    outputs: int
+    stride: int
+    dilation: int
+    before: int
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a convolution is, besides its operands and what its transform says.
+
+    Attributes:
         before: zeros at the top and the left of the data.
         outputs: rows and columns. Where they are no whole number of tiles, the last ones reach
             beyond them, into zeros.
         groups: each of so many parts of the filters sees its own part of the channels; one where
             the transform has phases.
+        dilation: rows, and columns, from one tap to the next; more than one only where the
+            transform has a stride of one. Outputs that are so many apart make up a tile.
+        depth: of volumes.
+    """
+
+    before: tuple[int, int]
+    outputs: tuple[int, int]
+    groups: int = 1
+    dilation: int = 1
+    depth: Along | None = None
+
+
+def filtered(data: Any, weight: Any, transform: Transform, form: Form) -> Any:
+    """The convolution, tile by tile, with the transform's stride; channels last.
+
+    Args:
+        data: TE tensor `[n, h, w, c]`, of volumes `[n, d, h, w, c]`.
+        weight: transformed, `[s, s, c / groups, f]`, with phases `[s, s, phases² c, f]`; of volumes
+            `[s, s, taps, c, f]`, with those along the depth.
+        transform: of which size.
+        form: of the convolution.
 
     Returns:
-        `[n, rows, m, columns, m, f]`.
+        `[n, rows, m, columns, m, f]`, of volumes `[n, d, rows, m, columns, m, f]`.
     """
-    spectrum = _spectrum(data, transform, before, outputs)
-    return _inverse(_product(spectrum, weight, groups), transform)
+    spectrum = _spectrum(data, transform, form, int(weight.shape[2]))
+    return _inverse(_product(spectrum, weight, form), transform)
 
 
-def _spectrum(
-    data: Any, transform: Transform, before: Sequence[int], outputs: Sequence[int]
-) -> Any:
-    """Data to `[s, s, n, rows, columns, phases² c]`, one side of a tile after the other."""
-    batch, *sides, channels = (int(size) for size in data.shape)
+def _spectrum(data: Any, transform: Transform, form: Form, taps: int) -> Any:
+    """Data to `[s, s, n, rows, columns, phases² c]`, one side of a tile after the other; of volumes
+    with their padded depth before the rows."""
     size, inputs, step, phases = transform.size, transform.inputs, transform.step, transform.phases
-    rows, columns = tiles = [-(-count // transform.tile) for count in outputs]
-    ends = [phases * ((count - 1) * step + inputs) for count in tiles]
-    after = [max(0, e - side - b) for e, side, b in zip(ends, sides, before, strict=True)]
-    padded = topi.nn.pad(data, [0, *before, 0], [0, *after, 0], name="pad")
+    apart = form.dilation
+    counts = [apart * -(-count // (transform.tile * apart)) for count in form.outputs]
+    ends = [phases * apart * ((count // apart - 1) * step + inputs) for count in counts]
+    padded = _padded(data, form, ends, taps)
     if phases > 1:
-        padded, channels = _apart(padded, phases, ends), phases**2 * channels
-    table = _table(transform.data, "into", str(data.dtype))
+        padded = _apart(padded, phases, ends)
+    *outer, _, _, channels = (int(extent) for extent in padded.shape)
+    sides = (*outer, *counts, channels)
+    into = table(transform.data, "into", str(data.dtype))
     i, j = te.reduce_axis((0, inputs), "i"), te.reduce_axis((0, inputs), "j")
-    tall = te.compute(
-        (size, inputs, batch, rows, columns, channels),
-        lambda a, b, n, y, x, c: te.sum(
-            table[a, i] * padded[n, y * step + i, x * step + b, c], axis=i
-        ),
-        name="tall",
-    )
-    return te.compute(
-        (size, size, batch, rows, columns, channels),
-        lambda a, b, n, y, x, c: te.sum(table[b, j] * tall[a, j, n, y, x, c], axis=j),
-        name="spectrum",
-    )
+
+    def tall(a: Any, b: Any, *point: Any) -> Any:
+        *n, y, x, c = point
+        row, column = (_first(tile, step, apart) for tile in (y, x))
+        return te.sum(into[a, i] * padded(*n, row + i * apart, column + b * apart, c), axis=i)
+
+    names = [*_outer(data), "y", "x", "c"]
+    high = te.compute((size, inputs, *sides), tall, name="tall", varargs_names=names)
+
+    def wide(a: Any, b: Any, *point: Any) -> Any:
+        return te.sum(into[b, j] * high(a, j, *point), axis=j)
+
+    return te.compute((size, size, *sides), wide, name="spectrum", varargs_names=names)
+
+
+def _outer(data: Any) -> list[str]:
+    """Names of the dimensions before the rows."""
+    return ["n", "z"] if len(data.shape) == 5 else ["n"]
+
+
+def _padded(data: Any, form: Form, ends: Sequence[int], taps: int) -> Any:
+    """Data with zeros around, up to where the last tiles end."""
+    _, *sides, _ = (int(extent) for extent in data.shape)
+    before, ends = list(form.before), list(ends)
+    if form.depth is not None:
+        along = form.depth
+        before.insert(0, along.before)
+        ends.insert(0, (along.outputs - 1) * along.stride + (taps - 1) * along.dilation + 1)
+    after = [max(0, e - side - b) for e, side, b in zip(ends, sides, before, strict=True)]
+    return topi.nn.pad(data, [0, *before, 0], [0, *after, 0], name="pad")
+
+
+def _first(tile: Any, step: int, apart: int) -> Any:
+    """The first input of a tile: of each `apart` tiles, each begins one further on."""
+    if apart == 1:
+        return tile * step
+    return tirx.floordiv(tile, apart) * (step * apart) + tirx.floormod(tile, apart)
 
 
 def _apart(padded: Any, phases: int, ends: Sequence[int]) -> Any:
     """The phases of an image as channels of one, `[n, h / phases, w / phases, phases² c]`."""
-    batch, *_, channels = (int(size) for size in padded.shape)
+    *outer, _, _, channels = (int(extent) for extent in padded.shape)
     sides = [end // phases for end in ends]
 
-    def point(n: Any, y: Any, x: Any, k: Any) -> Any:
-        row, column, c = _phase(k, phases, channels)
-        return padded[n, y * phases + row, x * phases + column, c]
+    def point(*at: Any) -> Any:
+        *n, y, x, k = at
+        row, column, c = channel_of_phases(k, phases, channels)
+        return padded(*n, y * phases + row, x * phases + column, c)
 
-    return te.compute((batch, *sides, phases**2 * channels), point, name="phases")
-
-
-def _phase(k: Any, phases: int, channels: int) -> tuple[Any, Any, Any]:
-    """Row, column and channel of a channel of phases."""
-    floordiv, floormod = tirx.floordiv, tirx.floormod
-    row, rest = floordiv(k, phases * channels), floormod(k, phases * channels)
-    return row, floordiv(rest, channels), floormod(rest, channels)
+    shape, names = (*outer, *sides, phases**2 * channels), [*_outer(padded), "y", "x", "k"]
+    return te.compute(shape, point, name="phases", varargs_names=names)
 
 
-def _product(spectrum: Any, weight: Any, groups: int) -> Any:
-    """A product of matrices for each point of a tile, and group."""
-    channels, filters = (int(size) for size in weight.shape[2:])
-    k, each = te.reduce_axis((0, channels), "k"), filters // groups
+def _product(spectrum: Any, weight: Any, form: Form) -> Any:
+    """A product of matrices for each point of a tile, and group; of volumes also over taps."""
+    *taps, channels, filters = (int(extent) for extent in weight.shape[2:])
+    k, each = te.reduce_axis((0, channels), "k"), filters // form.groups
+    along = [te.reduce_axis((0, count), "t") for count in taps]
 
-    def point(a: Any, b: Any, n: Any, y: Any, x: Any, f: Any) -> Any:
-        c = k if groups == 1 else f // each * channels + k
-        return te.sum(spectrum[a, b, n, y, x, c] * weight[a, b, k, f], axis=k)
+    def point(a: Any, b: Any, n: Any, *rest: Any) -> Any:
+        *z, y, x, f = rest
+        if form.depth is not None:
+            z = [z[0] * form.depth.stride + along[0] * form.depth.dilation]
+        c = k if form.groups == 1 else f // each * channels + k
+        value = spectrum(a, b, n, *z, y, x, c) * weight(a, b, *along, k, f)
+        return te.sum(value, axis=[*along, k])
 
-    return te.compute((*spectrum.shape[:-1], filters), point, name="product")
+    size, _, batch, *_, rows, columns, _ = spectrum.shape
+    outer = (batch,) if form.depth is None else (batch, form.depth.outputs)
+    shape = (size, size, *outer, rows, columns, filters)
+    names = ["z", "y", "x", "f"][-len(outer) - 2 :]
+    return te.compute(shape, point, name="product", varargs_names=names)
 
 
 def _inverse(product: Any, transform: Transform) -> Any:
     """`[s, s, n, rows, columns, f]` to `[n, rows, m, columns, m, f]`."""
-    batch, rows, columns, filters = (int(size) for size in product.shape[2:])
+    *outer, rows, columns, filters = (int(extent) for extent in product.shape[2:])
     tile, size = transform.tile, transform.size
-    table = _table(transform.output, "back", str(product.dtype))
+    back = table(transform.output, "back", str(product.dtype))
     p, q = te.reduce_axis((0, size), "p"), te.reduce_axis((0, size), "q")
-    short = te.compute(
-        (tile, size, batch, rows, columns, filters),
-        lambda u, b, n, y, x, f: te.sum(table[u, p] * product[p, b, n, y, x, f], axis=p),
-        name="short",
-    )
-    return te.compute(
-        (batch, rows, tile, columns, tile, filters),
-        lambda n, y, u, x, v, f: te.sum(table[v, q] * short[u, q, n, y, x, f], axis=q),
-        name="tiles",
-    )
+    names = ["n", "z"][: len(outer)]
+
+    def short(u: Any, b: Any, *point: Any) -> Any:
+        return te.sum(back[u, p] * product(p, b, *point), axis=p)
+
+    shape = (tile, size, *outer, rows, columns, filters)
+    low = te.compute(shape, short, name="short", varargs_names=[*names, "y", "x", "f"])
+
+    def tiles(*point: Any) -> Any:
+        *n, y, u, x, v, f = point
+        return te.sum(back[v, q] * low(u, q, *n, y, x, f), axis=q)
+
+    shape, names = (*outer, rows, tile, columns, tile, filters), [*names, "y", "u", "x", "v", "f"]
+    return te.compute(shape, tiles, name="tiles", varargs_names=names)
 
 
-def joined(tiles: Any, height: int, width: int, name: str) -> Any:
-    """`[n, rows, m, columns, m, f]` to `[n, height, width, f]`."""
-    batch, _, tile, _, _, filters = (int(size) for size in tiles.shape)
-    return te.compute(
-        (batch, height, width, filters),
-        lambda n, h, w, f: tiles[n, h // tile, h % tile, w // tile, w % tile, f],
-        name=name,
-    )
+def joined(tiles: Any, form: Form, name: str) -> Any:
+    """`[n, rows, m, columns, m, f]` to `[n, height, width, f]`, of volumes with their depth."""
+    *outer, _, tile, _, _, filters = (int(extent) for extent in tiles.shape)
+    place = _place_in(tile, form.dilation)
+
+    def point(*at: Any) -> Any:
+        *n, h, w, f = at
+        return tiles(*n, *place(h), *place(w), f)
+
+    names = [*["n", "d"][: len(outer)], "h", "w", "f"]
+    return te.compute((*outer, *form.outputs, filters), point, name=name, varargs_names=names)
 
 
-def transform_weight(weight: Array, transform: Transform) -> Array:
-    """`[r, r, c, f]` to `[s, s, phases² c, f]`, in float64 inside."""
-    matrix, phases = np.asarray(transform.weight), transform.phases
-    rows, columns, channels, filters = weight.shape
-    missing = [(0, phases * transform.taps - size) for size in (rows, columns)]
-    whole = np.pad(weight, [*missing, (0, 0), (0, 0)]).astype(np.float64)
-    apart = whole.reshape(transform.taps, phases, transform.taps, phases, channels, filters)
-    exact = np.einsum("ai,bj,ipjqcf->abpqcf", matrix, matrix, apart, optimize=True)
-    out: Array = exact.reshape(transform.shape_of(weight.shape)).astype(weight.dtype)
-    return out
+def _place_in(tile: int, apart: int) -> Callable[[Any], tuple[Any, Any]]:
+    """Which tile an output is in, and where in it."""
 
+    def place(at: Any) -> tuple[Any, Any]:
+        if apart == 1:
+            return at // tile, at % tile
+        number = at // (apart * tile) * apart + at % apart
+        return number, at // apart % tile
 
-def transformed(weight: Any, transform: Transform) -> Any:
-    """The same as stages, of a TE tensor, one side after the other."""
-    size, taps = transform.size, transform.taps
-    weight = _kernels_apart(weight, transform) if transform.phases > 1 else weight
-    inner = tuple(int(extent) for extent in weight.shape[2:])
-    table = _table(transform.weight, "taps", str(weight.dtype))
-    i, j = te.reduce_axis((0, taps), "i"), te.reduce_axis((0, taps), "j")
-    long = te.compute(
-        (size, taps, *inner),
-        lambda a, b, c, f: te.sum(table[a, i] * weight[i, b, c, f], axis=i),
-        name="long",
-    )
-    return te.compute(
-        (size, size, *inner),
-        lambda a, b, c, f: te.sum(table[b, j] * long[a, j, c, f], axis=j),
-        name="kernels",
-    )
-
-
-def _kernels_apart(weight: Any, transform: Transform) -> Any:
-    """The taps of each phase, as `_apart` orders what they meet; zero where it has fewer."""
-    rows, columns, channels, filters = (int(size) for size in weight.shape)
-    taps, phases = transform.taps, transform.phases
-    zero = tirx.const(0, str(weight.dtype))
-
-    def tap(i: Any, j: Any, k: Any, f: Any) -> Any:
-        row, column, c = _phase(k, phases, channels)
-        row, column = i * phases + row, j * phases + column
-        inside = tirx.all(row < rows, column < columns)
-        return tirx.if_then_else(inside, weight[row, column, c, f], zero)
-
-    return te.compute((taps, taps, phases**2 * channels, filters), tap, name="taps_apart")
-
-
-def _table(values: Matrix, name: str, dtype: str) -> Any:
-    """A small matrix as a stage that holds nothing but constants."""
-    shape = (len(values), len(values[0]))
-
-    def entry(row: Any, column: Any) -> Any:
-        zero = tirx.const(0.0, dtype)
-        found = zero
-        for r, line in enumerate(values):
-            inner = zero
-            for c, value in enumerate(line):
-                if value:
-                    inner = tirx.Select(column == c, tirx.const(float(value), dtype), inner)
-            found = tirx.Select(row == r, inner, found)
-        return found
-
-    return te.compute(shape, entry, name=name)
+    return place

@@ -68,19 +68,23 @@ class Transform:
         """Points at which is multiplied, along each side (s)."""
         return len(self.data)
 
-    def computes(self, kernel: Sequence[int], stride: int, is_transposed: bool = False) -> bool:
-        """Whether it computes what has kernels of so many rows and columns, and such a stride."""
+    def computes(
+        self, kernel: Sequence[int], stride: int, dilation: int = 1, is_transposed: bool = False
+    ) -> bool:
+        """Whether it computes what has kernels of so many rows and columns, and such a stride;
+        dilated only without a stride."""
         form = (stride, is_transposed) == (self.stride, self.is_transposed)
-        return form and self.takes(kernel)
+        return form and self.takes(kernel) and 1 in (stride, dilation)
 
     def takes(self, kernel: Sequence[int]) -> bool:
         """Whether it is made for kernels of so many rows and columns."""
         return all(-(-size // self.phases) == self.taps for size in kernel)
 
-    def shape_of(self, weight: Sequence[int]) -> tuple[int, int, int, int]:
-        """Of transformed weights, `[s, s, phases² c, f]`, by that of others, `[h, w, c, f]`."""
-        _, _, channels, filters = weight
-        return self.size, self.size, self.phases**2 * channels, filters
+    def shape_of(self, weight: Sequence[int]) -> tuple[int, ...]:
+        """Of transformed weights, `[s, s, phases² c, f]`, by that of others, `[h, w, c, f]`; with a
+        depth, `[s, s, d, phases² c, f]` by `[d, h, w, c, f]`."""
+        *depth, _, _, channels, filters = weight
+        return self.size, self.size, *depth, self.phases**2 * channels, filters
 
 
 def minimal(tile: int, taps: int, points: Sequence[Fraction | int]) -> Transform:
@@ -148,9 +152,10 @@ def _by_phases(one: Transform, stride: int) -> Transform:
     return replace(one, stride=stride, phases=stride)
 
 
-def is_nearly_whole(sizes: Sequence[int], transform: Transform) -> bool:
+def is_nearly_whole(sizes: Sequence[int], transform: Transform, dilation: int = 1) -> bool:
     """Whether few points are computed beyond an output of such sizes."""
-    whole = math.prod(-(-size // transform.tile) * transform.tile for size in sizes)
+    step = transform.tile * dilation
+    whole = math.prod(-(-size // step) * step for size in sizes)
     return whole <= math.prod(sizes) * (1 + _MOST_WASTE)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from tvm import te
 
-from ansor.workloads.minimal_filtering import filtered, joined
+from ansor.workloads.minimal_filtering import Form, filtered, joined
 from ansor.workloads.transforms import F2, F3, F4
 from ansor.workloads.windows import windows
 from ansor.workloads.workload import Array, Workload
@@ -35,8 +35,9 @@ def winograd_conv2d(
     data = te.placeholder((1, height, width, channels), name="data")
     weight = te.placeholder((size, size, channels, filters), name="weight")
     bias = te.placeholder((filters,), name="bias")
-    tiles = filtered(data, weight, transform, (1, 1), (height, width))
-    tiles = joined(tiles, height, width, "joined") if join else tiles
+    form = Form((1, 1), (height, width))
+    tiles = filtered(data, weight, transform, form)
+    tiles = joined(tiles, form, "joined") if join else tiles
 
     def finished(value: Any) -> Any:
         return te.max(value, 0) if relu else value

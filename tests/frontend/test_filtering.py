@@ -26,6 +26,7 @@ from ansor.workloads.transforms import (
     F4_TRANSPOSED,
     F4_WIDE,
     Transform,
+    is_nearly_whole,
 )
 from ansor.workloads.transposed import transposed_convolution
 
@@ -103,6 +104,44 @@ def test_large_kernels_phase_by_phase(
     assert {"phases", "taps_apart"} <= set(block_names(changed))
 
 
+@pytest.mark.parametrize("tile", ["2", "3", "4"])
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize(
+    ("points", "padding", "dilation"), [(8, 0, 2), (11, 1, 2), (12, 3, 2), (12, 3, 3)]
+)
+def test_dilated_ones(points: int, padding: int, dilation: int, groups: int, tile: str) -> None:
+    size = points + 2 * dilation - 2 * padding
+    sizes = Convolution(2, (size, size), 4, 6, 3, 1, padding, dilation, groups)
+    if is_nearly_whole([points] * 2, TRANSFORMS[tile], dilation):
+        check(convolution("conv", sizes).func, [TRANSFORMS[tile]])
+    else:
+        assert (points, tile) != (8, "2")
+
+
+@each_transform
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize(("depth", "padding"), [(4, 1), (5, 0), (6, 2)])
+def test_volumes(depth: int, padding: int, groups: int, transform: Transform) -> None:
+    size = size_for(11, transform, padding)
+    sizes = Convolution(2, (depth, size, size), 4, 6, 3, transform.stride, padding, groups=groups)
+    changed = check(convolution("conv", sizes).func, [transform])
+    assert "padded" not in block_names(changed)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_volumes_with_large_kernels(kind: str) -> None:
+    sizes = Convolution(1, (9, 29, 29), 3, 6, 7, 2, 3)
+    check(convolution("conv", sizes).func, KINDS[kind])
+
+
+@pytest.mark.parametrize("tile", ["2", "3", "4"])
+def test_volumes_with_channels_first_whose_depth_is_another(tile: str) -> None:
+    data = te.placeholder((1, 4, 11, 12, 12), name="data")
+    weight = te.placeholder((8, 4, 2, 3, 3), name="weight")
+    out = topi.nn.conv3d_ncdhw(data, weight, (3, 1, 1), (0, 1, 1, 2, 1, 1), (2, 1, 1), 1)
+    check(te.create_prim_func([data, weight, out]), [TRANSFORMS[tile]])
+
+
 @pytest.mark.parametrize("transform", [F2_TRANSPOSED, F4_TRANSPOSED], ids=["2", "4"])
 @pytest.mark.parametrize(("padding", "sides"), [(1, (8, 8)), (1, (7, 8)), (3, (9, 10))])
 def test_a_transposed_one(sides: tuple[int, int], padding: int, transform: Transform) -> None:
@@ -151,14 +190,24 @@ def test_padding_that_others_read_as_well_stays() -> None:
     "sizes",
     [
         Convolution(1, (8, 8), 4, 4, 3, 3, 1),
-        Convolution(1, (8, 8), 4, 4, 3, 1, 2, dilation=2),
+        Convolution(1, (12, 12), 4, 4, 3, 2, 2, dilation=2),
+        Convolution(1, (5, 5), 4, 4, 3, 1, 2, dilation=2),
         Convolution(1, (8, 8), 4, 4, 7, 1, 3),
         Convolution(1, (17, 17), 4, 4, 7, 2, 3, groups=2),
         Convolution(1, (5, 5), 4, 4, 3, 1, 1),  # too many points in vain
         Convolution(1, (8, 8), 4, 4, 3, 1, 1, dtype="float16"),
         Convolution(1, (8,), 4, 4, 3, 1, 1),
     ],
-    ids=["stride", "dilation", "kernel", "groups of phases", "waste", "dtype", "line"],
+    ids=[
+        "stride",
+        "both",
+        "waste of phases",
+        "kernel",
+        "groups of phases",
+        "waste",
+        "dtype",
+        "line",
+    ],
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_definitions_stay_as_they_are(kind: str, sizes: Convolution) -> None:
@@ -178,6 +227,9 @@ def test_the_kinds_that_an_operator_has() -> None:
     assert kinds("C2D.2", "winograd4") == {"winograd4": "operator_winograd4"}
     assert list(kinds("C2D.0")) == ["winograd2", "winograd3", "winograd4"]  # 7×7, stride 2
     assert list(kinds("GRP.0")) == ["winograd2"]  # stride 2
+    assert list(kinds("DIL.2")) == ["winograd2", "winograd3"]  # 12×12, each of four phases 6×6
+    assert list(kinds("C3D.2")) == ["winograd2", "winograd3", "winograd4"]
+    assert not kinds("DIL.3")  # 5×5
     assert list(kinds("T2D.1")) == ["winograd2", "winograd4"]
     assert not kinds("C2D.1")
     assert not kinds("GMM.0")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import tvm
@@ -48,7 +50,7 @@ def convolution(
     "other",
     [
         {"strides": 3},
-        {"dilation": 2, "padding": 2},
+        {"dilation": 2, "padding": 2, "strides": 2},
         {"groups": 2},
         {"kernel": 7, "padding": 3},
         {"size": 5},
@@ -93,6 +95,41 @@ def test_a_large_kernel_with_a_stride(kernel: int, stride: int, kind: str, targe
     assert expected.shape == (1, 12, 12, 8)
     assert not np.array_equal(found, expected)
     assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+def check(mod: tvm.IRModule, kind: str, target: Target, *shape: int) -> None:
+    """Compares a network of one convolution with its variant."""
+    fused, (variant,) = optimize_with_variants(mod, target, [kind])
+    changed = with_variants(fused, {variant.replaces: variant})
+    x = np.random.default_rng(1).standard_normal(shape, dtype=np.float32)
+    expected, found = (compile_model(m, target)(x) for m in (fused, changed))
+    assert not np.array_equal(found, expected)
+    assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dilation", [2, 3])
+def test_a_dilated_convolution(dilation: int, kind: str, target: Target) -> None:
+    size = 24 if kind == "winograd4" else 12 if kind == "winograd2" else 18
+    mod = convolution(size=size, dilation=dilation, padding=dilation)
+    check(mod, kind, target, 1, size, size, 4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("strides", "dilation"), [(1, 1), (2, 1), ((2, 1, 1), (2, 1, 1))])
+def test_a_convolution_of_volumes(strides: Any, dilation: Any, kind: str, target: Target) -> None:
+    if strides == 2 and kind != "winograd2":
+        return
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((1, 4, 7, 24, 24), "float32"))
+    rng = np.random.default_rng(0)
+    weight = relax.const(rng.standard_normal((8, 4, 3, 3, 3), dtype=np.float32))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            conv = relax.op.nn.conv3d(x, weight, strides, (1, 1, 1), dilation)
+            out = builder.emit_output(builder.normalize(relax.op.nn.relu(conv)))
+        builder.emit_func_output(out)
+    check(builder.get(), kind, target, 1, 4, 7, 24, 24)
 
 
 @pytest.mark.parametrize("kind", ["winograd2", "winograd4"])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansor.workloads import build
-from ansor.workloads.minimal_filtering import transform_weight
+from ansor.workloads.filtered_weights import transform_weight
 from ansor.workloads.transforms import (
     F2,
     F2_PHASES,

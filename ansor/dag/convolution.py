@@ -1,4 +1,4 @@
-"""Recognises convolutions of images by what a stage reads, in any layout."""
+"""Recognises convolutions of images and volumes by what a stage reads, in any layout."""
 
 from __future__ import annotations
 
@@ -13,22 +13,41 @@ from ansor.dag.stage import Access, Stage
 
 
 @dataclass(frozen=True)
-class Convolution2d:
-    """A stage that convolves images, without dilation, or does the transpose of it with a stride of
-    two and without multiplying by zeros.
+class Depth:
+    """The first side of volumes.
+
+    Attributes:
+        taps: of a kernel along it.
+        stride: along it.
+        dilation: of the taps.
+        padding: zeros before and behind the data.
+    """
+
+    taps: int
+    stride: int
+    dilation: int
+    padding: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A stage that convolves images or volumes, or does the transpose of it with a stride of two
+    and without multiplying by zeros.
 
     Attributes:
         stage: its name.
         padded_by: name of the stage that puts zeros around the data for it, if one does.
         data: buffer of the images, without these zeros.
         weight: buffer of the kernels.
-        data_layout: dimensions of `data` that are image, row, column, channel.
-        weight_layout: dimensions of `weight` that are row, column, channel, filter.
-        out_layout: dimensions of the result that are image, row, column, filter.
+        data_layout: dimensions of `data` that are image, depth (of volumes), row, column, channel.
+        weight_layout: dimensions of `weight` that are depth, row, column, channel, filter.
+        out_layout: dimensions of the result that are image, depth, row, column, filter.
         kernel: rows and columns of a kernel.
         stride: along both.
+        dilation: rows, and columns, from one tap to the next.
         padding: zeros at the top, left, bottom and right of the data.
         groups: each of so many parts of the filters sees its own part of the channels.
+        depth: of volumes.
         is_transposed: whether outputs ``2 i - 1`` and ``2 i`` begin at input ``i``, and each meets
             every other tap.
     """
@@ -42,13 +61,15 @@ class Convolution2d:
     out_layout: Layout
     kernel: tuple[int, int]
     stride: int
+    dilation: int
     padding: tuple[int, int, int, int]
     groups: int
+    depth: Depth | None = None
     is_transposed: bool = False
 
 
-def convolution2d(dag: ComputeDAG, name: str) -> Convolution2d | None:
-    """The stage as a convolution of images; None if it is none."""
+def convolution_of(dag: ComputeDAG, name: str) -> Convolution | None:
+    """The stage as a convolution; None if it is none."""
     stage = dag.stages[name]
     if product_dtypes(dag, name) is None or stage.derived or stage.folded:
         return None
@@ -61,34 +82,37 @@ def convolution2d(dag: ComputeDAG, name: str) -> Convolution2d | None:
 
 def _found(
     dag: ComputeDAG, stage: Stage, data: Access, weight: Access, roles: Roles
-) -> Convolution2d:
-    (rows, columns), (_, y, x, _) = roles.taps, roles.data_layout
+) -> Convolution:
+    sides, (_, *around, _) = [stage.axes[axis].size for axis in roles.taps], roles.data_layout
     source = _around_images(dag, data.buffer, roles.data_layout)
-    padding = (0, 0, 0, 0)
-    if source is not None:
-        padding = (source.before[y], source.before[x], source.after[y], source.after[x])
+    padding = [(source.before[d], source.after[d]) if source else (0, 0) for d in around]
+    (top, bottom), (left, right) = padding[-2:]
+    depth = None
+    if len(sides) == 3:
+        depth = Depth(sides[0], roles.strides[0], roles.dilations[0], padding[0])
     out = plain_axes(stage.writes[0])
-    n, p, q, g = (out.index(a) for a in (roles.image, *roles.places, roles.filter))
-    met = roles.stride if roles.is_transposed else 1  # one of so many taps, by each output
-    return Convolution2d(
+    met = roles.strides[-1] if roles.is_transposed else 1  # one of so many taps, by each output
+    return Convolution(
         stage=stage.name,
         padded_by=None if source is None else source.stage,
         data=data.buffer if source is None else source.buffer,
         weight=weight.buffer,
         data_layout=roles.data_layout,
         weight_layout=roles.weight_layout,
-        out_layout=(n, p, q, g),
-        kernel=(met * stage.axes[rows].size, met * stage.axes[columns].size),
-        stride=roles.stride,
-        padding=padding,
+        out_layout=tuple(out.index(a) for a in (roles.image, *roles.places, roles.filter)),
+        kernel=(met * sides[-2], met * sides[-1]),
+        stride=roles.strides[-1],
+        dilation=roles.dilations[-1],
+        padding=(top, left, bottom, right),
         groups=roles.groups,
+        depth=depth,
         is_transposed=roles.is_transposed,
     )
 
 
 def _around_images(dag: ComputeDAG, buffer: str, layout: Layout) -> Source | None:
-    """What a buffer holds with zeros around its rows and columns, and nothing else."""
+    """What a buffer holds with zeros around its sides, and nothing else."""
     source = source_of(dag, buffer)
-    if source is None or any(source.before[d] or source.after[d] for d in (layout[0], layout[3])):
+    if source is None or any(source.before[d] or source.after[d] for d in (layout[0], layout[-1])):
         return None
     return source
