@@ -185,12 +185,22 @@ def test_the_same_records_give_the_same_scores() -> None:
 
 
 def test_throughput_of_features_and_draft() -> None:
-    """The bar is 50 000 a second (`benchmarks.throughput`); half of it, so that it never flakes."""
+    """The bar is 50 000 a second (`benchmarks.throughput`); here in units of a fixed piece of work,
+    about three of them, as a core that is shared makes both slower."""
     scorer, population = model(), drawn("conv2d", 2048, sketch=1)
-    scorer.estimate(population)
-    best = np.inf
-    for _ in range(9):
+    factors = np.ones((16, 2048), dtype=np.float32)
+    product = np.empty_like(factors)
+
+    def unit() -> None:
+        for _ in range(2000):
+            np.multiply(factors, factors, out=product)
+
+    def once(work: Callable[[], object]) -> float:
         began = time.process_time()
-        scorer.estimate(population)
-        best = min(best, time.process_time() - began)
-    assert 2048 / best > 25_000
+        work()
+        return time.process_time() - began
+
+    scorer.estimate(population)
+    turns = [(once(lambda: scorer.estimate(population)), once(unit)) for _ in range(9)]
+    scored, reference = map(min, zip(*turns, strict=True))
+    assert scored < 6 * reference
