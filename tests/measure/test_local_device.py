@@ -95,7 +95,9 @@ def task() -> Task:
 def test_times_a_program(device: LocalDevice, task: Task) -> None:
     (found,) = device.measure(task, [GOOD], None)
     assert found.error is None
-    assert len(found.latencies_s) == CONFIG.repeats
+    # Exactly `repeats` where nothing disturbs them; fewer are quiet, or all disturbed, elsewhere.
+    most = max(CONFIG.repeats, CONFIG.disturbed_repeats + 1)
+    assert 1 <= len(found.latencies_s) <= most
     assert found.latency_s is not None
     assert 1e-7 < found.latency_s < 1e-2
     assert found.build_s > 0
