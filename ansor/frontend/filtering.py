@@ -18,7 +18,7 @@ from ansor.dag.from_tir import block_names, buffer_names, read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.program.rewrite import sequence, substitute, with_loop_body
 from ansor.workloads.filtered_weights import transformed
-from ansor.workloads.minimal_filtering import Along, Form, filtered, joined
+from ansor.workloads.minimal_filtering import DepthForm, Form, filtered, joined
 from ansor.workloads.transforms import Transform, is_nearly_whole
 
 _DTYPE = "float32"
@@ -103,7 +103,7 @@ def _form(conv: Convolution, out: Any) -> Form:
     along = None
     if conv.depth is not None:
         d = conv.depth
-        along = Along(depth[0], d.stride, d.dilation, d.padding[0])
+        along = DepthForm(depth[0], d.stride, d.dilation, d.padding[0])
     return Form(conv.padding[:2], (rows, columns), conv.groups, conv.dilation, along)
 
 

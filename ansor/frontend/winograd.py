@@ -13,7 +13,7 @@ from tvm.ir import GenericConst
 
 from ansor.frontend.rewrite import constant, op_name, replace_calls, static_shape
 from ansor.workloads.filtered_weights import transform_weight
-from ansor.workloads.minimal_filtering import Along, Form, filtered, joined
+from ansor.workloads.minimal_filtering import DepthForm, Form, filtered, joined
 from ansor.workloads.transforms import Transform, is_nearly_whole
 from ansor.workloads.transposed import zeros_before
 from ansor.workloads.workload import Array
@@ -104,7 +104,7 @@ def _shapes(call: Any, transform: Transform) -> _Shapes:
     dilation = int(attrs.dilation[-1])
     along = None
     if depth:
-        along = Along(depth[0], int(attrs.strides[0]), int(attrs.dilation[0]), front[0])
+        along = DepthForm(depth[0], int(attrs.strides[0]), int(attrs.dilation[0]), front[0])
     form = Form((top, left), (height, width), dilation=dilation, depth=along)
     return _Shapes(data, transform.shape_of(weight), form)
 

@@ -17,7 +17,7 @@ from ansor.workloads.transforms import Transform
 
 
 @dataclass(frozen=True)
-class Along:
+class DepthForm:
     """The depth of a convolution of volumes.
 
     Attributes:
@@ -52,7 +52,7 @@ class Form:
     outputs: tuple[int, int]
     groups: int = 1
     dilation: int = 1
-    depth: Along | None = None
+    depth: DepthForm | None = None
 
 
 def filtered(data: Any, weight: Any, transform: Transform, form: Form) -> Any:
