@@ -164,10 +164,8 @@ def test_runs_are_timed_at_least_twice() -> None:
     assert len(calls) == 3  # one to warm up
 
 
-def test_an_operator_is_compared_with_the_peak(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(operators, "peak_gflops", lambda *_, **__: 100.0)
+@pytest.mark.usefixtures("quiet_machine")
+def test_an_operator_is_compared_with_the_peak(tmp_path: Path) -> None:
     op = "matmul:rows=32;columns=32;depth=32"
     options = ["--ops", op, "--trials", "4", "--rounds", "1", "--seconds", "0.05"]
     found = run(operators.main, *options, file=tmp_path / "operators.json")

@@ -24,6 +24,8 @@ from benchmarks import operator_child, operators
 from benchmarks.operator_case import Case
 from benchmarks.operator_peers import Peers, parse_peers, start, systems_for
 
+pytestmark = pytest.mark.usefixtures("quiet_machine")
+
 KEYS = {
     *("op", "system", "latency_us", "to_own", "gflops", "peak_gflops", "of_peak"),
     *("tuning_s", "trials", "max_rel_err"),
@@ -44,12 +46,6 @@ def run(tmp_path: Path, *arguments: str) -> Any:
     result = CliRunner().invoke(operators.main, [*arguments, *quick, "--json", str(file)])
     assert result.exception is None, result.output
     return json.loads(file.read_text())
-
-
-@pytest.fixture(autouse=True)
-def peak(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine whose peak need not be measured."""
-    monkeypatch.setattr(operators, "peak_gflops", lambda *_, **__: 100.0)
 
 
 def test_members_of_the_suite_are_compared_with_pytorch(tmp_path: Path) -> None:
