@@ -8,21 +8,16 @@ are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ansor.cost_model.full_unroll import unrolled_by_llvm
 from ansor.features.profile import StageProfile
 from ansor.features.rows import Bools, all_inside, from_inside, innermost, of_loop
 from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
 
-# Instructions of a block that LLVM makes by unrolling short loops in full, before it has dropped
-# what turns out to be the same; fitted on random programs of eight operators. LLVM's level 3 stops
-# at 300 of those that are left, level 2, which is in use, at 150.
-_FULL_UNROLL = 300.0
-_BROADCAST = 3.0  # instructions that spread one element over a vector
 # LLVM may or may not keep the results of a block in registers if it has unrolled the block itself,
 # less often around conditions, and where it was to find the vectors, the time is up to 15 times
 # what it could have been, unless it has unrolled a reduction. The same programs with the block
@@ -69,7 +64,7 @@ def compiled_loops(profile: StageProfile, hardware: Hardware) -> CompiledLoops:
         width = profile.extents[profile.vector]
     lanes = np.float32(hardware.lanes(profile.accesses[-1].buffer.item_bytes))
     asked = unrolled_by_tvm(profile)
-    alone = _unrolled_by_llvm(profile, asked, np.ceil(width / lanes))
+    alone = unrolled_by_llvm(profile, asked, np.ceil(width / lanes))
     loops: Floats = np.where(asked | alone, profile.extents, np.float32(1))
     unrolled, wide, along = _vectorised(profile, loops, width, lanes)
     trips = _trips(profile, loops, along, wide / width)
@@ -92,40 +87,16 @@ def _risk(profile: StageProfile, alone: Bools, vectors: npt.NDArray[np.bool_]) -
 
 
 def unrolled_by_tvm(profile: StageProfile) -> Bools:
-    """`[L, P]`: the register tile, and the loops around it as far as the sketch allows."""
-    tile = profile.nest.unrolled[list(profile.active)]
-    return _unrolled(profile, tile, np.float32(1), profile.nest.unroll_most)
-
-
-def _unrolled_by_llvm(profile: StageProfile, asked: Bools, vectors: Floats) -> Bools:
-    """`[L, P]`: what is short enough, besides what is asked for."""
-    size = vectors * _size(profile)
-    found = _unrolled(profile, asked, size, np.float32(_FULL_UNROLL))
-    return found & ~asked & (profile.extents > 1)
-
-
-def _unrolled(profile: StageProfile, asked: Bools, size: Any, most: Any) -> Bools:
-    """`[L, P]`: `asked`, and from the innermost loop outwards what leaves at most `most` copies of
-    a statement of `size`, up to the first loop that stays."""
+    """`[L, P]`: the register tile, and from the innermost loop outwards what leaves at most as many
+    copies of a statement as the sketch allows, up to the first loop that stays."""
     extents, others = profile.extents, profile.others
-    copies = np.where(asked, extents, 1).prod(axis=0) * size
-    count = copies * from_inside(np.multiply, np.where(asked | ~others, np.float32(1), extents))
-    more = others & ~asked & ~profile.guarded & (count <= most)
-    gone = more | asked | (extents == 1) | ~others  # leave no loop
-    unrolled: Bools = asked | (more & all_inside(gone))
+    tile = profile.nest.unrolled[list(profile.active)]
+    copies = np.where(tile, extents, 1).prod(axis=0)
+    count = copies * from_inside(np.multiply, np.where(tile | ~others, np.float32(1), extents))
+    more = others & ~tile & ~profile.guarded & (count <= profile.nest.unroll_most)
+    gone = more | tile | (extents == 1) | ~others  # leave no loop
+    unrolled: Bools = tile | (more & all_inside(gone))
     return unrolled
-
-
-def _size(profile: StageProfile) -> Floats:
-    """`[P]`: instructions of a statement."""
-    ops = profile.nest.stage.ops
-    size = ops.float_add + ops.float_mul + ops.float_cmp + ops.float_div + ops.select + 2
-    total = np.full(profile.extents.shape[1], size, dtype=np.float32)
-    for access in profile.accesses[:-1]:
-        moves = access.strides.get(profile.vector) if profile.vector is not None else None
-        broadcast = np.True_ if moves is None else moves == 0
-        total += np.where(broadcast, np.float32(_BROADCAST), 1)
-    return total
 
 
 def _kept(profile: StageProfile, unrolled: Floats, trips: Floats) -> tuple[Floats, Floats]:

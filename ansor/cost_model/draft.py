@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ansor.cost_model.register_tile import RegisterTile, register_tile, runs_in_flight
+from ansor.cost_model.register_tile import RegisterTile, register_tiles, runs_in_flight
 from ansor.cost_model.streaming import cold_bytes, stall_cycles
 from ansor.cost_model.traffic import fetched_bytes, page_misses, traffic_bytes
 from ansor.features.profile import StageProfile
@@ -74,12 +74,12 @@ class Breakdown:
 
 def draft(profiles: dict[str, StageProfile], hardware: Hardware) -> dict[str, Breakdown]:
     """Estimates every stage of a population."""
-    return {name: stage_breakdown(p, hardware) for name, p in profiles.items()}
+    tiles = register_tiles(profiles, hardware)
+    return {name: stage_breakdown(p, tiles[name], hardware) for name, p in profiles.items()}
 
 
-def stage_breakdown(profile: StageProfile, hardware: Hardware) -> Breakdown:
+def stage_breakdown(profile: StageProfile, tile: RegisterTile, hardware: Hardware) -> Breakdown:
     """The draft of one stage."""
-    tile = register_tile(profile, hardware)
     computing = tile.steps * _arithmetic_cycles(profile, tile, hardware)
     waiting = tile.steps * _latency(profile, tile, hardware)
     arithmetic = np.maximum(computing, waiting)

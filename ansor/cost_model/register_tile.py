@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 from ansor.cost_model.boundary_checks import checked_share
 from ansor.cost_model.compiled import CompiledLoops, compiled_loops
+from ansor.cost_model.promotion import Promoted, is_promoted, promoted_buffers
 from ansor.dag.stage import OpCounts
 from ansor.features.profile import AccessProfile, StageProfile
 from ansor.features.rows import from_inside, innermost, of_loop, row_of
@@ -71,12 +73,24 @@ _FURTHER_RUNS = 0.5
 # A tile that does not fit makes the register allocator spill more than the overhang; fitted, to the
 # same machine code.
 _SPILL_MARGIN = 2.0
+# Sums that go to memory and back, of a block whose copies check for padding: what is stored on one
+# of two branches, for others to see, is not kept from one branch to the next. Fitted.
+_UNDER_CONDITIONS = 0.5
 
 
-def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
-    """Counts the work of a stage's innermost block."""
+def register_tiles(
+    profiles: Mapping[str, StageProfile], hardware: Hardware
+) -> dict[str, RegisterTile]:
+    """Counts the work of each stage's innermost block."""
+    loops = {name: compiled_loops(profile, hardware) for name, profile in profiles.items()}
+    promoted = promoted_buffers(profiles, loops, hardware)
+    return {name: _tile(p, loops[name], promoted, hardware) for name, p in profiles.items()}
+
+
+def _tile(
+    profile: StageProfile, loops: CompiledLoops, promoted: Promoted, hardware: Hardware
+) -> RegisterTile:
     stage, write = profile.nest.stage, profile.accesses[-1]
-    loops = compiled_loops(profile, hardware)
     lanes = hardware.lanes(write.buffer.item_bytes)
     vectors = np.ceil(loops.width / np.float32(lanes))
     fill = _fill(loops.width, lanes, hardware.slots)
@@ -85,8 +99,10 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
     points = np.minimum(loops.points, copies) if stage.reduce else copies
     depth = np.maximum(folded * profile.nest.density, 1)
     accumulators, statements = points * vectors, copies * depth * vectors
-    loads, held = _reads(profile, loops, vectors, fill, accumulators, hardware)
-    stores = _registers(profile, write, loops, vectors) * fill
+    loads, held = _reads(profile, loops, vectors, fill, accumulators, promoted, hardware)
+    stays = is_promoted(promoted, write)
+    stores = np.where(stays, np.float32(0), _registers(profile, write, loops, vectors) * fill)
+    checked = checked_share(profile, loops.unrolled)
     drain, chain = np.zeros_like(fill), np.ones_like(fill)
     if stage.reduce:
         least = accumulators + vectors + 1
@@ -96,6 +112,8 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
         rounds = np.maximum(loops.reduction / folded, 1)
         chain = rounds * depth
         in_flight = runs_in_flight(statements * rounds, hardware)
+        around = np.float32(_UNDER_CONDITIONS) * statements * fill
+        spilled = spilled + np.where((checked > 0) & ~stays, around, np.float32(0))
         drain = (_drain(copies, stores, hardware) / rounds / in_flight + spilled).astype(np.float32)
         loads = loads + stores / rounds + spilled
         stores = stores / rounds + spilled
@@ -115,7 +133,7 @@ def register_tile(profile: StageProfile, hardware: Hardware) -> RegisterTile:
         depth=depth.astype(np.float32),
         spelled=loops.spelled,
         risk=loops.risk,
-        checks=(copies * folded * checked_share(profile, loops.unrolled)).astype(np.float32),
+        checks=(copies * folded * checked).astype(np.float32),
     )
 
 
@@ -134,6 +152,7 @@ def _reads(
     vectors: Floats,
     fill: Floats,
     accumulators: Floats,
+    promoted: Promoted,
     hardware: Hardware,
 ) -> tuple[Floats, Floats]:
     """`[P]` each: loads of a step, and registers of values that statements far apart use."""
@@ -142,7 +161,8 @@ def _reads(
         needed = _registers(profile, read, loops, vectors)
         stay = needed + accumulators < np.float32(hardware.vector_registers)
         repeats = np.where(stay, _repeats(profile, read, loops), 1).astype(np.float32)
-        loads = loads + needed / repeats * _turns(profile, read, loops, fill, hardware)
+        taken = needed / repeats * _turns(profile, read, loops, fill, hardware)
+        loads = loads + np.where(is_promoted(promoted, read), np.float32(0), taken)
         wide = _width(profile, read, vectors)
         held = held + np.float32(_HELD) * _shared(read, loops, wide, needed)
     return loads, held

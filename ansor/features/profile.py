@@ -7,7 +7,7 @@ at depth L one execution of its statement.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,6 +38,8 @@ class AccessProfile:
             page: runs shorter than that leave part of a cache's sets unused.
         width: of the panels of a packed constant, `[P]` elements; 0 for other buffers.
         private: `[P]`: whether each iteration of the parallel loop has a buffer of its own.
+        inside: `[L, P]`: whether a loop runs inside of where an intermediate buffer is allocated;
+            None for inputs and outputs.
     """
 
     buffer: Buffer
@@ -48,6 +50,7 @@ class AccessProfile:
     spread: Floats
     width: Floats | float = 0.0
     private: npt.NDArray[np.bool_] | bool = False
+    inside: npt.NDArray[np.bool_] | None = None
 
     @cached_property
     def moves(self) -> Floats:
@@ -208,8 +211,11 @@ def _profile_access(
             spread = np.where(before & ~np.asarray(dense), apart, spread)
         stride = stride * size
     spread = spread.astype(np.float32)
-    private = place is not None and np.asarray(place.depth > 0)
-    return AccessProfile(buffer, is_write, strides, footprint, run, spread, private=private)
+    made = AccessProfile(buffer, is_write, strides, footprint, run, spread)
+    if place is None:
+        return made
+    numbers = np.asarray(list(view.number), dtype=np.int32)[:, None]
+    return replace(made, private=place.depth > 0, inside=numbers >= place.depth)
 
 
 def _page_divisor(elements: Floats | float, item_bytes: int) -> Floats:

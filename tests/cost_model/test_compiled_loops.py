@@ -13,7 +13,7 @@ from tvm import s_tir, tirx
 
 from ansor.annotate.sample import sample
 from ansor.cost_model.compiled import CompiledLoops, compiled_loops, unrolled_by_tvm
-from ansor.cost_model.register_tile import register_tile
+from ansor.cost_model.register_tile import register_tiles
 from ansor.features.profile import profile
 from ansor.hardware.cpu import Hardware
 from ansor.program.lower import lower
@@ -137,8 +137,10 @@ def test_blocks_cover_all_iterations(name: str) -> None:
     constants make zero."""
     rng = np.random.default_rng(0)
     for sketch in sketches(name):
-        for found in profile(build_nest(sample(sketch, 100, rng))).values():
-            loops, tile = compiled_loops(found, HARDWARE), register_tile(found, HARDWARE)
+        profiles = profile(build_nest(sample(sketch, 100, rng)))
+        tiles = register_tiles(profiles, HARDWARE)
+        for stage, found in profiles.items():
+            loops, tile = compiled_loops(found, HARDWARE), tiles[stage]
             assert (loops.unrolled >= 1).all()
             assert (loops.unrolled <= np.maximum(found.extents, 1)).all()
             assert (loops.width >= 1).all()
@@ -154,7 +156,8 @@ def test_a_longer_chain_waits_longer(matmul: Sketch) -> None:
         BASE | {"C.i": (256, 1, 1, 1), "C.j": (1, 1, 16, 16), "C.k": (256 // k, k)}
         for k in (16, 64, 256)
     ]
-    found = register_tile(profile(build_nest(population_of(matmul, programs)))["C"], HARDWARE)
+    profiles = profile(build_nest(population_of(matmul, programs)))
+    found = register_tiles(profiles, HARDWARE)["C"]
     assert all(a < b for a, b in pairwise(found.chain.tolist()))
 
 

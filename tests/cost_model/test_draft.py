@@ -15,7 +15,7 @@ from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import SketchConfig
 from ansor.cost_model.draft import draft, parallel_speedup
-from ansor.cost_model.register_tile import RegisterTile, register_tile
+from ansor.cost_model.register_tile import RegisterTile, register_tiles
 from ansor.cost_model.scorer import seconds
 from ansor.dag.from_tir import read_dag
 from ansor.features.profile import StageProfile, profile
@@ -51,7 +51,7 @@ def drafted(sketch: Sketch, *programs: Values, hardware: Hardware = HARDWARE) ->
 
 
 def tile_of(sketch: Sketch, *programs: Values) -> RegisterTile:
-    return register_tile(profiles_of(sketch, *programs)["C"], HARDWARE)
+    return register_tiles(profiles_of(sketch, *programs), HARDWARE)["C"]
 
 
 @pytest.mark.parametrize(
@@ -146,9 +146,9 @@ NARROW = replace(
 def test_narrow_units_take_half_a_register_in_one_turn(lanes: int, fill: float) -> None:
     """By hand: of two turns for 16 lanes, 8 lanes need one, and 24 three of four."""
     values = {"C.i": (48, 1, 1, 4), "C.j": (192 // lanes, 1, 1, lanes), "C.k": (48, 4)}
-    made = profiles_of(square_matmul(192), GOOD | values)["C"]
-    assert register_tile(made, HARDWARE).fill.tolist() == [1]
-    assert register_tile(made, NARROW).fill.tolist() == [fill]
+    made = profiles_of(square_matmul(192), GOOD | values)
+    assert register_tiles(made, HARDWARE)["C"].fill.tolist() == [1]
+    assert register_tiles(made, NARROW)["C"].fill.tolist() == [fill]
 
 
 def test_narrow_vectors_lose_nothing_on_narrow_units(matmul: Sketch) -> None:
@@ -220,9 +220,9 @@ def test_twice_the_work_takes_longer() -> None:
 def test_conditions_cost_arithmetic_only_where_copies_do_not_know_their_answers() -> None:
     """A depthwise convolution with its padding inlined: a multiply-add, or that and a selection."""
     (sketch, *_) = (s for s in sketches("depthwise_conv2d") if s.dag.stages["conv"].has_branch)
-    found = profile(build_nest(sample(sketch, 400, np.random.default_rng(0))))["conv"]
-    tile = register_tile(found, HARDWARE)
-    busy = draft({"conv": found}, HARDWARE)["conv"].arithmetic
+    found = profile(build_nest(sample(sketch, 400, np.random.default_rng(0))))
+    tile = register_tiles(found, HARDWARE)["conv"]
+    busy = draft(found, HARDWARE)["conv"].arithmetic
     least = tile.steps * tile.statements * tile.fill / HARDWARE.fma_per_cycle
     bound = busy > 1.001 * least  # by a selection, or by additions that wait
     assert bound[~tile.spelled].all()

@@ -11,7 +11,7 @@ from rows import Values, population_of
 
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
-from ansor.cost_model.register_tile import register_tile
+from ansor.cost_model.register_tile import register_tiles
 from ansor.dag.from_tir import read_dag
 from ansor.features.profile import profile
 from ansor.measure.build import build
@@ -44,7 +44,8 @@ def matmul() -> Sketch:
 
 def spilled(sketch: Sketch, tiles: Values) -> float:
     """Stores of a step beside the block's results, by the draft."""
-    tile = register_tile(profile(build_nest(population_of(sketch, [REST | tiles])))["C"], HARDWARE)
+    found = profile(build_nest(population_of(sketch, [REST | tiles])))
+    tile = register_tiles(found, HARDWARE)["C"]
     results = tile.accumulators * tile.depth / tile.chain
     return float((tile.stores - results)[0])
 

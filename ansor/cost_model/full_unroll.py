@@ -1,0 +1,65 @@
+"""Which of the loops that a program leaves alone LLVM unrolls in full."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ansor.features.profile import AccessProfile, StageProfile
+from ansor.features.rows import Bools, all_inside, from_inside
+from ansor.features.span import Floats
+
+# Instructions that the copies of a loop may come to: LLVM's threshold at level 2, which is in use.
+# Loops of few iterations it goes through one by one, and allows for what vanishes: fitted.
+_MOST = 150.0
+_MOST_OF_FEW = 200.0
+_FEW = 10  # iterations, LLVM's own
+_BROADCAST = 3.0  # instructions that spread one element over a vector
+
+
+def unrolled_by_llvm(profile: StageProfile, asked: Bools, vectors: Floats) -> Bools:
+    """`[L, P]`: from the innermost loop outwards what is short enough, besides what the program
+    unrolls itself.
+
+    Args:
+        asked: `[L, P]`: what that is.
+        vectors: `[P]`: registers of a statement's result.
+    """
+    extents, others = profile.extents, profile.others
+    most = np.where(extents <= _FEW, np.float32(_MOST_OF_FEW), np.float32(_MOST))
+    short = extents * _body(profile, vectors) <= most
+    more = others & ~asked & ~profile.guarded & short
+    gone = more | asked | (extents == 1) | ~others  # leave no loop
+    unrolled: Bools = more & all_inside(gone) & (extents > 1)
+    return unrolled
+
+
+def _body(profile: StageProfile, vectors: Floats) -> Floats:
+    """`[L, P]`: instructions of an iteration of each loop if none is left inside: what all
+    statements compute, and what is loaded and stored. Each register counts once, and what is the
+    same in all iterations has left the loop before it is unrolled."""
+    ops = profile.nest.stage.ops
+    own = ops.float_add + ops.float_mul + ops.float_cmp + ops.float_div + ops.select
+    own += ops.int_add + ops.int_mul
+    copies = np.ones_like(profile.extents)
+    loops = np.where(profile.others, profile.extents, np.float32(1))
+    copies[:-1] = from_inside(np.multiply, loops[1:])
+    body: Floats = np.float32(own) * copies * vectors
+    for access in profile.accesses:
+        moved = access.moves[:-1] != 0
+        body += np.where(moved, _instructions(profile, access, vectors), np.float32(0))
+    return body
+
+
+def _instructions(profile: StageProfile, access: AccessProfile, vectors: Floats) -> Floats:
+    """`[L, P]`: loads of all that an iteration of each loop reads; loads and stores of what it
+    writes."""
+    elements = access.footprint[1:]
+    if profile.vector is None:
+        count = elements
+    else:
+        width = profile.extents[profile.vector]
+        spread = np.where(width > 1, np.float32(_BROADCAST), np.float32(1))
+        along = access.moves[profile.vector] != 0
+        count = elements * np.where(along, vectors / width, spread)
+    twice: Floats = count * np.float32(2 if access.is_write else 1)
+    return twice
