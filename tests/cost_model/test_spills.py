@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
 from definitions import HARDWARE
+from machine_code import hottest_block
 from rows import Values, population_of
 
 from ansor.annotate.complete import complete
@@ -14,12 +14,10 @@ from ansor.config import SketchConfig
 from ansor.cost_model.register_tile import register_tiles
 from ansor.dag.from_tir import read_dag
 from ansor.features.profile import profile
-from ansor.measure.build import build
-from ansor.program.lower import lower
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
-from ansor.workloads import build as build_workload
+from ansor.workloads import build
 
 # Tiles of 224 x 256, with two steps of the reduction in a block.
 TILES: dict[str, Values] = {
@@ -33,7 +31,7 @@ TILES: dict[str, Values] = {
     "large": {"C.i": (2, 2, 1, 56), "C.j": (4, 4, 1, 16)},
 }
 REST = {"C.k": (128, 2), "C.parallel": (2,), "C.unroll": (64,)}
-FUNC = build_workload("matmul", rows=224, columns=256, depth=256).func
+FUNC = build("matmul", rows=224, columns=256, depth=256).func
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +51,7 @@ def spilled(sketch: Sketch, tiles: Values) -> float:
 def stored(sketch: Sketch, tiles: Values, processor: str) -> int:
     """Vectors that the code of the block with the most multiply-adds puts on the stack."""
     program = population_of(sketch, [REST | tiles]).program(0)
-    target = json.dumps({"kind": "llvm", "mcpu": processor, "num-cores": 2})
-    code = build(lower(FUNC, program), target).inspect_source("s")
-    blocks = re.split(r"^\.?\w+:$|^\s+j\w+\s.*$", code, flags=re.MULTILINE)
-    block = max(blocks, key=lambda lines: lines.count("vfmadd"))
+    block = hottest_block(FUNC, program, processor)
     return len(re.findall(r"vmov\w+\s+%zmm\d+, \d*\(%rsp\)", block))
 
 
