@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ansor.dag.index import Index
 
@@ -57,7 +58,7 @@ class Buffer:
     kind: str
     constant: bool = False
 
-    @property
+    @cached_property
     def item_bytes(self) -> int:
         """Bytes of one element."""
         digits = "".join(c for c in self.dtype if c.isdigit())
