@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ansor.cost_model.full_unroll import unrolled_by_llvm
+from ansor.cost_model.full_unroll import unrolled_by_llvm, unrolled_by_tvm
 from ansor.features.profile import StageProfile
 from ansor.features.rows import Bools, all_inside, from_inside, innermost, of_loop
 from ansor.features.span import Floats
@@ -84,19 +84,6 @@ def _risk(profile: StageProfile, alone: Bools, vectors: npt.NDArray[np.bool_]) -
     of_vectors = np.where(reduced, np.float32(1), np.float32(_RISK_OF_VECTORS))
     result: Floats = np.where(vectors, of_vectors, risk)
     return result
-
-
-def unrolled_by_tvm(profile: StageProfile) -> Bools:
-    """`[L, P]`: the register tile, and from the innermost loop outwards what leaves at most as many
-    copies of a statement as the sketch allows, up to the first loop that stays."""
-    extents, others = profile.extents, profile.others
-    tile = profile.nest.unrolled[list(profile.active)]
-    copies = np.where(tile, extents, 1).prod(axis=0)
-    count = copies * from_inside(np.multiply, np.where(tile | ~others, np.float32(1), extents))
-    more = others & ~tile & ~profile.guarded & (count <= profile.nest.unroll_most)
-    gone = more | tile | (extents == 1) | ~others  # leave no loop
-    unrolled: Bools = tile | (more & all_inside(gone))
-    return unrolled
 
 
 def _kept(profile: StageProfile, unrolled: Floats, trips: Floats) -> tuple[Floats, Floats]:

@@ -1,4 +1,4 @@
-"""Which of the loops that a program leaves alone LLVM unrolls in full."""
+"""Which loops are unrolled in full: by TVM, as the program says, and by LLVM, of those left."""
 
 from __future__ import annotations
 
@@ -16,20 +16,34 @@ _FEW = 10  # iterations, LLVM's own
 _BROADCAST = 3.0  # instructions that spread one element over a vector
 
 
+def unrolled_by_tvm(profile: StageProfile) -> Bools:
+    """`[L, P]`: the register tile, and the loops around it that leave at most as many copies of a
+    statement as the sketch allows."""
+    extents, others = profile.extents, profile.others
+    tile = profile.nest.unrolled[list(profile.active)]
+    copies = np.where(tile, extents, 1).prod(axis=0)
+    count = copies * from_inside(np.multiply, np.where(tile | ~others, np.float32(1), extents))
+    return tile | _up_to_the_first_that_stays(profile, tile, count <= profile.nest.unroll_most)
+
+
 def unrolled_by_llvm(profile: StageProfile, asked: Bools, vectors: Floats) -> Bools:
-    """`[L, P]`: from the innermost loop outwards what is short enough, besides what the program
-    unrolls itself.
+    """`[L, P]`: the loops that come to few instructions, besides what the program unrolls itself.
 
     Args:
         asked: `[L, P]`: what that is.
         vectors: `[P]`: registers of a statement's result.
     """
-    extents, others = profile.extents, profile.others
+    extents = profile.extents
     most = np.where(extents <= _FEW, np.float32(_MOST_OF_FEW), np.float32(_MOST))
     short = extents * _body(profile, vectors) <= most
-    more = others & ~asked & ~profile.guarded & short
-    gone = more | asked | (extents == 1) | ~others  # leave no loop
-    unrolled: Bools = more & all_inside(gone) & (extents > 1)
+    return _up_to_the_first_that_stays(profile, asked, short) & (extents > 1)
+
+
+def _up_to_the_first_that_stays(profile: StageProfile, asked: Bools, short: Bools) -> Bools:
+    """`[L, P]`: what is short, from the innermost loop outwards, besides what is asked for."""
+    more = profile.others & ~asked & ~profile.guarded & short
+    gone = more | asked | (profile.extents == 1) | ~profile.others  # leave no loop
+    unrolled: Bools = more & all_inside(gone)
     return unrolled
 
 
@@ -61,5 +75,5 @@ def _instructions(profile: StageProfile, access: AccessProfile, vectors: Floats)
         spread = np.where(width > 1, np.float32(_BROADCAST), np.float32(1))
         along = access.moves[profile.vector] != 0
         count = elements * np.where(along, vectors / width, spread)
-    twice: Floats = count * np.float32(2 if access.is_write else 1)
-    return twice
+    instructions: Floats = count * np.float32(2 if access.is_write else 1)
+    return instructions

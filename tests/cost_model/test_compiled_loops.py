@@ -12,7 +12,8 @@ from rows import Values, population_of
 from tvm import s_tir, tirx
 
 from ansor.annotate.sample import sample
-from ansor.cost_model.compiled import CompiledLoops, compiled_loops, unrolled_by_tvm
+from ansor.cost_model.compiled import CompiledLoops, compiled_loops
+from ansor.cost_model.full_unroll import unrolled_by_tvm
 from ansor.cost_model.register_tile import register_tiles
 from ansor.features.profile import profile
 from ansor.hardware.cpu import Hardware
