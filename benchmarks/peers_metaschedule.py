@@ -15,9 +15,11 @@ from typing import Any
 
 import tvm
 from tvm.s_tir import meta_schedule
+from tvm.s_tir.meta_schedule.builder import LocalBuilder
 
 from ansor.errors import AnsorError
 from benchmarks.operator_case import Case
+from benchmarks.tensor_intrinsics import leave_out_others
 
 _NOTES = "tuning.json"  # written last: a folder without it is of a run that did not end
 
@@ -51,12 +53,17 @@ def folder_of(func: Any, case: Case) -> Path:
 def _tune(func: Any, case: Case, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    target = tvm.target.Target(case.target)
+    initializer = leave_out_others if target.kind.name == "llvm" else None
+    if initializer is not None:
+        initializer()
     began = time.perf_counter()
     meta_schedule.tune_tir(
         func,
-        tvm.target.Target(case.target),
+        target,
         str(folder),
         case.trials,
+        builder=LocalBuilder(max_workers=case.threads, initializer=initializer),
         num_tuning_cores=case.threads,
         seed=case.seed,
     )
