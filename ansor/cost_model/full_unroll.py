@@ -60,7 +60,7 @@ def _body(profile: StageProfile, vectors: Floats) -> Floats:
     body: Floats = np.float32(own) * copies * vectors
     for access in profile.accesses:
         moved = access.moves[:-1] != 0
-        body += np.where(moved, _instructions(profile, access, vectors), np.float32(0))
+        body += moved * _instructions(profile, access, vectors)
     return body
 
 

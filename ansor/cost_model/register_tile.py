@@ -301,6 +301,4 @@ def _outermost(profile: StageProfile, loops: CompiledLoops) -> npt.NDArray[np.in
     inside = loops.unrolled > 1
     if profile.vector is not None:
         inside[profile.vector] |= profile.extents[profile.vector] > 1
-    numbers = np.arange(len(inside))[:, None]
-    found = np.where(inside, numbers, len(inside)).min(axis=0, initial=len(inside))
-    return np.asarray(found, dtype=np.int64)
+    return len(inside) - 1 - innermost(inside[::-1])

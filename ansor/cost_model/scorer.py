@@ -33,13 +33,20 @@ class Estimate:
         drafted: `[P]`, log of the draft's throughput (1 / seconds); 0 without a draft.
         features: `[P, S, F]`, or None where they were not needed.
         legal: `[P] bool`.
-        signature: `[P, K]`: equal rows are the same program.
+        nest: the loops that it was made of.
+        prefetched: `[P, S]`: the stages whose weights are prefetched.
     """
 
     drafted: Floats
     features: Floats | None
     legal: npt.NDArray[np.bool_]
-    signature: npt.NDArray[np.int32]
+    nest: LoopNest
+    prefetched: npt.NDArray[np.int32]
+
+    @property
+    def signature(self) -> npt.NDArray[np.int32]:
+        """`[P, K]`: equal rows are the same program."""
+        return np.concatenate([self.nest.signature, self.prefetched], axis=1)
 
 
 @dataclass(eq=False)
@@ -79,10 +86,9 @@ class CostModel:
         breakdown = self._draft(nest, profiles) if self._config.use_draft else {}
         features = None
         if self._model.is_trained if with_features is None else with_features:
-            features = with_draft(extract(population, profiles), breakdown)
+            features = extract(population, profiles, draft_columns(breakdown))
         drafted = _log_throughput(breakdown, len(population))
-        signature = np.concatenate([nest.signature, _prefetched(profiles)], axis=1)
-        return Estimate(drafted, features, self._legal(nest), signature)
+        return Estimate(drafted, features, self._legal(nest), nest, _prefetched(profiles))
 
     def _draft(self, nest: LoopNest, profiles: dict[str, StageProfile]) -> Breakdowns:
         if isinstance(self.hardware, Gpu):
@@ -198,12 +204,10 @@ def seconds(breakdowns: Breakdowns) -> Floats:
     return total
 
 
-def with_draft(features: Floats, breakdowns: Breakdowns) -> Floats:
-    """Appends each stage's draft, if any, to its features; on a GPU that of its kernel, which
-    stages inside another's loops share."""
+def draft_columns(breakdowns: Breakdowns) -> list[list[Floats]]:
+    """What the learned model is told of each stage's draft, if any, `[P]` each; on a GPU of its
+    kernel's, which stages inside another's loops share."""
     if not breakdowns:
-        return features
+        return []
     total = seconds(breakdowns)
-    columns = [np.stack(own.columns(total), axis=-1) for own in breakdowns.values()]
-    extra = np.stack(columns, axis=1).astype(np.float32)
-    return np.concatenate([features, extra], axis=2)
+    return [own.columns(total) for own in breakdowns.values()]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
+
 import numpy as np
 
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import all_inside, from_inside, row_of
+from ansor.features.rows import all_inside, from_inside, row_of, summed
 from ansor.features.span import Floats
 from ansor.hardware.cpu import Hardware
 from ansor.hardware.memory import PAGE_BYTES
@@ -23,6 +26,8 @@ _LAST_HOLDS = 0.6
 _WRITTEN = 0.75
 _IDLE = 0.8  # share of the unused sets that is lost to the other accesses; fitted
 
+_Touched = tuple[AccessProfile, Floats]  # an access and the `[L + 1, P]` bytes of its lines
+
 
 def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
     """`[P]` each: bytes that cross into each level of cache, jumps from the last one on included.
@@ -33,21 +38,18 @@ def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
     weights, which are counted apart.
     """
     line = np.float32(hardware.line_bytes)
-    lines = [access.lines(hardware.line_bytes) for access in profile.accesses]
-    total = np.add.reduce(lines) * line
-    room = _room(profile, total, lines, hardware)
-    pairs = list(zip(profile.accesses, lines, strict=True))
-    written = np.add.reduce([n * line for a, n in pairs if a.is_write])
-    jumps = np.add.reduce([n * line * _jumps(a, line) for a, n in pairs])
+    pairs = [(access, access.lines(hardware.line_bytes) * line) for access in profile.accesses]
+    total = summed(size for _, size in pairs)
+    room = _room(total, pairs, hardware)
+    written = summed(size for access, size in pairs if access.is_write)
+    jumps = summed(size * _jumps(access, line) for access, size in pairs)
     crossing = []
     threads = np.minimum(profile.parallel, np.float32(hardware.cores))
-    private = np.add.reduce([n * line * np.asarray(a.private) for a, n in pairs])
-    together = room + private * (threads - 1)
     level1, level2, last = hardware.cache_bytes
     levels = (
         (room, level1, total - np.float32(1 - _WRITTEN) * written),
         (room, level2, jumps),
-        (together, _LAST_HOLDS * last, jumps),
+        (_of_all(threads, room, pairs), _LAST_HOLDS * last, jumps),
     )
     for needed, capacity, moved in levels:
         fits_not = (needed > np.float32(capacity)).sum(axis=0)
@@ -70,21 +72,29 @@ def _swept(access: AccessProfile) -> Floats:
     """`[L + 1, P]`: elements of a run that are touched without leaving it for long: loops outside
     of one that goes through too many runs lengthen them later, when they are forgotten."""
     few = access.footprint <= np.float32(_STREAMS) * access.run
-    swept: Floats = from_inside(np.maximum, np.where(all_inside(few), access.run, np.float32(0)))
+    swept: Floats = from_inside(np.maximum, access.run * all_inside(few))
     return swept
 
 
-def _room(profile: StageProfile, total: Floats, lines: list[Floats], hardware: Hardware) -> Floats:
+def _room(total: Floats, pairs: Sequence[_Touched], hardware: Hardware) -> Floats:
     """`[L + 1, P]` bytes of a cache that are taken: the data, and the sets that rows with a bad
     stride keep from the others. What is read of several operands falls on the same sets and adds
     up; results are brought in seldom and do not."""
-    line = hardware.line_bytes
-    pairs = zip(profile.accesses, lines, strict=True)
-    idle = [(a.is_write, a.room(line) - count * np.float32(line)) for a, count in pairs]
-    reads = np.add.reduce([own for is_write, own in idle if not is_write] or [np.float32(0)])
-    writes = np.maximum.reduce([own for is_write, own in idle if is_write])
-    taken: Floats = total + np.float32(_IDLE) * np.maximum(reads, writes)
+    idle = [(a.is_write, a.room(hardware.line_bytes) - size) for a, size in pairs]
+    reads = [own for is_write, own in idle if not is_write]
+    needs = [own for is_write, own in idle if is_write] + ([summed(reads)] if reads else [])
+    taken: Floats = total + np.float32(_IDLE) * reduce(np.maximum, needs)
     return taken
+
+
+def _of_all(threads: Floats, room: Floats, pairs: Sequence[_Touched]) -> Floats:
+    """`[L + 1, P]`: the room of one thread, and of buffers that the others have for themselves."""
+    together = room
+    for access, size in pairs:
+        if np.any(access.private):
+            others: Floats = size * np.asarray(access.private) * (threads - 1)
+            together = together + others
+    return together
 
 
 def _touched_inside(profile: StageProfile, amount: Floats, too_much: Floats) -> Floats:
@@ -110,7 +120,7 @@ def fetched_bytes(profile: StageProfile, cores: int) -> Floats:
 
 def page_misses(profile: StageProfile, pages: int) -> Floats:
     """`[P]`: translations of addresses that a table of `pages` entries does not hold."""
-    touched: Floats = np.add.reduce([_pages(profile, access) for access in profile.accesses])
+    touched = summed(_pages(profile, access) for access in profile.accesses)
     too_much = (touched > np.float32(pages)).sum(axis=0)
     misses: Floats = np.where(too_much > 0, _touched_inside(profile, touched, too_much), 0)
     return misses.astype(np.float32)
@@ -125,7 +135,7 @@ def _pages(profile: StageProfile, access: AccessProfile) -> Floats:
     step = np.abs(access.moves[:-1]) * item
     short = step < page
     near, far = np.full_like(access.footprint, item), np.ones_like(access.footprint)
-    near[:-1] = np.where(short, (profile.extents - 1) * step, np.float32(0))
+    near[:-1] = (profile.extents - 1) * step * short
     far[:-1] = np.where(short, np.float32(1), profile.extents)
     near, far = from_inside(np.add, near), from_inside(np.multiply, far)
     pages: Floats = np.minimum(np.ceil(near / page) * far, access.lines(PAGE_BYTES))

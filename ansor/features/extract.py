@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ansor.features.columns import (
@@ -11,23 +13,38 @@ from ansor.features.columns import (
     NUM_FEATURES,
 )
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import row_of
+from ansor.features.rows import Bools, innermost, of_loop, row_of, table
 from ansor.features.span import Floats
 from ansor.program.sketch import Population
 
 _LINE_BYTES = 64  # the unit of the line features; a feature, not a property of the machine
 
 
-def extract(population: Population, profiles: dict[str, StageProfile]) -> Floats:
-    """Returns `[P, S, F] float32`, stages in the order of the DAG."""
-    out: Floats = np.zeros((len(profiles), NUM_FEATURES, len(population)), dtype=np.float32)
+def extract(
+    population: Population,
+    profiles: dict[str, StageProfile],
+    further: Sequence[list[Floats]] = (),
+) -> Floats:
+    """Returns `[P, S, F] float32`, stages in the order of the DAG.
+
+    Args:
+        population: the programs.
+        profiles: of every stage.
+        further: columns that come after the features, `[P]` each, as many of each stage.
+    """
+    columns = NUM_FEATURES + (len(further[0]) if further else 0)
+    out: Floats = table(len(profiles) * columns, len(population))
     for number, profile in enumerate(profiles.values()):
-        rows = _operations(profile) + _stage(population, profile)
-        rows += _accesses(profile) + _intensity(profile)
-        for column, row in enumerate(rows):
-            out[number, column] = row
-    out[:, LOGARITHMS] = np.log2(1 + np.abs(out[:, LOGARITHMS]))
-    return np.ascontiguousarray(out.transpose(2, 0, 1))
+        own = out[number * columns : (number + 1) * columns]
+        first = _operations(profile) + _stage(population, profile) + _accesses(profile)
+        for column, row in enumerate(first):
+            own[column] = row
+        logarithms = [column for column in LOGARITHMS if column < len(first)]
+        own[logarithms] = np.log2(1 + np.abs(own[logarithms]))
+        last = [*_intensity(profile), *(further[number] if further else ())]
+        for column, row in enumerate(last, columns - len(last)):
+            own[column] = row
+    return np.ascontiguousarray(out.T).reshape(len(population), len(profiles), columns)
 
 
 def _operations(profile: StageProfile) -> list[Floats]:
@@ -68,13 +85,11 @@ def _stage(population: Population, profile: StageProfile) -> list[Floats]:
 
 
 def _accesses(profile: StageProfile) -> list[Floats]:
+    """Of the first slots; those of accesses that there are not stay zero."""
     writes = [access for access in profile.accesses if access.is_write][:1]
     reads = [access for access in profile.accesses if not access.is_write]
     slots = [*writes, *reads][:ACCESS_SLOTS]
-    rows = [row for access in slots for row in _access(profile, access)]
-    zeros = np.zeros(profile.extents.shape[1], dtype=np.float32)
-    per_slot = len(rows) // len(slots)
-    return rows + [zeros] * (per_slot * (ACCESS_SLOTS - len(slots)))
+    return [row for access in slots for row in _access(profile, access)]
 
 
 def _access(profile: StageProfile, access: AccessProfile) -> list[Floats]:
@@ -108,27 +123,21 @@ def _reuse(profile: StageProfile, access: AccessProfile) -> tuple[Floats, Floats
 
     The innermost loop that does not move the access reuses its elements.
     """
-    shape = profile.extents.shape[1]
-    distance = np.zeros(shape, dtype=np.float32)
-    touched = np.zeros(shape, dtype=np.float32)
-    count = np.ones(shape, dtype=np.float32)
-    for loop in reversed(range(len(profile.extents))):
-        if loop in access.strides:
-            continue
-        extent = profile.extents[loop]
-        first = (count == 1) & (extent > 1)
-        inside = profile.iterations / profile.outer[loop + 1]
-        distance = np.where(first, inside, distance)
-        touched = np.where(first, profile.bytes[loop + 1], touched)
-        count = np.where(first, extent, count)
-    return distance, touched, count
+    loop = innermost(~_moving(profile, access) & (profile.extents > 1))
+    reused = loop >= 0
+    distance = reused * profile.iterations / row_of(profile.outer, loop + 1)
+    touched = reused * row_of(profile.bytes, loop + 1)
+    return distance, touched, of_loop(profile.extents, loop)
 
 
 def _innermost_stride(profile: StageProfile, access: AccessProfile) -> Floats:
-    stride = np.zeros(profile.extents.shape[1], dtype=np.float32)
-    for loop in sorted(access.strides):
-        stride = np.where(profile.extents[loop] > 1, access.strides[loop], stride)
-    return stride
+    return row_of(access.moves, innermost(_moving(profile, access) & (profile.extents > 1)))
+
+
+def _moving(profile: StageProfile, access: AccessProfile) -> Bools:
+    """`[L, 1]`: the loops that move an access in some program."""
+    moving = [loop in access.strides for loop in range(len(profile.extents))]
+    return np.asarray(moving, dtype=np.bool_)[:, None]
 
 
 def _intensity(profile: StageProfile) -> list[Floats]:

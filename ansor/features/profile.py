@@ -7,7 +7,7 @@ at depth L one execution of its statement.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ansor.dag.stage import Access, Buffer
 from ansor.features.allocation import Allocation, allocations
 from ansor.features.prefetch import Operand, PrefetchedPart, no_part, prefetched_part
+from ansor.features.rows import summed
 from ansor.features.span import Floats, View, add_strides, size_of, span_of, views_of
 from ansor.hardware.memory import PAGE_BYTES
 from ansor.program.nest import LoopNest, StageNest
@@ -51,6 +52,7 @@ class AccessProfile:
     width: Floats | float = 0.0
     private: npt.NDArray[np.bool_] | bool = False
     inside: npt.NDArray[np.bool_] | None = None
+    _lines: dict[int, Floats] = field(default_factory=dict, init=False)
 
     @cached_property
     def moves(self) -> Floats:
@@ -76,9 +78,10 @@ class AccessProfile:
 
     def lines(self, line_bytes: int) -> Floats:
         """`[L + 1, P]` cache lines touched: each run fills lines of its own."""
-        run_bytes = self.run * np.float32(self.buffer.item_bytes)
-        lines: Floats = self.bytes / np.minimum(run_bytes, np.float32(line_bytes))
-        return lines
+        if line_bytes not in self._lines:
+            run_bytes = self.run * np.float32(self.buffer.item_bytes)
+            self._lines[line_bytes] = self.bytes / np.minimum(run_bytes, np.float32(line_bytes))
+        return self._lines[line_bytes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +134,7 @@ class StageProfile:
     @cached_property
     def bytes(self) -> Floats:
         """`[L + 1, P]`: bytes touched by all accesses."""
-        total: Floats = np.add.reduce([access.bytes for access in self.accesses])
-        return total
+        return summed(access.bytes for access in self.accesses)
 
     @cached_property
     def parallel(self) -> Floats:
@@ -205,10 +207,10 @@ def _profile_access(
         add_strides(view, index, stride, strides)
         footprint *= span
         if dense is not False:
-            run *= span if dense is True else np.where(dense, span, 1)
+            run *= span if dense is True else np.maximum(span * dense, 1)
             before, dense = dense, _still_dense(dense, span >= size)
             apart = _page_divisor(stride * size, buffer.item_bytes)
-            spread = np.where(before & ~np.asarray(dense), apart, spread)
+            spread = np.maximum(spread, apart * (before & ~np.asarray(dense)))
         stride = stride * size
     spread = spread.astype(np.float32)
     made = AccessProfile(buffer, is_write, strides, footprint, run, spread)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,12 +13,25 @@ Bools = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
+_APART = 16  # elements between rows: those a power of two apart share the same few lines of a cache
+
+
+def table(rows: int, programs: int) -> npt.NDArray[np.float32]:
+    """`[rows, P]` zeros, of which a program's column is soon read."""
+    return np.zeros((rows, programs + _APART), dtype=np.float32)[:, :programs]
+
+
+def summed(tables: Iterable[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+    """Their sum; NumPy's `add.reduce` would first lay copies of them side by side."""
+    return reduce(np.add, tables)
+
 
 def from_inside(combine: np.ufunc, rows: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     """`[L, P]`: what the rows come to, each with all those of loops further in."""
     combined: npt.NDArray[_Scalar] = rows.copy()
-    for row in reversed(range(len(rows) - 1)):  # five times as fast as NumPy's `accumulate`
-        combine(combined[row], combined[row + 1], out=combined[row])
+    views = list(combined)
+    for row, inner in zip(views[-2::-1], views[:0:-1], strict=True):
+        combine(row, inner, out=row)  # five times as fast as NumPy's `accumulate`
     return combined
 
 
@@ -29,8 +44,8 @@ def all_inside(mask: Bools) -> Bools:
 
 def innermost(mask: Bools) -> Numbers:
     """`[P]`: number of the innermost loop for which the mask, `[L, P]`, holds; -1 for none."""
-    padded = np.concatenate([np.ones((1, mask.shape[1]), dtype=np.bool_), mask])
-    number: Numbers = len(mask) - 1 - padded[::-1].argmax(axis=0)
+    counted = mask * np.arange(1, len(mask) + 1, dtype=np.int16)[:, None]
+    number: Numbers = counted.max(axis=0, initial=0).astype(np.int64) - 1
     return number
 
 

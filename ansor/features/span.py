@@ -145,7 +145,7 @@ def _slopes(view: View, index: Index, jumps: bool = False) -> dict[int, Floats]:
                 for loop, value in _slopes(view, atom.index, jumps).items()
             }
         for loop, value in parts.items():
-            scaled = value * np.float32(factor)
+            scaled = np.multiply(value, np.float32(factor), dtype=np.float32)
             slopes[loop] = slopes[loop] + scaled if loop in slopes else scaled
     return slopes
 

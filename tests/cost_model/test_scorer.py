@@ -64,8 +64,10 @@ def test_an_estimate_scores_like_its_population() -> None:
     estimate = trained.estimate(population)
     assert estimate.features is not None
     assert estimate.features.shape[:2] == (128, 1)
-    assert estimate.features.shape[2] > NUM_FEATURES
     assert np.isfinite(estimate.features).all()
+    (breakdown,) = draft(profile(build_nest(population)), HARDWARE).values()
+    told = np.stack(breakdown.columns(breakdown.seconds), axis=1).astype(np.float32)
+    np.testing.assert_array_equal(estimate.features[:, 0, NUM_FEATURES:], told)
     np.testing.assert_array_equal(trained.score_of(estimate), trained.score(population))
 
 
@@ -200,7 +202,10 @@ def test_throughput_of_features_and_draft() -> None:
         work()
         return time.process_time() - began
 
-    scorer.estimate(population)
-    turns = [(once(lambda: scorer.estimate(population)), once(unit)) for _ in range(9)]
+    def estimate() -> None:
+        scorer.estimate(population, with_features=True)
+
+    estimate()
+    turns = [(once(estimate), once(unit)) for _ in range(9)]
     scored, reference = map(min, zip(*turns, strict=True))
     assert scored < 6 * reference

@@ -57,6 +57,15 @@ def test_shape_and_values_of_random_programs(name: str) -> None:
         assert (found >= 0).all(), "logarithms of one more than a count"
 
 
+def test_further_columns_of_each_stage_come_last() -> None:
+    population = sample(sketches("matmul_relu")[0], 32, np.random.default_rng(0))
+    profiles = profile(build_nest(population))
+    own = [[np.full(32, 10 * s + c, dtype=np.float32) for c in range(2)] for s in range(2)]
+    found = extract(population, profiles, own)
+    np.testing.assert_array_equal(found[:, :, :NUM_FEATURES], extract(population, profiles))
+    assert (found[:, :, NUM_FEATURES:] == [[0, 1], [10, 11]]).all()
+
+
 # Access slots: the write first, then the reads A and B.
 BY_HAND = {
     "ops.float_add": ITERATIONS,

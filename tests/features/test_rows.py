@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from ansor.features.rows import all_inside, from_inside, innermost, of_loop, row_of
+from ansor.features.rows import all_inside, from_inside, innermost, of_loop, row_of, table
 
 SHAPES = array_shapes(min_dims=2, max_dims=2, max_side=6)
 MASKS = arrays(np.bool_, st.one_of(SHAPES, st.just((0, 3))))
@@ -40,3 +40,13 @@ def test_each_program_picks_a_row_of_its_own() -> None:
     assert row_of(rows, number).tolist() == [8, 1, 10, 7]
     assert of_loop(rows, number).tolist() == [8, 1, 1, 7]
     assert of_loop(rows[:0], np.full(4, -1)).tolist() == [1, 1, 1, 1]
+
+
+def test_a_table_is_empty_and_its_rows_do_not_touch() -> None:
+    made = table(3, 4096)
+    assert made.shape == (3, 4096)
+    assert made.dtype == np.float32
+    assert not made.any()
+    assert made.strides[0] > 4096 * made.itemsize
+    made[1] = 1
+    assert made.sum(axis=1).tolist() == [0, 4096, 0]
