@@ -102,7 +102,8 @@ def _without_torch(case: Case) -> str:
     """A folder that hides PyTorch from imports.
 
     TVM imports PyTorch where it can, and with so many modules loaded MetaSchedule's workers need
-    longer to load TVM's intrinsics than they are given to build a program: every build times out.
+    longer to load TVM's intrinsics than they are given to build a program: on a GPU, where all of
+    them are loaded (`benchmarks.tensor_intrinsics`), every build times out.
     """
     folder = case.file("without_torch")
     folder.mkdir(exist_ok=True)

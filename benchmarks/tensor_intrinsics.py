@@ -1,8 +1,8 @@
 """Spares MetaSchedule what it would read of other processors.
 
 Each of its processes that tunes or builds parses the tensor intrinsics of all targets, CUDA's
-variants by the hundred, in Python. That is up to a minute of a slow core: longer than the 30 s that
-its builders have, so that nothing would ever be built.
+variants by the hundred, in Python. That is most of a minute of a slow core: longer than the 30 s
+that its builders have, so that nothing would ever be built.
 """
 
 from __future__ import annotations

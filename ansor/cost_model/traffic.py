@@ -49,7 +49,7 @@ def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
     levels = (
         (room, level1, total - np.float32(1 - _WRITTEN) * written),
         (room, level2, jumps),
-        (_of_all(threads, room, pairs), _LAST_HOLDS * last, jumps),
+        (_room_of_all(threads, room, pairs), _LAST_HOLDS * last, jumps),
     )
     for needed, capacity, moved in levels:
         fits_not = (needed > np.float32(capacity)).sum(axis=0)
@@ -87,7 +87,7 @@ def _room(total: Floats, pairs: Sequence[_Touched], hardware: Hardware) -> Float
     return taken
 
 
-def _of_all(threads: Floats, room: Floats, pairs: Sequence[_Touched]) -> Floats:
+def _room_of_all(threads: Floats, room: Floats, pairs: Sequence[_Touched]) -> Floats:
     """`[L + 1, P]`: the room of one thread, and of buffers that the others have for themselves."""
     together = room
     for access, size in pairs:

@@ -207,7 +207,7 @@ def _profile_access(
         add_strides(view, index, stride, strides)
         footprint *= span
         if dense is not False:
-            run *= span if dense is True else np.maximum(span * dense, 1)
+            run *= span if dense is True else np.maximum(span * dense, 1)  # spans are 1 or more
             before, dense = dense, _still_dense(dense, span >= size)
             apart = _page_divisor(stride * size, buffer.item_bytes)
             spread = np.maximum(spread, apart * (before & ~np.asarray(dense)))
