@@ -87,7 +87,11 @@ def stage_breakdown(profile: StageProfile, tile: RegisterTile, hardware: Hardwar
         tile.loads / hardware.loads_per_cycle, tile.stores / hardware.stores_per_cycle
     )
     instructions = tile.steps * (tile.operations + tile.loads + tile.stores + 2)
-    issue: Floats = instructions / np.float32(hardware.issue_width) + _decoding(profile)
+    issued = np.maximum(
+        instructions / np.float32(hardware.issue_width),
+        tile.steps * tile.vectors / np.float32(hardware.vector_issue),
+    )
+    issue: Floats = issued + _decoding(profile)
     traffic = traffic_bytes(profile, hardware)
     level2, last, _ = hardware.cache_bandwidth
     reached = np.float32(level2) * _reached(traffic[0], tile, hardware)

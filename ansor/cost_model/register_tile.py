@@ -32,6 +32,7 @@ class RegisterTile:
         shuffles: exchanges between two vectors of a step.
         loads: vector loads of a step, spills included.
         stores: vector stores of a step, spills included.
+        vectors: whole registers that a step computes, fills and stores.
         drain: cycles a step loses to spills, and to loading and storing the accumulators around
             a run of the inner reduction; nothing overlaps with them.
         chain: additions to one accumulator, one after the other, in a run of the reduction.
@@ -50,6 +51,7 @@ class RegisterTile:
     shuffles: Floats
     loads: Floats
     stores: Floats
+    vectors: Floats
     drain: Floats
     chain: Floats
     depth: Floats
@@ -99,7 +101,7 @@ def _tile(
     points = np.minimum(loops.points, copies) if stage.reduce else copies
     depth = np.maximum(folded * profile.nest.density, 1)
     accumulators, statements = points * vectors, copies * depth * vectors
-    loads, held = _reads(profile, loops, vectors, fill, accumulators, promoted, hardware)
+    loads, filled, held = _reads(profile, loops, vectors, fill, accumulators, promoted, hardware)
     stays = is_promoted(promoted, write)
     stores = np.where(stays, np.float32(0), _registers(profile, write, loops, vectors) * fill)
     checked = checked_share(profile, loops.unrolled)
@@ -116,18 +118,21 @@ def _tile(
         spilled = spilled + np.where((checked > 0) & ~stays, around, np.float32(0))
         drain = (_drain(copies, stores, hardware) / rounds / in_flight + spilled).astype(np.float32)
         loads = loads + stores / rounds + spilled
+        filled = filled + stores / rounds + spilled
         stores = stores / rounds + spilled
     shuffles = np.where(profile.nest.transposed, vectors * lanes * np.log2(lanes), 0)
+    operations = statements * np.float32(_operations(stage.ops))
     return RegisterTile(
         steps=profile.iterations * profile.nest.executed / (copies * folded * loops.width),
         elements=copies * loops.width,
         statements=statements,
         accumulators=accumulators,
         fill=fill,
-        operations=statements * np.float32(_operations(stage.ops)) + shuffles,
+        operations=operations + shuffles,
         shuffles=shuffles.astype(np.float32),
         loads=loads.astype(np.float32),
         stores=stores.astype(np.float32),
+        vectors=(operations * fill + shuffles + filled + stores).astype(np.float32),
         drain=drain.astype(np.float32),
         chain=chain.astype(np.float32),
         depth=depth.astype(np.float32),
@@ -154,18 +159,20 @@ def _reads(
     accumulators: Floats,
     promoted: Promoted,
     hardware: Hardware,
-) -> tuple[Floats, Floats]:
-    """`[P]` each: loads of a step, and registers of values that statements far apart use."""
-    loads, held = np.zeros_like(fill), np.zeros_like(fill)
+) -> tuple[Floats, Floats, Floats]:
+    """`[P]` each: loads of a step, whole registers that they fill, and registers of values that
+    statements far apart use."""
+    loads, filled, held = np.zeros_like(fill), np.zeros_like(fill), np.zeros_like(fill)
     for read in (access for access in profile.accesses if not access.is_write):
         needed = _registers(profile, read, loops, vectors)
         stay = needed + accumulators < np.float32(hardware.vector_registers)
         repeats = np.where(stay, _repeats(profile, read, loops), 1).astype(np.float32)
-        taken = needed / repeats * _turns(profile, read, loops, fill, hardware)
-        loads = loads + np.where(is_promoted(promoted, read), np.float32(0), taken)
+        taken: Floats = np.where(is_promoted(promoted, read), np.float32(0), needed / repeats)
+        loads = loads + taken * _turns(profile, read, loops, fill, hardware)
+        filled = filled + taken * fill
         wide = _width(profile, read, vectors)
         held = held + np.float32(_HELD) * _shared(read, loops, wide, needed)
-    return loads, held
+    return loads, filled, held
 
 
 def _held_for_copies(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -23,6 +24,8 @@ class Hardware:
         scheduler_window: multiply-adds that wait for what they add to at once; those behind them
             wait too, whatever they add to.
         issue_width: operations of any kind a core issues per cycle.
+        vector_issue: those on whole registers, loads and stores too, if its units may be kept
+            waiting by fewer: registers twice as wide as units make two operations of each.
         frequency_hz: sustained clock.
         cache_bytes: L1 data, L2 (per core) and last-level (as shared by the cores).
         cache_bandwidth: bytes per cycle and core from L2, last level, memory.
@@ -44,6 +47,7 @@ class Hardware:
     stores_per_cycle: float = 1.0
     scheduler_window: float = 96.0
     issue_width: float = 6.0
+    vector_issue: float = math.inf
     frequency_hz: float = 4.0e9
     cache_bytes: tuple[int, int, int] = (48 << 10, 1 << 20, 32 << 20)
     cache_bandwidth: tuple[float, float, float] = (48.0, 16.0, 5.0)

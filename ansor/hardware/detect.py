@@ -11,6 +11,7 @@ import tvm
 from ansor.hardware.caches import read_caches
 from ansor.hardware.cpu import Hardware
 from ansor.hardware.gpu import Gpu, Machine, gpu_of
+from ansor.hardware.kernels import ACCUMULATORS
 from ansor.hardware.measured import Run, measured, processor_name
 from ansor.hardware.probe import CHAINS, Probe, Spec, peak_meter, start_meter
 from ansor.hardware.target import is_cpu, resolve_target, rounds_to_tf32, target_text
@@ -19,6 +20,7 @@ from ansor.hardware.vectors import vector_unit
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _LEAST_WAITING = 16.0  # multiply-adds; a core without a scheduler starts the next run late
+_EXPLAINED = 1.15  # of the cycles that a kernel must take: what else it takes may be its ends
 _NO_SLOWER = 0.75  # of the speed on whole registers; half of it where units are as wide as they
 
 
@@ -96,7 +98,7 @@ def with_probe(hardware: Hardware, probe: Probe) -> Hardware:
     The clock is the one at which `fma_per_cycle` gives the measured peak, so `peak_flops` is the
     peak that was measured whatever the processor issues per cycle.
     """
-    hardware = _with_slots(hardware, probe)
+    hardware = _with_vector_issue(_with_slots(hardware, probe), probe)
     per_cycle = 2 * hardware.lanes(4) * hardware.fma_per_cycle * hardware.cores
     frequency = probe.peak_flops / per_cycle
     level2, last, memory = (b / frequency / hardware.cores for b in probe.stream_bytes)
@@ -134,6 +136,18 @@ def _with_slots(hardware: Hardware, probe: Probe) -> Hardware:
         loads_per_cycle=hardware.loads_per_cycle / 2,
         stores_per_cycle=hardware.stores_per_cycle / 2,
     )
+
+
+def _with_vector_issue(hardware: Hardware, probe: Probe) -> Hardware:
+    """`hardware` with how many operations on whole registers it issues, if that is what
+    multiply-adds that each load a number wait for: neither the units nor the loads explain it."""
+    adds, loads = float(ACCUMULATORS), 1 + ACCUMULATORS / hardware.slots
+    in_units = adds / hardware.fma_per_cycle
+    explained = max(in_units, loads / hardware.loads_per_cycle)
+    cycles = in_units * probe.core_flops / probe.product_flops
+    if cycles < _EXPLAINED * explained:
+        return hardware
+    return replace(hardware, vector_issue=(2 * ACCUMULATORS + 1) / cycles)
 
 
 def peak_gflops(

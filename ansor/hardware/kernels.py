@@ -30,13 +30,27 @@ def fma(parts: int, lanes: int, rounds: int) -> tvm.IRModule:
 
 
 def fma_flops(parts: int, lanes: int, rounds: int) -> int:
-    """Floating-point operations of one run of `fma`."""
+    """Floating-point operations of one run of `fma`, and of `product`, which has one part."""
     return 2 * parts * ACCUMULATORS * lanes * _ROWS * rounds
 
 
 def fma_shapes(parts: int, lanes: int) -> tuple[tuple[int, ...], ...]:
     """Shapes of the arguments of `fma`."""
     return (_ROWS, lanes), (parts, ACCUMULATORS, lanes)
+
+
+def product(lanes: int, rounds: int) -> tvm.IRModule:
+    """``C[i, lane] = sum of A[k, i] * B[k, lane]`` over `rounds` passes of A `[64, 12]` and B
+    `[64, lanes]` float32, on one thread.
+
+    Each of 12 multiply-adds of a step fills a register for itself with one element of A.
+    """
+    left = te.placeholder((_ROWS, ACCUMULATORS), name="A")
+    right = te.placeholder((_ROWS, lanes), name="B")
+    r, k = te.reduce_axis((0, rounds), "r"), te.reduce_axis((0, _ROWS), "k")
+    shape = (1, ACCUMULATORS, lanes)
+    out = te.compute(shape, lambda p, i, j: te.sum(left[k, i] * right[k, j], axis=[r, k]), name="C")
+    return _in_registers(te.create_prim_func([left, right, out]), 1)
 
 
 def chains(runs: int, length: int, lanes: int) -> tvm.IRModule:

@@ -130,7 +130,7 @@ def _decode(document: object) -> Probe | None:
     return Probe(stream_bytes=(level2, last, memory), chain_s=(short, long), **rest)
 
 
-_SCALARS = ("peak_flops", "core_flops", "half_flops", "parallel_overhead_s")
+_SCALARS = ("peak_flops", "core_flops", "half_flops", "product_flops", "parallel_overhead_s")
 
 
 def _read(file: Path) -> dict[str, object]:

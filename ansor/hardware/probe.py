@@ -22,7 +22,7 @@ from ansor.hardware.threads import free_cores, on_cores
 
 T = TypeVar("T")
 
-REVISION = 3  # of what is measured, and how; what another one found is measured again
+REVISION = 4  # of what is measured, and how; what another one found is measured again
 _REPEATS = 7  # the best counts: whatever else runs can only make a kernel slower
 _FMA_ROUNDS = 4096  # about 0.4 ms at 250 GFLOP/s
 CHAINS = (192, 512)  # multiply-adds, each waiting for the one before; more than a scheduler holds
@@ -62,6 +62,7 @@ class Probe:
         peak_flops: multiply-adds of all cores, two operations each, per second.
         core_flops: the same of one core alone.
         half_flops: the same on vectors of half the width.
+        product_flops: of one core alone whose multiply-adds each fill a register for themselves.
         stream_bytes: bytes per second that all cores together read from L2, last level, memory.
         parallel_overhead_s: seconds that starting and joining a parallel loop adds.
         chain_s: seconds of a run of multiply-adds that wait for one another, after another run, for
@@ -71,6 +72,7 @@ class Probe:
     peak_flops: float
     core_flops: float
     half_flops: float
+    product_flops: float
     stream_bytes: tuple[float, float, float]
     parallel_overhead_s: float
     chain_s: tuple[float, float]
@@ -81,6 +83,7 @@ class Probe:
             peak_flops=max(self.peak_flops, other.peak_flops),
             core_flops=max(self.core_flops, other.core_flops),
             half_flops=max(self.half_flops, other.half_flops),
+            product_flops=max(self.product_flops, other.product_flops),
             stream_bytes=_each(max, self.stream_bytes, other.stream_bytes),
             parallel_overhead_s=min(self.parallel_overhead_s, other.parallel_overhead_s),
             chain_s=_each(min, self.chain_s, other.chain_s),
@@ -98,25 +101,40 @@ def _each(better: Callable[[float, float], float], ours: Any, theirs: Any) -> An
 
 def probe(spec: Spec) -> Probe:
     """Runs the micro-benchmark; the pool of threads must have its size already."""
-    core = _flops(spec, 1, spec.lanes)
+    core, half, product = _core_flops(spec)
     peak = partial(_peak, peak_meter(spec), spec.threads * core)
     return Probe(
         peak_flops=peak(),
         core_flops=core,
-        half_flops=_flops(spec, 1, spec.lanes // 2),
+        half_flops=half,
+        product_flops=product,
         stream_bytes=_streams(spec, peak),
         parallel_overhead_s=_overhead(spec, peak),
         chain_s=_chains(spec),
     )
 
 
-def _flops(spec: Spec, parts: int, lanes: int) -> float:
-    return _flops_meter(spec, parts, lanes)()
+def _core_flops(spec: Spec) -> tuple[float, float, float]:
+    """Flop/s of one core on whole registers, on half registers, and of products; each at its best
+    of a few passes, as the clock may change between them."""
+    meters = (
+        _flops_meter(spec, 1, spec.lanes),
+        _flops_meter(spec, 1, spec.lanes // 2),
+        _product_meter(spec),
+    )
+    passes = _in_passes(lambda: [meter() for meter in meters])
+    core, half, product = (max(found) for found in zip(*passes, strict=True))
+    return core, half, product
 
 
 def _flops_meter(spec: Spec, parts: int, lanes: int) -> Callable[[], float]:
     best_s = _meter(kernels.fma(parts, lanes, _FMA_ROUNDS), spec.target, number=3)
     return lambda: kernels.fma_flops(parts, lanes, _FMA_ROUNDS) / best_s()
+
+
+def _product_meter(spec: Spec) -> Callable[[], float]:
+    best_s = _meter(kernels.product(spec.lanes, _FMA_ROUNDS), spec.target, number=3)
+    return lambda: kernels.fma_flops(1, spec.lanes, _FMA_ROUNDS) / best_s()
 
 
 def peak_meter(spec: Spec) -> Callable[[], float]:
@@ -194,7 +212,7 @@ def _chains(spec: Spec) -> tuple[float, float]:
     return short / _CHAIN_RUNS, long / _CHAIN_RUNS
 
 
-def _in_passes(run: Callable[[], T], wait: Callable[[], object]) -> list[T]:
+def _in_passes(run: Callable[[], T], wait: Callable[[], object] = lambda: None) -> list[T]:
     """What a few runs tell, some tenths of a second apart."""
     found = []
     for _ in range(_PASSES):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from ansor.hardware.vectors import VectorUnit, vector_unit
 
 # At 4 GHz an addition waits one nanosecond; 64 of a run are left when the next one begins.
 CHAIN_S = tuple((length - 64) * 1e-9 for length in CHAINS)
-PROBE = Probe(512e9, 262e9, 131e9, (400e9, 200e9, 40e9), 2e-6, (CHAIN_S[0], CHAIN_S[1]))
+PROBE = Probe(512e9, 262e9, 131e9, 255e9, (400e9, 200e9, 40e9), 2e-6, (CHAIN_S[0], CHAIN_S[1]))
 
 
 @pytest.fixture(autouse=True)
@@ -128,6 +129,18 @@ def test_units_are_half_as_wide_where_half_a_register_is_as_fast() -> None:
     assert (narrow.loads_per_cycle, narrow.stores_per_cycle) == (1.0, 0.5)
     assert narrow.frequency_hz == pytest.approx(8e9)
     assert narrow.peak_flops == pytest.approx(512e9)
+
+
+def test_operations_are_counted_where_nothing_else_explains_the_time() -> None:
+    """By hand: 12 multiply-adds, 12 numbers and a vector loaded, in 12 cycles at 1 each; where they
+    take 15, 25 operations do. Two loads each cycle explain 6.5 cycles of 2 multiply-adds each."""
+    default = Hardware(cores=2, vector_bytes=32)
+    half = replace(PROBE, half_flops=PROBE.core_flops)
+    slow = replace(half, product_flops=half.core_flops * 12 / 15)
+    assert with_probe(default, half).vector_issue == math.inf
+    assert with_probe(default, slow).vector_issue == pytest.approx(25 / 15)
+    by_loads = replace(PROBE, product_flops=PROBE.core_flops * 6 / 6.5)
+    assert with_probe(default, by_loads).vector_issue == math.inf
 
 
 @pytest.mark.parametrize("fma_per_cycle", [1.0, 2.0])

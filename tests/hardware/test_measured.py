@@ -20,7 +20,7 @@ from ansor.hardware.measured import ProbeError, key_of, run_probe
 from ansor.hardware.probe import Probe, Spec
 from ansor.hardware.target import resolve_target, target_text
 
-PROBE = Probe(500e9, 250e9, 125e9, (400e9, 200e9, 40e9), 2e-6, (130e-9, 450e-9))
+PROBE = Probe(500e9, 250e9, 125e9, 240e9, (400e9, 200e9, 40e9), 2e-6, (130e-9, 450e-9))
 OTHER = replace(PROBE, peak_flops=480e9)
 
 
@@ -51,8 +51,8 @@ def test_a_result_is_kept(file: Path) -> None:
 
 def test_of_a_fresh_result_what_is_better_is_kept(file: Path) -> None:
     """Rates that are higher, times that are shorter; the result itself is what was seen."""
-    second = Probe(480e9, 255e9, 120e9, (420e9, 190e9, 45e9), 1e-6, (120e-9, 460e-9))
-    best = Probe(500e9, 255e9, 125e9, (420e9, 200e9, 45e9), 1e-6, (120e-9, 450e-9))
+    second = Probe(480e9, 255e9, 120e9, 245e9, (420e9, 190e9, 45e9), 1e-6, (120e-9, 460e-9))
+    best = Probe(500e9, 255e9, 125e9, 245e9, (420e9, 200e9, 45e9), 1e-6, (120e-9, 450e-9))
     measured.measured(make_spec(), run=lambda spec: PROBE, file=file)
     found = measured.measured(make_spec(), run=lambda spec: second, file=file, fresh=True)
     assert found == second
@@ -136,6 +136,7 @@ def test_this_machine_measures_plausibly() -> None:
     found = run_probe(make_spec(threads=2))
     assert 1e9 < found.core_flops < 1e12
     assert 0.2 * found.core_flops < found.peak_flops < 4 * found.core_flops
+    assert 0.2 * found.core_flops < found.product_flops < 1.2 * found.core_flops
     level2, last, memory = found.stream_bytes
     assert 1e9 < memory < 1e12
     assert memory <= last <= level2 < 1e13
@@ -208,6 +209,14 @@ def test_the_fma_kernel_computes_what_it_says() -> None:
     out = _run(kernels.fma(2, 4, rounds=2), source, np.empty((2, 12, 4), dtype=np.float32))
     np.testing.assert_allclose(out, np.broadcast_to(expected, out.shape), rtol=1e-5)
     assert kernels.fma_flops(2, 4, 2) == 2 * 2 * 12 * 4 * 64 * 2
+
+
+def test_the_product_kernel_computes_what_it_says() -> None:
+    rng = np.random.default_rng(0)
+    left = rng.standard_normal((64, 12), dtype=np.float32)
+    right = rng.standard_normal((64, 4), dtype=np.float32)
+    out = _run(kernels.product(4, 2), left, right, np.empty((1, 12, 4), dtype=np.float32))
+    np.testing.assert_allclose(out[0], 2 * left.T @ right, rtol=1e-4, atol=1e-4)
 
 
 def test_the_stream_kernel_computes_what_it_says() -> None:
