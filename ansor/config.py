@@ -134,6 +134,9 @@ class CostModelConfig:
     # far off it is there says nothing of fast ones, and one such error would outweigh theirs.
     slow_factor: float = 4.0
     min_records: int = 16  # fewer measurements than this: the draft alone
+    # Of the score, a logarithm, for an instruction of the code: LLVM takes 0.3 s for a thousand and
+    # 4 s for seven thousand, which have to be 6 % faster (Zen 1).
+    code_price: float = 1e-5
     max_records: int = 6000  # newest records of each task used for training
 
 

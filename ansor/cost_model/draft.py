@@ -55,6 +55,7 @@ class Breakdown:
     dram_traffic: Floats
     parallel_speedup: Floats  # ratio
     accumulators: Floats  # vector registers
+    code: Floats  # instructions of the unrolled block, which LLVM has to get through
     seconds: Floats
 
     def columns(self, total: Floats) -> list[Floats]:
@@ -86,9 +87,9 @@ def stage_breakdown(profile: StageProfile, tile: RegisterTile, hardware: Hardwar
     ports = tile.steps * np.maximum(
         tile.loads / hardware.loads_per_cycle, tile.stores / hardware.stores_per_cycle
     )
-    instructions = tile.steps * (tile.operations + tile.loads + tile.stores + 2)
+    code = tile.operations + tile.loads + tile.stores
     issued = np.maximum(
-        instructions / np.float32(hardware.issue_width),
+        tile.steps * (code + 2) / np.float32(hardware.issue_width),
         tile.steps * tile.vectors / np.float32(hardware.vector_issue),
     )
     issue: Floats = issued + _decoding(profile)
@@ -118,7 +119,7 @@ def stage_breakdown(profile: StageProfile, tile: RegisterTile, hardware: Hardwar
     l2, l3, dram = transfer
     total: Floats = (time + start).astype(np.float32)
     return Breakdown(
-        arithmetic, ports, issue, l2, l3, dram + cold, speedup, tile.accumulators, total
+        arithmetic, ports, issue, l2, l3, dram + cold, speedup, tile.accumulators, code, total
     )
 
 

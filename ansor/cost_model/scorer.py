@@ -31,6 +31,7 @@ class Estimate:
 
     Attributes:
         drafted: `[P]`, log of the draft's throughput (1 / seconds); 0 without a draft.
+        code: `[P]`, instructions that LLVM has to get through; 0 where they are not counted.
         features: `[P, S, F]`, or None where they were not needed.
         legal: `[P] bool`.
         nest: the loops that it was made of.
@@ -38,6 +39,7 @@ class Estimate:
     """
 
     drafted: Floats
+    code: Floats
     features: Floats | None
     legal: npt.NDArray[np.bool_]
     nest: LoopNest
@@ -59,7 +61,8 @@ class _Records:
 
 
 class CostModel:
-    """Scores programs by their expected log-throughput; learns from measurements of all tasks.
+    """Scores programs by their expected log-throughput, less what their length costs; learns from
+    measurements of all tasks.
 
     Attributes:
         fits: how often it has learned: scores differ from those before.
@@ -88,7 +91,8 @@ class CostModel:
         if self._model.is_trained if with_features is None else with_features:
             features = extract(population, profiles, draft_columns(breakdown))
         drafted = _log_throughput(breakdown, len(population))
-        return Estimate(drafted, features, self._legal(nest), nest, _prefetched(profiles))
+        code = _code(breakdown, len(population))
+        return Estimate(drafted, code, features, self._legal(nest), nest, _prefetched(profiles))
 
     def _draft(self, nest: LoopNest, profiles: dict[str, StageProfile]) -> Breakdowns:
         if isinstance(self.hardware, Gpu):
@@ -106,7 +110,7 @@ class CostModel:
 
     def score_of(self, estimate: Estimate) -> Floats:
         """Like `score`, for an estimate already made."""
-        scores = estimate.drafted
+        scores = estimate.drafted - np.float32(self._config.code_price) * estimate.code
         if self._model.is_trained and estimate.features is not None:
             scores = scores + self._model.predict(estimate.features)
         return np.where(estimate.legal, scores, -np.inf).astype(np.float32)
@@ -196,6 +200,13 @@ def _log_throughput(breakdowns: Breakdowns, programs: int) -> Floats:
         return np.zeros(programs, dtype=np.float32)
     drafted: Floats = -np.log(seconds(breakdowns))
     return drafted
+
+
+def _code(breakdowns: Breakdowns, programs: int) -> Floats:
+    """`[P]`: instructions of all stages on a CPU."""
+    found = [b.code for b in breakdowns.values() if isinstance(b, Breakdown)]
+    code: Floats = np.add.reduce([np.zeros(programs, dtype=np.float32), *found])
+    return code
 
 
 def seconds(breakdowns: Breakdowns) -> Floats:

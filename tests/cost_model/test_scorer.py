@@ -40,12 +40,14 @@ def latencies(population: Population) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_records_it_is_the_draft(name: str) -> None:
+def test_without_records_it_is_the_draft_and_a_price_for_length(name: str) -> None:
     for number in range(len(sketches(name))):
         population = drawn(name, 64, sketch=number)
         nest = build_nest(population)
         ok = legal(nest, HARDWARE, SKETCH_CONFIG)
-        expected = np.where(ok, -np.log(seconds(draft(profile(nest), HARDWARE))), -np.inf)
+        stages = draft(profile(nest), HARDWARE)
+        length = np.sum([stage.code for stage in stages.values()], axis=0)
+        expected = np.where(ok, -np.log(seconds(stages)) - 1e-5 * length, -np.inf)
         np.testing.assert_allclose(model().score(population), expected, rtol=1e-6)
 
 
