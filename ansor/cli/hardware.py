@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import click
 
 from ansor.hardware.cpu import Hardware
@@ -42,11 +44,15 @@ def _gpu_lines(found: Gpu) -> dict[str, str]:
 def _cpu_lines(found: Hardware) -> dict[str, str]:
     caches = " / ".join(f"{size >> 10} KiB" for size in found.cache_bytes)
     speeds = " / ".join(f"{speed:.1f}" for speed in found.cache_bandwidth)
-    units = ", units half as wide" if found.slots == 2 else ""
+    vectors = f"{found.vector_bytes * 8} bits, {found.vector_registers} registers"
+    if found.slots == 2:
+        vectors += ", units half as wide"
+    if found.vector_issue < math.inf:
+        vectors += f", {found.vector_issue:.1f} operations a cycle at most"
     return {
         "processor": found.name,
         "threads": str(found.cores),
-        "vectors": f"{found.vector_bytes * 8} bits, {found.vector_registers} registers{units}",
+        "vectors": vectors,
         "peak": f"{found.peak_flops / 1e9:.0f} GFLOP/s fp32, multiply-adds on all threads",
         "caches": f"{caches} (L1 data, L2, last level)",
         "bandwidth": f"{speeds} bytes per cycle and thread (L2, last level, memory)",

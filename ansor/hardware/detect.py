@@ -32,7 +32,7 @@ def detect_machine(target: tvm.target.Target, threads: int) -> Machine:
 def detect(target: tvm.target.Target, threads: int, *, run: Run | None = None) -> Hardware:
     """The parameters of this machine for programs on `threads` threads.
 
-    Takes about three seconds the first time, as the machine is measured; after that the result is
+    Takes three to eleven seconds the first time, as the machine is measured; then the result is
     read from the user's cache. What cannot be found out keeps its default.
 
     Args:

@@ -20,7 +20,7 @@ from ansor.hardware.probe import REVISION, Probe, Spec
 from ansor.hardware.threads import module_path, pool_variables
 
 _LOG = logging.getLogger(__name__)
-_TIMEOUT_S = 60.0  # a probe takes about 5 s, more where other work runs
+_TIMEOUT_S = 60.0  # a probe takes 5 to 10 s, more where other work runs
 _CPUINFO = Path("/proc/cpuinfo")
 
 Run = Callable[[Spec], Probe]

@@ -168,6 +168,8 @@ def test_hardware_is_described_with_units() -> None:
     text = describe(Hardware(name="Some CPU", cores=2))
     assert "512 bits, 32 registers" in text
     assert "48 KiB / 1024 KiB / 32768 KiB" in text
+    assert "operations" not in text
+    assert "1.7 operations a cycle at most" in describe(Hardware(slots=2, vector_issue=1.652))
 
 
 def test_help_lists_the_commands() -> None:
