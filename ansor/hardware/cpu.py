@@ -24,8 +24,9 @@ class Hardware:
         scheduler_window: multiply-adds that wait for what they add to at once; those behind them
             wait too, whatever they add to.
         issue_width: operations of any kind a core issues per cycle.
-        vector_issue: those on whole registers, loads and stores too, if its units may be kept
-            waiting by fewer: registers twice as wide as units make two operations of each.
+        vector_issue: operations on whole registers a core issues per cycle, loads and stores among
+            them, where its units could take more; infinite elsewhere. Registers twice as wide as
+            units make two operations of an instruction on some processors (Zen 1).
         frequency_hz: sustained clock.
         cache_bytes: L1 data, L2 (per core) and last-level (as shared by the cores).
         cache_bandwidth: bytes per cycle and core from L2, last level, memory.
