@@ -139,8 +139,11 @@ def _with_slots(hardware: Hardware, probe: Probe) -> Hardware:
 
 
 def _with_vector_issue(hardware: Hardware, probe: Probe) -> Hardware:
-    """`hardware` with how many operations on whole registers it issues, if that is what
-    multiply-adds that each load a number wait for: neither the units nor the loads explain it."""
+    """`hardware` with how many operations on whole registers it issues per cycle, where neither its
+    units nor its loads explain the time of multiply-adds that each load an operand.
+
+    A step of that kernel is 12 multiply-adds, 12 loads of one element and one of a vector.
+    """
     adds, loads = float(ACCUMULATORS), 1 + ACCUMULATORS / hardware.slots
     in_units = adds / hardware.fma_per_cycle
     explained = max(in_units, loads / hardware.loads_per_cycle)
