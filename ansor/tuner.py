@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ansor.annotate.complete import complete
 from ansor.callbacks import Callback, Finish, Round, Start
 from ansor.config import TuneConfig
-from ansor.cost_model.scorer import CostModel
+from ansor.cost_model.model import CostModel
 from ansor.database.database import Database
 from ansor.errors import ArgumentError, DatabaseError
 from ansor.hardware.gpu import Machine

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.config import FULL, CostModelConfig
-from ansor.cost_model.scorer import CostModel
+from ansor.cost_model.model import CostModel
 from ansor.hardware.cpu import Hardware
 from ansor.hardware.detect import detect
 from ansor.hardware.target import resolve_target

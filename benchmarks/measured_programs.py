@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.annotate.sample import sample
-from ansor.cost_model.scorer import CostModel
+from ansor.cost_model.model import CostModel
 from ansor.measure.device import Device
 from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch, concatenate

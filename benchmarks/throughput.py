@@ -19,7 +19,7 @@ from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import FULL
 from ansor.cost_model.draft import draft
-from ansor.cost_model.scorer import CostModel
+from ansor.cost_model.model import CostModel
 from ansor.evolve.search import evolve
 from ansor.features.extract import extract
 from ansor.features.legality import legal

@@ -2,5 +2,5 @@
 
 In: a population's `LoopNest` and features. Out: a score per program, the logarithm of its expected
 throughput. `draft.py` needs no measurement; `gbdt.py` learns from records (Ansor §5.2);
-`scorer.py` puts the two together.
+`scorer.py` puts the two together, and `model.py` is what learns.
 """

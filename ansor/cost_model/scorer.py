@@ -1,17 +1,16 @@
-"""`CostModel`: draft plus residual, one model for all tasks of a run."""
+"""`Scorer`: what programs are expected to take, by the draft and what was learned on top of it."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ansor.config import CostModelConfig, SketchConfig
 from ansor.cost_model.draft import Breakdown, draft
-from ansor.cost_model.gbdt import ResidualModel, TrainingSet
+from ansor.cost_model.gbdt import ResidualModel
 from ansor.cost_model.gpu_draft import GpuBreakdown, draft_for_gpu
 from ansor.features.extract import extract
 from ansor.features.gpu_legality import legal_on_gpu
@@ -51,21 +50,12 @@ class Estimate:
         return np.concatenate([self.nest.signature, self.prefetched], axis=1)
 
 
-@dataclass(eq=False)
-class _Records:
-    """Measured programs of one task."""
+class Scorer:
+    """Scores programs by their expected log-throughput, less what their length costs.
 
-    features: list[Floats] = field(default_factory=list)  # [S, F] each
-    drafted: list[float] = field(default_factory=list)
-    latency_s: list[float] = field(default_factory=list)
-
-
-class CostModel:
-    """Scores programs by their expected log-throughput, less what their length costs; learns from
-    measurements of all tasks.
-
-    Attributes:
-        fits: how often it has learned: scores differ from those before.
+    Args:
+        hardware: that programs are to run on.
+        learned: corrects the draft; without training, it does not.
     """
 
     def __init__(
@@ -73,14 +63,11 @@ class CostModel:
         hardware: Machine,
         config: CostModelConfig,
         sketch_config: SketchConfig,
-        seed: int = 0,
+        learned: ResidualModel,
     ) -> None:
         self.hardware = hardware
         self._config, self._sketch_config = config, sketch_config
-        # One thread: the data are small, and a second one waits longer for its turn than it helps.
-        self._model = ResidualModel(config, seed, threads=1)
-        self._records: dict[str, _Records] = {}
-        self._fitted = self.fits = 0
+        self._model = learned
 
     def estimate(self, population: Population, with_features: bool | None = None) -> Estimate:
         """Evaluates draft, legality and features; these by default only where trees use them."""
@@ -115,77 +102,10 @@ class CostModel:
             scores = scores + self._model.predict(estimate.features)
         return np.where(estimate.legal, scores, -np.inf).astype(np.float32)
 
-    def add(self, key: str, population: Population, latency_s: list[float]) -> None:
-        """Takes in measured programs of the task `key`; `latency_s` in seconds, one per row."""
-        if not latency_s:
-            return
-        estimate = self.estimate(population, with_features=True)
-        assert estimate.features is not None
-        records = self._records.setdefault(key, _Records())
-        records.features += list(estimate.features)
-        records.drafted += estimate.drafted.tolist()
-        records.latency_s += latency_s
-
     @property
     def is_blind(self) -> bool:
         """Whether all legal programs score the same: there is no draft, and nothing is learned."""
         return not self._config.use_draft and not self._model.is_trained
-
-    @property
-    def size(self) -> int:
-        """Number of programs learned from or waiting to be."""
-        return sum(len(records.latency_s) for records in self._records.values())
-
-    def fit(self) -> bool:
-        """Trains if there are enough new records; returns whether it did."""
-        if not self._config.use_gbdt:
-            return False
-        enough = max(self._config.min_records, self._fitted * (1 + self._config.retrain_growth))
-        if self.size < enough:
-            return False
-        self._model.fit(self._training_set())
-        self._fitted = self.size
-        self.fits += 1
-        return True
-
-    def _training_set(self) -> TrainingSet:
-        features, program, residual, weight = [], [], [], []
-        count = 0
-        for records in self._records.values():
-            newest = slice(-self._config.max_records, None)
-            throughput = -np.log(np.asarray(records.latency_s[newest], dtype=np.float32))
-            drafted = np.asarray(records.drafted[newest], dtype=np.float32)
-            own_residual, own_weight = self._residual(throughput, drafted)
-            residual.append(own_residual)
-            weight.append(own_weight)
-            for row in records.features[newest]:
-                features.append(row)
-                program.append(np.full(len(row), count, dtype=np.int64))
-                count += 1
-        return TrainingSet(
-            np.concatenate(features),
-            np.concatenate(program),
-            np.concatenate(residual).astype(np.float32),
-            np.concatenate(weight).astype(np.float32),
-        )
-
-    def _residual(self, throughput: Floats, drafted: Floats) -> tuple[Floats, Floats]:
-        """What is to be learned of the programs of a task, and what each weighs.
-
-        Where there is a draft, programs that it rightly calls slow have nothing to teach.
-
-        Args:
-            throughput: `[N]`, logarithms.
-            drafted: `[N]`, the same by the draft.
-        """
-        weight = np.exp(throughput - throughput.max())
-        slow = throughput.max() - math.log(self._config.slow_factor)
-        own = np.where(throughput >= slow, weight, 0.0)
-        expected = drafted + np.average(throughput - drafted, weights=own)
-        if not self._config.use_draft:
-            return throughput - expected, weight
-        known = np.where(expected < slow, np.maximum(throughput, slow), throughput)
-        return known - np.maximum(expected, slow), weight
 
 
 def _prefetched(profiles: Mapping[str, StageProfile]) -> npt.NDArray[np.int32]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ansor.annotate.sample import everything, sample
 from ansor.config import EvolutionConfig
-from ansor.cost_model.scorer import CostModel
+from ansor.cost_model.model import CostModel
 from ansor.evolve.descend import neighbourhood
 from ansor.evolve.mutate import mutate
 from ansor.evolve.search import evolve

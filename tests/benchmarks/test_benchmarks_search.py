@@ -18,7 +18,8 @@ from definitions import HARDWARE, dag, workload
 
 from ansor.config import CostModelConfig, EvolutionConfig, SketchConfig, TuneConfig
 from ansor.cost_model.gbdt import ResidualModel
-from ansor.cost_model.scorer import CostModel, Estimate
+from ansor.cost_model.model import CostModel
+from ansor.cost_model.scorer import Estimate
 from ansor.errors import ArgumentError
 from ansor.features.span import Floats
 from ansor.measure.fake import FakeDevice

@@ -12,7 +12,8 @@ from gpu import GPU, gpu_sketches, legal_sample, sketches_of
 from ansor.annotate.sample import sample
 from ansor.config import CostModelConfig, SketchConfig
 from ansor.cost_model.gpu_draft import draft_for_gpu, resident_blocks
-from ansor.cost_model.scorer import CostModel, seconds
+from ansor.cost_model.model import CostModel
+from ansor.cost_model.scorer import seconds
 from ansor.features.kernels import Kernel
 from ansor.features.profile import profile
 from ansor.hardware.gpu import Gpu, gpu_of

@@ -14,7 +14,8 @@ from definitions import HARDWARE, NAMES, sketches
 from ansor.annotate.sample import sample
 from ansor.config import CostModelConfig, SketchConfig
 from ansor.cost_model.draft import draft
-from ansor.cost_model.scorer import CostModel, seconds
+from ansor.cost_model.model import CostModel
+from ansor.cost_model.scorer import seconds
 from ansor.features.columns import NUM_FEATURES
 from ansor.features.legality import legal
 from ansor.features.profile import profile

@@ -14,7 +14,7 @@ from tvm.relax.frontend import nn
 
 from ansor.annotate.complete import complete
 from ansor.config import FULL
-from ansor.cost_model.scorer import CostModel
+from ansor.cost_model.model import CostModel
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.apply import apply_programs, compile_module
 from ansor.frontend.graph import inference_form

@@ -13,7 +13,7 @@ from definitions import HARDWARE, dag, sketches, square_matmul
 
 from ansor.annotate.sample import everything, sample
 from ansor.config import CostModelConfig, EvolutionConfig, SketchConfig
-from ansor.cost_model.scorer import CostModel
+from ansor.cost_model.model import CostModel
 from ansor.evolve.descend import neighbourhood
 from ansor.evolve.search import evolve
 from ansor.policy.candidate import Candidate, best_of, distinct

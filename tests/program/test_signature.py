@@ -16,7 +16,7 @@ from test_prefetch import CASES as WITH_CONSTANTS
 from test_prefetch import sketches as with_constant
 
 from ansor.config import FULL, SketchConfig
-from ansor.cost_model.scorer import CostModel
+from ansor.cost_model.model import CostModel
 from ansor.hardware.gpu import Machine
 from ansor.program.lower import schedule
 from ansor.program.sketch import Population, Sketch

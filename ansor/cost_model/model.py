@@ -1,0 +1,117 @@
+"""`CostModel`: draft plus residual, one model for all tasks of a run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ansor.config import CostModelConfig, SketchConfig
+from ansor.cost_model.gbdt import ResidualModel, TrainingSet
+from ansor.cost_model.scorer import Scorer
+from ansor.features.span import Floats
+from ansor.hardware.gpu import Machine
+from ansor.program.sketch import Population
+
+
+@dataclass(eq=False)
+class _Records:
+    """Measured programs of one task."""
+
+    features: list[Floats] = field(default_factory=list)  # [S, F] each
+    drafted: list[float] = field(default_factory=list)
+    latency_s: list[float] = field(default_factory=list)
+
+
+class CostModel(Scorer):
+    """A scorer that learns from measurements of all tasks.
+
+    Attributes:
+        fits: how often it has learned: scores differ from those before.
+    """
+
+    def __init__(
+        self,
+        hardware: Machine,
+        config: CostModelConfig,
+        sketch_config: SketchConfig,
+        seed: int = 0,
+    ) -> None:
+        # One thread: the data are small, and a second one waits longer for its turn than it helps.
+        super().__init__(hardware, config, sketch_config, ResidualModel(config, seed, threads=1))
+        self._records: dict[str, _Records] = {}
+        self._fitted = self.fits = 0
+
+    @property
+    def scorer(self) -> Scorer:
+        """What scores as this does now, without what it has learned from: light enough to be sent
+        to another process."""
+        return Scorer(self.hardware, self._config, self._sketch_config, self._model)
+
+    def add(self, key: str, population: Population, latency_s: list[float]) -> None:
+        """Takes in measured programs of the task `key`; `latency_s` in seconds, one per row."""
+        if not latency_s:
+            return
+        estimate = self.estimate(population, with_features=True)
+        assert estimate.features is not None
+        records = self._records.setdefault(key, _Records())
+        records.features += list(estimate.features)
+        records.drafted += estimate.drafted.tolist()
+        records.latency_s += latency_s
+
+    @property
+    def size(self) -> int:
+        """Number of programs learned from or waiting to be."""
+        return sum(len(records.latency_s) for records in self._records.values())
+
+    def fit(self) -> bool:
+        """Trains if there are enough new records; returns whether it did."""
+        if not self._config.use_gbdt:
+            return False
+        enough = max(self._config.min_records, self._fitted * (1 + self._config.retrain_growth))
+        if self.size < enough:
+            return False
+        self._model.fit(self._training_set())
+        self._fitted = self.size
+        self.fits += 1
+        return True
+
+    def _training_set(self) -> TrainingSet:
+        features, program, residual, weight = [], [], [], []
+        count = 0
+        for records in self._records.values():
+            newest = slice(-self._config.max_records, None)
+            throughput = -np.log(np.asarray(records.latency_s[newest], dtype=np.float32))
+            drafted = np.asarray(records.drafted[newest], dtype=np.float32)
+            own_residual, own_weight = self._residual(throughput, drafted)
+            residual.append(own_residual)
+            weight.append(own_weight)
+            for row in records.features[newest]:
+                features.append(row)
+                program.append(np.full(len(row), count, dtype=np.int64))
+                count += 1
+        return TrainingSet(
+            np.concatenate(features),
+            np.concatenate(program),
+            np.concatenate(residual).astype(np.float32),
+            np.concatenate(weight).astype(np.float32),
+        )
+
+    def _residual(self, throughput: Floats, drafted: Floats) -> tuple[Floats, Floats]:
+        """What is to be learned of the programs of a task, and what each weighs.
+
+        Where there is a draft, programs that it rightly calls slow have nothing to teach.
+
+        Args:
+            throughput: `[N]`, logarithms.
+            drafted: `[N]`, the same by the draft.
+        """
+        weight = np.exp(throughput - throughput.max())
+        slow = throughput.max() - math.log(self._config.slow_factor)
+        own = np.where(throughput >= slow, weight, 0.0)
+        expected = drafted + np.average(throughput - drafted, weights=own)
+        if not self._config.use_draft:
+            return throughput - expected, weight
+        known = np.where(expected < slow, np.maximum(throughput, slow), throughput)
+        return known - np.maximum(expected, slow), weight
