@@ -147,7 +147,8 @@ def auto_schedule_many(
     check_runs_here(resolved)
     cores = start_threads(threads)  # now: what TVM refuses must not be found out after the search
     text = target_text(resolved, cores)
-    with opened(database) as records:
+    with opened(database) as records, LocalDevice(text, cores, config.measure) as device:
+        device.start(1)  # in the background, where it takes as long as to import a model
         networks = {}
         for name, model in models.items():
             _stage(callbacks, f"importing {name}")
@@ -162,19 +163,18 @@ def auto_schedule_many(
         budget = Budget(trials, _search_seconds(minutes, began, finish_s, config))
         for remark in _remarks(tasks, hardware):
             _stage(callbacks, remark)
-        with LocalDevice(text, cores, config.measure) as device:
-            fresh = {task.group for task in tasks if not records.count(task.key, text)}
-            device.start(len(fresh) if budget.is_empty else None)
-            tuner = Tuner(
-                tasks, hardware, device, records, config, seed, callbacks, rules, calls, objective
-            )
-            finish = tuner.run(budget)
-            _stage(callbacks, "checking the winners")
-            count = 1 if budget.is_empty or finish.reason == "interrupted" else leaders
-            winners = {
-                name: _winners(network, tuner, device, records, count)
-                for name, network in networks.items()
-            }
+        fresh = {task.group for task in tasks if not records.count(task.key, text)}
+        device.start(len(fresh) if budget.is_empty else None)
+        tuner = Tuner(
+            tasks, hardware, device, records, config, seed, callbacks, rules, calls, objective
+        )
+        finish = tuner.run(budget)
+        _stage(callbacks, "checking the winners")
+        count = 1 if budget.is_empty or finish.reason == "interrupted" else leaders
+        winners = {
+            name: _winners(network, tuner, device, records, count)
+            for name, network in networks.items()
+        }
     _stage(callbacks, "compiling")
     return {
         name: compile_tuned(network, resolved, winners[name], finish, seed, cores)

@@ -109,7 +109,9 @@ class Tuner:
         states = generate(task.dag, hardware, config.sketch, user_rules)
         sketches = [complete(state, hardware, config.sketch) for state in states]
         rng = np.random.default_rng(stream)
-        return SearchPolicy(task.key, sketches, self.model, config.evolution, rng)
+        return SearchPolicy(
+            task.key, sketches, self.model, config.evolution, rng, self._device.share
+        )
 
     def functions(self, tasks: Sequence[Task]) -> dict[str, list[TaskSearch]]:
         """The searches of a network's tasks by function: all variants of one together."""

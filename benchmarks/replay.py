@@ -16,6 +16,7 @@ from ansor.measure.plan import CallPlan
 from ansor.measure.result import Measurement, Verification
 from ansor.program.codec import encode
 from ansor.program.program import Program
+from ansor.sharing import Share
 from ansor.task import Task
 
 
@@ -53,6 +54,11 @@ class ReplayDevice(Closing):
     def now(self) -> float:
         """Seconds, with those that replayed measurements would have taken."""
         return self._clock() + self._ahead_s
+
+    @property
+    def share(self) -> Share:
+        """See `Device.share`: that of the other device."""
+        return self._device.share
 
     def measure(
         self, task: Task, programs: Sequence[Program], best_s: float | None

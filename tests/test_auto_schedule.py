@@ -21,6 +21,7 @@ from tvm.relax.frontend import nn
 import ansor
 import ansor.tune
 from ansor.callbacks import Callback, Finish, Round, Start, TaskStatus
+from ansor.closing import Closing
 from ansor.config import QUICK
 from ansor.database.database import Database
 from ansor.errors import AnsorError, ArgumentError, DatabaseError, UnsupportedError
@@ -290,13 +291,24 @@ def test_a_torch_network() -> None:
 
 @pytest.fixture
 def idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker may start and no machine be measured."""
+    """Workers may get ready, but not work, and no machine may be measured."""
 
     def work(*_: object, **__: object) -> None:
         raise AssertionError("work has started")
 
-    monkeypatch.setattr("ansor.tune.LocalDevice", work)
+    monkeypatch.setattr("ansor.tune.LocalDevice", Idle)
     monkeypatch.setattr("ansor.tune.detect_machine", work)
+
+
+class Idle(Closing):
+    """A device that refuses to do anything."""
+
+    def __init__(self, *_: object) -> None: ...
+
+    def start(self, count: int) -> None:
+        assert count == 1
+
+    def close(self) -> None: ...
 
 
 def definition() -> tirx.PrimFunc:

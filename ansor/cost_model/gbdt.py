@@ -9,13 +9,16 @@ faster a program of its task, the more its error counts.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import xgboost
 
 from ansor.config import CostModelConfig
 from ansor.features.span import Floats
+
+if TYPE_CHECKING:
+    import xgboost
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +55,8 @@ class ResidualModel:
 
     def fit(self, data: TrainingSet) -> None:
         """Trains from scratch, as the paper does each round."""
+        import xgboost  # takes 0.3 s: not before there is something to learn
+
         config = self._config
         matrix = xgboost.DMatrix(data.features, base_margin=np.zeros(len(data.features)))
         parameters = {

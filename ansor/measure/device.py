@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from ansor.measure.plan import CallPlan
 from ansor.measure.result import Measurement, Verification
 from ansor.program.program import Program
+from ansor.sharing import Share
 
 if TYPE_CHECKING:  # a task brings TVM along, which a device need not
     from ansor.task import Task
@@ -17,7 +18,14 @@ Candidate = tuple["Task", Program]
 
 
 class Device(Protocol):
-    """Builds, times and checks programs. Nothing that a program does makes a method raise."""
+    """Builds, times and checks programs. Nothing that a program does makes a method raise.
+
+    Attributes:
+        share: lends what builds programs for other work, as long as it has none.
+    """
+
+    @property
+    def share(self) -> Share: ...
 
     def measure(
         self, task: Task, programs: Sequence[Program], best_s: float | None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ansor.closing import Closing
 from ansor.measure.plan import CallPlan
 from ansor.measure.result import ErrorKind, Measurement, Verification, measured
 from ansor.program.program import Program
+from ansor.sharing import R, in_turns
 
 if TYPE_CHECKING:
     from ansor.measure.device import Candidate
@@ -100,6 +101,10 @@ class FakeDevice(Closing):
             name: [calls[name] * self._latency_of(task, program) for task, program in own]
             for name, own in candidates.items()
         }
+
+    def share(self, function: Callable[..., R], arguments: Sequence[tuple[Any, ...]]) -> list[R]:
+        """See `ansor.sharing.Share`."""
+        return in_turns(function, arguments)
 
     def close(self) -> None:
         """See `Device.close`."""

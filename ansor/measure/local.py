@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import ml_dtypes
 import tvm
@@ -27,8 +27,10 @@ from ansor.measure.pool import Outcome, Pool
 from ansor.measure.process import WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Define, DefineOriginal, Verify
 from ansor.measure.result import ErrorKind, Measurement, Verification
+from ansor.measure.share_out import share_out
 from ansor.measure.turns import time_in_turns
 from ansor.program.program import Program
+from ansor.sharing import R
 from ansor.task import Task
 
 LOWERING = "ansor.program.lower:lower"
@@ -86,6 +88,11 @@ class LocalDevice(Closing):
         """See `Device.measure`."""
         with self._clean_up():
             return measure_batch(self._pool, self._define(task), programs, best_s)
+
+    def share(self, function: Callable[..., R], arguments: Sequence[tuple[Any, ...]]) -> list[R]:
+        """See `ansor.sharing.Share`."""
+        with self._clean_up():
+            return share_out(self._pool, function, arguments)
 
     def verify(self, candidates: Sequence[Candidate]) -> list[Verification]:
         """See `Device.verify`."""

@@ -168,9 +168,14 @@ class Pool:
 
     def wait(self, workers: Sequence[WorkerProcess]) -> list[tuple[WorkerProcess, Outcome]]:
         """Waits until at least one busy worker has answered or failed; a failed one is replaced."""
-        while not (done := [(w, o) for w in workers if (o := self._outcome(w)) is not None]):
+        while not (done := self.answers(workers)):
             wait_for_any(workers)
         return done
+
+    def answers(self, workers: Sequence[WorkerProcess]) -> list[tuple[WorkerProcess, Outcome]]:
+        """What busy workers have answered by now, or that they failed, in which case they are
+        replaced."""
+        return [(w, o) for w in workers if (o := self._outcome(w)) is not None]
 
     def _outcome(self, worker: WorkerProcess) -> Outcome | None:
         try:

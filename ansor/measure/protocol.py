@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ansor.config import MeasureConfig
 from ansor.measure.plan import CallPlan
@@ -87,7 +88,15 @@ class Verify:
     program: Program
 
 
-Request = Setup | Define | Build | Time | Compare | Rehearse | Verify
+@dataclass(frozen=True)
+class Call:
+    """Call a function, known by its module and name. Value: what it returns."""
+
+    function: Callable[..., object]
+    arguments: tuple[Any, ...]
+
+
+Request = Setup | Define | Build | Time | Compare | Rehearse | Verify | Call
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 from ansor.measure.channel import Channel
 from ansor.measure.protocol import (
     Build,
+    Call,
     Compare,
     Define,
     Rehearse,
@@ -98,6 +99,8 @@ def dispatch(runner: Runner, request: Request) -> object:
             return runner.rehearse(request)
         case Verify(key, program):
             return runner.verify(key, program)
+        case Call(function, arguments):
+            return function(*arguments)
         case _:
             raise TypeError(f"unknown request {request!r}")
     return None

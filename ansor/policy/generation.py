@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from ansor.program.sketch import Population, concatenate
+from ansor.program.sketch import Population, Sketch, concatenate
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +30,10 @@ class Generation:
     def of(cls, population: Population, scores: npt.NDArray[np.float32]) -> Generation:
         """Programs that have been scored."""
         return cls(population, float(scores.max(initial=-np.inf)), scores)
+
+    def of_sketch(self, sketch: Sketch) -> Generation:
+        """The same of an equal sketch, which a copy from another process has not as its own."""
+        return replace(self, population=Population(sketch, self.population.choices))
 
     def joined(self, other: Generation) -> Generation:
         """Both together, of one sketch, both scored."""

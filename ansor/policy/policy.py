@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ansor.annotate.sample import everything, sample
+from ansor.annotate.sample import sample
 from ansor.config import EvolutionConfig
 from ansor.cost_model.model import CostModel
 from ansor.evolve.descend import neighbourhood
 from ansor.evolve.mutate import mutate
-from ansor.evolve.search import evolve
+from ansor.policy import breeding
 from ansor.policy.candidate import Candidate, best_of, distinct
 from ansor.policy.generation import Generation
 from ansor.program.program import Program
-from ansor.program.sketch import Population, Sketch, concatenate
+from ansor.program.sketch import Population, Sketch, concatenate, empty
+from ansor.sharing import Share, in_turns
 
 
 class SearchPolicy:
@@ -30,6 +32,7 @@ class SearchPolicy:
         model: shared by all tasks.
         config: sizes and rates.
         rng: source of all randomness of this task.
+        share: spreads over the cores what is done with each sketch.
 
     Attributes:
         best: the fastest program measured.
@@ -45,13 +48,15 @@ class SearchPolicy:
         model: CostModel,
         config: EvolutionConfig,
         rng: np.random.Generator,
+        share: Share = in_turns,
     ) -> None:
         self.key, self.sketches = key, list(sketches)
         self._model, self._config, self._rng = model, config, rng
+        self._share = share
         self._measured: dict[bytes, float | None] = {}
         self._tried: list[Candidate] = []
         self._seeds: list[Candidate] = []
-        self._sampled: dict[str, Generation] = {}
+        self._sampled: list[Generation] = []  # one for each sketch, or none
         self._promised_s: float | None = None
         self._fits = model.fits
         self._stalled = 0
@@ -70,14 +75,14 @@ class SearchPolicy:
         it was drawn. A search that begins before the model has learned goes on from it."""
         if self._promised_s is None:
             self._forget_if_stale()
-            self._sampled = {s.name: self._glance(s) for s in self.sketches}
-            self._promised_s = _seconds(self._sampled.values())
+            self._sampled = self._glances()
+            self._promised_s = _seconds(self._sampled)
         return self._promised_s
 
     def _forget_if_stale(self) -> None:
         """Drops a sample that was scored before the model learned."""
         if self._fits != self._model.fits:
-            self._sampled, self._fits = {}, self._model.fits
+            self._sampled, self._fits = [], self._model.fits
 
     def draft_best(self) -> Candidate | None:
         """The unmeasured program that the model expects to be the fastest, if there is any."""
@@ -122,7 +127,7 @@ class SearchPolicy:
 
     def learn(self, candidates: Sequence[Candidate], latency_s: Sequence[float | None]) -> None:
         """Takes in measurements, in seconds; None marks a failure."""
-        self._sampled = {}
+        self._sampled = []
         before = None if self.best is None else self.best.latency_s
         done = [c.measured(t) for c, t in zip(candidates, latency_s, strict=True)]
         self._measured |= {c.signature: c.latency_s for c in done}
@@ -198,90 +203,70 @@ class SearchPolicy:
 
     def _first(self, generations: int) -> list[Generation]:
         """Populations of all sketches after the first generations."""
-        margin = self._config.sketch_margin
-        sampled = [self._sample(sketch) for sketch in self.sketches]
-        least = max(own.best for own in sampled) - math.log(margin)
-        found = [
-            self._start(own)
-            if own.best >= least and not self._is_small(own.population.sketch)
-            else own
-            for own in sampled
-        ]
-        return self._bred(found, generations, margin)
-
-    def _is_small(self, sketch: Sketch) -> bool:
-        """Whether nothing is bred of a sketch: all of its programs are scored."""
-        return sketch.space_size <= self._config.initial
+        margin, sampled = self._config.sketch_margin, self._samples()
+        near = self._worth_breeding(sampled, margin)
+        jobs = {i: (sampled[i], self._elite(self.sketches[i])) for i in near}
+        started = self._spread(breeding.start, self._config, jobs)
+        return self._bred(_updated(sampled, started), generations, margin)
 
     def _bred(self, found: list[Generation], generations: int, margin: float) -> list[Generation]:
         """Populations after more generations of those near the best."""
         if generations == 0:
             return found
         config = replace(self._config, generations=generations)
+        near = self._worth_breeding(found, margin)
+        jobs = {i: (found[i],) for i in near if not found[i].is_settled}
+        return _updated(found, self._spread(breeding.evolved, config, jobs))
+
+    def _worth_breeding(self, found: Sequence[Generation], margin: float) -> list[int]:
+        """Numbers of the sketches near the best, small ones aside."""
         least = max(own.best for own in found) - math.log(margin)
+        numbers = [i for i, own in enumerate(found) if own.best >= least]
+        return [i for i in numbers if not breeding.is_small(self.sketches[i], self._config)]
+
+    def _spread(
+        self,
+        function: Callable[..., Generation],
+        config: EvolutionConfig,
+        jobs: Mapping[int, tuple[Any, ...]],
+    ) -> dict[int, Generation]:
+        """What a function of `breeding` makes, under the numbers of the sketches. Each call has
+        randomness of its own, so that it does not matter which comes first."""
+        scorer, streams = self._model.scorer, self._rng.spawn(len(jobs))
+        rows = zip(streams, jobs.values(), strict=True)
+        made = self._share(function, [(scorer, config, rng, *own) for rng, own in rows])
+        return {i: own.of_sketch(self.sketches[i]) for i, own in zip(jobs, made, strict=True)}
+
+    def _glances(self) -> list[Generation]:
+        jobs = {i: (sketch,) for i, sketch in enumerate(self.sketches)}
+        return list(self._spread(breeding.glance, self._config, jobs).values())
+
+    def _samples(self) -> list[Generation]:
+        """Of each sketch what a promise was made of, if nothing was learned since, or a glance;
+        its best is that of what was measured, too."""
         return [
-            self._evolved(own, config)
-            if own.best >= least and not (own.is_settled or self._is_small(own.population.sketch))
-            else own
-            for own in found
+            replace(own, best=max([own.best, *self._measured_scores(own.population.sketch)]))
+            for own in self._sampled or self._glances()
         ]
 
-    def _evolved(self, own: Generation, config: EvolutionConfig) -> Generation:
-        population, scores = evolve(
-            own.population, self._model.score, self._rng, config, own.scores
-        )
-        best, gain = float(scores.max()), self._config.settled_gain
-        settled = own.scores is not None and best <= float(own.scores.max()) + gain
-        return Generation(population, max(own.best, best), scores, settled)
-
-    def _drawn(self, sketch: Sketch, count: int) -> Population:
-        """A random sample of a sketch; of a small space, all of it."""
-        if sketch.space_size <= count:
-            return everything(sketch)
-        return sample(sketch, count, self._rng)
-
-    def _sample(self, sketch: Sketch) -> Generation:
-        """What a promise was made of, if nothing was learned since, or a glance."""
-        drawn = self._sampled.get(sketch.name) or self._glance(sketch)
-        known = [-math.log(c.latency_s) for c in self._tried_of(sketch) if c.latency_s]
-        return replace(drawn, best=max([drawn.best, *known]))
-
-    def _glance(self, sketch: Sketch) -> Generation:
-        """A few random programs of a sketch, to see how far it is behind; a small space whole."""
-        initial = self._config.initial
-        count = initial if self._is_small(sketch) else min(self._config.promise, initial)
-        return self._scored(self._drawn(sketch, count))
-
-    def _scored(self, population: Population) -> Generation:
-        return Generation.of(population, self._model.score(population))
+    def _measured_scores(self, sketch: Sketch) -> list[float]:
+        return [-math.log(c.latency_s) for c in self._tried_of(sketch) if c.latency_s]
 
     def _tried_of(self, sketch: Sketch) -> list[Candidate]:
         """The programs of a sketch that have been measured, fastest first."""
         tried = [c for c in self._tried if c.sketch is sketch]
         return sorted(tried, key=lambda c: c.latency_s or np.inf)
 
-    def _start(self, sampled: Generation) -> Generation:
-        """A first generation: the best of a larger sample, and the best measured, mutated."""
-        sketch = sampled.population.sketch
-        more = self._config.initial - len(sampled.population)
-        drawn = [self._drawn(sketch, more)] if more else []
-        elite = self._elite(sketch)
-        if not (drawn or elite):
-            return sampled.head(self._config.population)
-        fresh, known = self._scored(concatenate([*drawn, *elite])).split(more)
-        larger = sampled.joined(fresh)
-        return replace(larger.head(self._config.population).joined(known), best=larger.best)
-
-    def _elite(self, sketch: Sketch) -> list[Population]:
-        """The best measured programs of a sketch and its seeds, and mutations of them."""
+    def _elite(self, sketch: Sketch) -> Population:
+        """The best measured programs of a sketch and its seeds, and mutations of them, if any."""
         good = self._tried_of(sketch)[: self._config.elite]
         good += [c for c in self._seeds if c.sketch is sketch][: self._config.elite - len(good)]
         if not good:
-            return []
+            return empty(sketch)
         count = int(self._config.population * self._config.measured_ratio)
         rows = np.stack([c.row for c in good])
         picked = Population(sketch, rows[self._rng.integers(0, len(rows), count)])
-        return [Population(sketch, rows), mutate(picked, self._rng, self._config)]
+        return concatenate([Population(sketch, rows), mutate(picked, self._rng, self._config)])
 
     def _descent(self) -> list[Candidate]:
         """Neighbours of the best program, best score first."""
@@ -326,3 +311,8 @@ class SearchPolicy:
 def _seconds(found: Iterable[Generation]) -> float:
     """Of the fastest program of all sketches; infinite where there is none."""
     return math.exp(-max((own.best for own in found), default=-math.inf))
+
+
+def _updated(found: Sequence[Generation], made: Mapping[int, Generation]) -> list[Generation]:
+    """The generations of all sketches, with what was made of some."""
+    return [made.get(i, own) for i, own in enumerate(found)]

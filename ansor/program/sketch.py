@@ -101,3 +101,8 @@ def concatenate(populations: Iterable[Population]) -> Population:
     """Joins populations of one sketch."""
     parts = list(populations)
     return Population(parts[0].sketch, np.concatenate([p.choices for p in parts]))
+
+
+def empty(sketch: Sketch) -> Population:
+    """No programs of a sketch."""
+    return Population(sketch, np.empty((0, len(sketch.decisions)), dtype=np.int32))

@@ -129,7 +129,7 @@ def generations_of(monkeypatch: pytest.MonkeyPatch, gain: float) -> Counter[str]
         seen[start.sketch.name] += config.generations
         return start, known + gain
 
-    monkeypatch.setattr("ansor.policy.policy.evolve", noted)
+    monkeypatch.setattr("ansor.policy.breeding.evolve", noted)
     return seen
 
 
@@ -160,7 +160,7 @@ def test_only_sketches_near_the_best_get_a_large_sample(monkeypatch: pytest.Monk
         drawn[sketch.name] += count
         return sample(sketch, count, rng)
 
-    monkeypatch.setattr("ansor.policy.policy.sample", counted)
+    monkeypatch.setattr("ansor.policy.breeding.sample", counted)
     config = EvolutionConfig(sketch_margin=1.01)
     search = policy("conv2d", config)
     batch = search.propose(config.batch)
@@ -188,7 +188,7 @@ def test_sketches_that_stay_behind_are_bred_no_further(monkeypatch: pytest.Monke
         seen[start.sketch.name] += config.generations
         return start, np.full(len(start), 30.0 if start.sketch.name == names[0] else 29.9)
 
-    monkeypatch.setattr("ansor.policy.policy.evolve", noted)
+    monkeypatch.setattr("ansor.policy.breeding.evolve", noted)
     config = replace(CONFIG, generations=12, first_generations=4, bred_margin=1.05)
     policy("conv2d", replace(config, sketch_margin=1e9, initial=2)).draft_best()
     assert dict(seen) == {name: 12 if name == names[0] else 4 for name in names}
@@ -410,8 +410,8 @@ def test_a_search_goes_on_from_its_promise(monkeypatch: pytest.MonkeyPatch) -> N
     def none_drawn(sketch: Sketch, *_: object) -> Population:
         raise AssertionError(f"drawn again: {sketch.name}")
 
-    monkeypatch.setattr("ansor.policy.policy.evolve", counted)
-    monkeypatch.setattr("ansor.policy.policy.sample", none_drawn)
+    monkeypatch.setattr("ansor.policy.breeding.evolve", counted)
+    monkeypatch.setattr("ansor.policy.breeding.sample", none_drawn)
     search.seed([strange.program])
     search.draft_best()
     rows = [start.choices for start in bred if start.sketch.name == strange.sketch.name]
@@ -453,7 +453,7 @@ def test_sketches_far_behind_are_not_bred_from(
         bred.append(start.sketch)
         return evolve(start, *others)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("ansor.policy.policy.evolve", counted)
+    monkeypatch.setattr("ansor.policy.breeding.evolve", counted)
     search = policy("conv2d", replace(CONFIG, sketch_margin=margin))
     large = [s for s in search.sketches if s.space_size > CONFIG.initial]
     batch = search.propose(4 * len(search.sketches))

@@ -1,0 +1,72 @@
+"""What a search does with one sketch at a time.
+
+Functions of their arguments alone, which can be sent to another process, as can what they return.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ansor.annotate.sample import everything, sample
+from ansor.config import EvolutionConfig
+from ansor.cost_model.scorer import Scorer
+from ansor.evolve.search import evolve
+from ansor.policy.generation import Generation
+from ansor.program.sketch import Population, Sketch, concatenate
+
+
+def is_small(sketch: Sketch, config: EvolutionConfig) -> bool:
+    """Whether nothing is bred of a sketch: all of its programs are scored."""
+    return sketch.space_size <= config.initial
+
+
+def glance(
+    scorer: Scorer, config: EvolutionConfig, rng: np.random.Generator, sketch: Sketch
+) -> Generation:
+    """A few random programs of a sketch, to see how far it is behind; a small space whole."""
+    few = min(config.promise, config.initial)
+    return _scored(scorer, _drawn(sketch, config.initial if is_small(sketch, config) else few, rng))
+
+
+def start(
+    scorer: Scorer,
+    config: EvolutionConfig,
+    rng: np.random.Generator,
+    sampled: Generation,
+    elite: Population,
+) -> Generation:
+    """A first generation: the best of a larger sample, and of what is known to be good all.
+
+    Args:
+        sampled: what the sample begins with.
+        elite: programs that are known to be good, and others like them; may be empty.
+    """
+    sketch = sampled.population.sketch
+    more = config.initial - len(sampled.population)
+    if not (more or len(elite)):
+        return sampled.head(config.population)
+    drawn = [_drawn(sketch, more, rng)] if more else []
+    fresh, known = _scored(scorer, concatenate([*drawn, elite])).split(more)
+    larger = sampled.joined(fresh)
+    return replace(larger.head(config.population).joined(known), best=larger.best)
+
+
+def evolved(
+    scorer: Scorer, config: EvolutionConfig, rng: np.random.Generator, own: Generation
+) -> Generation:
+    """The programs after `config.generations` more."""
+    population, scores = evolve(own.population, scorer.score, rng, config, own.scores)
+    best = float(scores.max())
+    settled = own.scores is not None and best <= float(own.scores.max()) + config.settled_gain
+    return Generation(population, max(own.best, best), scores, settled)
+
+
+def _drawn(sketch: Sketch, count: int, rng: np.random.Generator) -> Population:
+    """A random sample of a sketch; of a small space, all of it."""
+    return everything(sketch) if sketch.space_size <= count else sample(sketch, count, rng)
+
+
+def _scored(scorer: Scorer, population: Population) -> Generation:
+    return Generation.of(population, scorer.score(population))
