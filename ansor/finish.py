@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, Future
 from typing import Any
 
 import tvm
 
 from ansor.callbacks import Finish
 from ansor.frontend.apply import apply_programs
-from ansor.frontend.runtime import compile_model
+from ansor.frontend.runtime import BuiltModel, built, loaded
 from ansor.frontend.variants import with_variants
 from ansor.measure.build import pass_context
 from ansor.prepare import Network
@@ -18,39 +19,65 @@ from ansor.program.lower import lower
 from ansor.program.program import Program
 from ansor.task import Task
 from ansor.tuned import TaskResult, TunedModel
-from ansor.winners import Winner
+from ansor.winners import Chosen, Winner
 
 
-def compile_tuned(
-    network: Network,
-    target: tvm.target.Target,
-    winners: dict[str, Winner],
-    finish: Finish,
-    seed: int,
-    threads: int | None,
-) -> TunedModel:
-    """Puts the winners in place and compiles."""
-    chosen = {
-        name: network.variants[winner.task.name]
-        for name, winner in winners.items()
-        if winner.task.original is not None
+class Finisher:
+    """Compiles a network with the programs that win: in the background, while they are checked.
+
+    Args:
+        background: runs one thing at a time.
+    """
+
+    def __init__(self, network: Network, target: tvm.target.Target, background: Executor) -> None:
+        self._network, self._target, self._background = network, target, background
+        self._chosen: Mapping[str, Chosen] = {}
+        self._built: Future[BuiltModel] | None = None
+
+    def begin(self, chosen: Mapping[str, Chosen]) -> None:
+        """Begins to compile with these programs and returns at once.
+
+        Args:
+            chosen: of each function.
+        """
+        self._chosen = chosen
+        self._built = self._background.submit(_built, self._network, self._target, chosen)
+
+    def tuned(
+        self, winners: Mapping[str, Winner], finish: Finish, seed: int, threads: int | None
+    ) -> TunedModel:
+        """The compiled network and how it came about; waits for what was begun, if all that was
+        chosen has won."""
+        chosen = {name: (winner.task, winner.program) for name, winner in winners.items()}
+        if self._built is None or chosen != self._chosen:
+            self.begin(chosen)
+        assert self._built is not None
+        compiled = loaded(self._built.result(), threads)
+        network = self._network
+        return TunedModel(compiled, _results(network, winners, finish), finish, seed, network.mod)
+
+
+def _built(network: Network, target: tvm.target.Target, chosen: Mapping[str, Chosen]) -> BuiltModel:
+    """Puts programs in place and compiles."""
+    variants = {
+        name: network.variants[task.name]
+        for name, (task, _) in chosen.items()
+        if task.original is not None
     }
     scheduled: dict[str, Any] = {}
     widths: dict[str, dict[int, int]] = {}
-    for winner in winners.values():
-        task, program = winner.task, winner.program
+    for task, program in chosen.values():
         if program.steps:
             scheduled[task.name] = lower(task.func, program)
             names = list(task.dag.buffers)
             widths[task.name] = {names.index(b): w for b, w in packings(program).items()}
     with pass_context(target, scheduled.values()):
-        applied = apply_programs(with_variants(network.mod, chosen), scheduled, widths)
-        compiled = compile_model(applied, target, threads)
-    return TunedModel(compiled, _results(network, winners, finish), finish, seed, network.mod)
+        applied = apply_programs(with_variants(network.mod, variants), scheduled, widths)
+        return built(applied, target)
 
 
 def _results(
-    network: Network, winners: dict[str, Winner], finish: Finish
+    network: Network, winners: Mapping[str, Winner], finish: Finish
 ) -> tuple[TaskResult, ...]:
     """How the functions of the network ended."""
     tuned = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 
 import tvm
@@ -22,7 +23,7 @@ from ansor.callbacks import Callback
 from ansor.config import FULL, TuneConfig
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
-from ansor.finish import compile_tuned
+from ansor.finish import Finisher
 from ansor.frontend.plan import call_plan
 from ansor.hardware.detect import detect_machine
 from ansor.hardware.gpu import Gpu, Machine
@@ -147,7 +148,11 @@ def auto_schedule_many(
     check_runs_here(resolved)
     cores = start_threads(threads)  # now: what TVM refuses must not be found out after the search
     text = target_text(resolved, cores)
-    with opened(database) as records, LocalDevice(text, cores, config.measure) as device:
+    with (
+        opened(database) as records,
+        LocalDevice(text, cores, config.measure) as device,
+        ThreadPoolExecutor(max_workers=1) as background,
+    ):
         device.start(1)  # in the background, where it takes as long as to import a model
         networks = {}
         for name, model in models.items():
@@ -171,23 +176,33 @@ def auto_schedule_many(
         finish = tuner.run(budget)
         _stage(callbacks, "checking the winners")
         count = 1 if budget.is_empty or finish.reason == "interrupted" else leaders
+        finishers = {
+            name: Finisher(network, resolved, background) for name, network in networks.items()
+        }
         winners = {
-            name: _winners(network, tuner, device, records, count)
+            name: _winners(network, tuner, device, records, count, finishers[name])
             for name, network in networks.items()
         }
-    _stage(callbacks, "compiling")
-    return {
-        name: compile_tuned(network, resolved, winners[name], finish, seed, cores)
-        for name, network in networks.items()
-    }
+        device.close()
+        _stage(callbacks, "compiling")
+        return {
+            name: finisher.tuned(winners[name], finish, seed, cores)
+            for name, finisher in finishers.items()
+        }
 
 
 def _winners(
-    network: Network, tuner: Tuner, device: LocalDevice, records: Database, leaders: int
+    network: Network,
+    tuner: Tuner,
+    device: LocalDevice,
+    records: Database,
+    leaders: int,
+    finisher: Finisher,
 ) -> dict[str, Winner]:
     """What the functions of one of the networks end with."""
     functions, plan = tuner.functions(network.tasks), call_plan(network.mod)
-    return choose_winners(functions, plan, device, records, tuner.config.measure, leaders)
+    config = tuner.config.measure
+    return choose_winners(functions, plan, device, records, config, leaders, finisher.begin)
 
 
 def _search_seconds(

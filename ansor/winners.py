@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -29,6 +29,13 @@ _RUNS = 2  # of a slow program, in each turn of a comparison
 _LEAST_TURNS = 3
 _LEAST_WITH_PREFERRED = 4  # leaders, for one of them to be what the draft preferred
 _MOST_CHECKS = 8  # measured programs of a function that are checked before all are given up
+
+
+Chosen = tuple[Task, Program]
+
+
+def nobody(chosen: Mapping[str, Chosen]) -> None:
+    """Who has no use for what may win before it has been checked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +95,7 @@ def choose_winners(
     database: Database,
     config: MeasureConfig,
     count: int,
+    ahead: Callable[[Mapping[str, Chosen]], None] = nobody,
 ) -> dict[str, Winner]:
     """The fastest program of each function that computes the right result.
 
@@ -98,12 +106,13 @@ def choose_winners(
             in the run of the whole network, or, where that is a single call without variants, in
             turns. With one, none is: what won the last comparison wins, unless something faster
             was measured since.
+        ahead: told what will win, if it is right, before that is checked.
     """
     leaders = {name: _leaders(own, database, config, count) for name, own in functions.items()}
     if all(len(own) <= 1 for own in leaders.values()):
-        return _checked(functions, leaders, device, database, config)
+        return _checked(functions, leaders, device, database, config, ahead)
     leaders = _retimed(leaders, plan, device, config)
-    winners = _checked(functions, leaders, device, database, config)
+    winners = _checked(functions, leaders, device, database, config, ahead)
     for name, winner in winners.items():
         if winner.latency_s is not None:
             with _noted():
@@ -229,6 +238,7 @@ def _checked(
     device: Device,
     database: Database,
     config: MeasureConfig,
+    ahead: Callable[[Mapping[str, Chosen]], None],
 ) -> dict[str, Winner]:
     """Of each function the first of all that may win that is right; checked all at once."""
     waiting = {n: _in_order(own, leaders[n], database) for n, own in functions.items()}
@@ -237,6 +247,8 @@ def _checked(
     while waiting:
         next_ones = {name: next(queue, None) for name, queue in waiting.items()}
         tried = {name: leader for name, leader in next_ones.items() if leader is not None}
+        if not winners:
+            ahead({name: (leader.task, leader.program) for name, leader in tried.items()})
         for name, check in _verified(tried, device, database, config).items():
             x = tried[name]
             if check.error is None:

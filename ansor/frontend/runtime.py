@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -120,13 +120,40 @@ def compile_model(mod: tvm.IRModule, target: Target, threads: int | None = None)
     Raises:
         ArgumentError: more threads than TVM's pool, which is started already, holds.
     """
+    return loaded(built(mod, target), threads)
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltModel:
+    """A network as machine code that no process has taken its place in yet.
+
+    Attributes:
+        mod: what was compiled.
+        executable: without its weights.
+        weights: by the names that they had.
+    """
+
+    mod: tvm.IRModule
+    target: Target
+    executable: relax.VMExecutable
+    weights: Mapping[str, Any]
+
+
+def built(mod: tvm.IRModule, target: Target) -> BuiltModel:
+    """Compiles an optimised module; runs nothing, so that any thread may do it."""
+    bare, weights = detach_weights(mod)
+    return BuiltModel(mod, target, compile_module(bare, target), weights)
+
+
+def loaded(model: BuiltModel, threads: int | None = None) -> CompiledModel:
+    """What was built, ready to run in this process; see `compile_model`."""
     start_threads(threads)
-    bare, arrays = detach_weights(mod)
-    executable = compile_module(bare, target)
+    mod, target = model.mod, model.target
     device = tvm.cpu() if is_cpu(target) else tvm.device(str(target.kind.name))
+    arrays = model.weights
     weights = in_huge_pages(arrays) if is_cpu(target) else on_device(list(arrays.values()), device)
     entry = entry_of(mod)
-    machine = relax.VirtualMachine(executable, device)
+    machine = relax.VirtualMachine(model.executable, device)
     specs = input_specs(mod[entry])
     return CompiledModel(mod, target, specs, entry, device, machine, tuple(weights))
 

@@ -86,7 +86,7 @@ class SearchPolicy:
 
     def draft_best(self) -> Candidate | None:
         """The unmeasured program that the model expects to be the fastest, if there is any."""
-        ranked = self._ranked(self._config.batch)
+        ranked = self._ranked(1, self._config.generations, least=1)
         return ranked[0] if ranked else None
 
     def seed(self, programs: Sequence[Program]) -> int:
@@ -116,7 +116,9 @@ class SearchPolicy:
         """The head of the ranking with some random programs, then the rest of it."""
         ranked = self._descent() if self._stalled >= self._config.patience else []
         if len(ranked) < count:
-            ranked = distinct([*ranked, *self._ranked(count)], self._measured)
+            least = 1 if self.trials else self._heads(count)
+            others = self._ranked(count, self._generations(count), least)
+            ranked = distinct([*ranked, *others], self._measured)
         batch = ranked[: self._greedy(count)] if self.trials else self._first_of_each(ranked, count)
         random = self._random(count - len(batch))
         return [*batch, *random, *ranked]
@@ -163,12 +165,15 @@ class SearchPolicy:
                 population = Population(sketch, np.stack([c.row for c in rows]))
                 self._model.add(self.key, population, [c.latency_s or 0.0 for c in rows])
 
-    def _ranked(self, count: int) -> list[Candidate]:
-        """Unmeasured candidates of all sketches that may be among so many, best score first; a
-        small batch, where time is short, is not worth a long evolution."""
+    def _ranked(self, count: int, generations: int, least: int) -> list[Candidate]:
+        """Unmeasured candidates of all sketches that may be among so many, best score first.
+
+        Args:
+            generations: of the evolution, at most.
+            least: sketches of which there are to be some.
+        """
         found: list[Candidate] = []
-        fittest = self._fittest(self._generations(count))
-        least = 1 if self.trials else self._heads(count)
+        fittest = self._fittest(generations)
         for number, own in enumerate(sorted(fittest, key=lambda own: -own.best)):
             is_full = number >= least and len(found) >= count
             if is_full and own.best < found[count - 1].score:
@@ -188,7 +193,8 @@ class SearchPolicy:
         return fresh
 
     def _generations(self, count: int) -> int:
-        """Of the evolution that a batch of so many programs is worth."""
+        """Of the evolution that a batch of so many programs is worth: a small one, where time is
+        short, no long one."""
         most, share = self._config.generations, count / self._config.batch
         return min(most, max(self._config.least_generations, round(share * most)))
 
