@@ -54,6 +54,11 @@ class ComputeDAG:
         """Whether the stage writes a buffer that leaves the function."""
         return any(self.buffers[w.buffer].kind == "output" for w in self.stages[name].writes)
 
+    @property
+    def num_bytes(self) -> int:
+        """Of all buffers together."""
+        return sum(buffer.num_bytes for buffer in self.buffers.values())
+
     @cached_property
     def flops(self) -> int:
         """Floating-point operations of one run, of the definition as it was written."""

@@ -27,7 +27,7 @@ def always_inline(state: State, _: Context) -> Derived:
 
 
 def inline_padding(state: State, context: Context) -> Derived:
-    """Inlines a branch (padding) into its consumers, as an alternative.
+    """Inlines a branch (padding) into its consumers, as an alternative where its buffer is large.
 
     Where each element is read a few times only, the condition costs less than the buffer; inside
     a convolution over channels it would be evaluated once per multiplication.
@@ -43,7 +43,8 @@ def inline_padding(state: State, context: Context) -> Derived:
             return Derived()
         if not operands.is_whole_along_vectors(dag, consumer, name):
             return Derived()
-    return Derived((state.advance().inlined(name),))
+    share = dag.buffers[dag.stages[name].output].num_bytes / dag.num_bytes
+    return Derived((state.advance().inlined(name),), exclusive=share < config.min_padded_share)
 
 
 def rfactor_for_threads(state: State, context: Context) -> Derived:
