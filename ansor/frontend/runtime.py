@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.target import Target
 
 from ansor.errors import ArgumentError
@@ -142,7 +142,18 @@ class BuiltModel:
 def built(mod: tvm.IRModule, target: Target) -> BuiltModel:
     """Compiles an optimised module; runs nothing, so that any thread may do it."""
     bare, weights = detach_weights(mod)
-    return BuiltModel(mod, target, compile_module(bare, target), weights)
+    executable = compile_module(bare, target)
+    if is_cpu(target):
+        _make_machine_code(executable, bare)
+    return BuiltModel(mod, target, executable, weights)
+
+
+def _make_machine_code(executable: relax.VMExecutable, mod: tvm.IRModule) -> None:
+    """Lets LLVM make now what it would make when the first function is asked for."""
+    names = [v.name_hint for v, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)]
+    for library in executable.mod.imports:
+        for name in names[:1]:
+            library.get_function(name)
 
 
 def loaded(model: BuiltModel, threads: int | None = None) -> CompiledModel:
