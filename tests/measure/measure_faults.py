@@ -58,3 +58,18 @@ def lowering(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
         case "unbuildable":
             return func.with_attr("target", "nonsense")
     return func
+
+
+def delayed(seconds: float, value: int) -> tuple[int, int]:
+    """The value after a while, and the process that gives it."""
+    time.sleep(seconds)
+    return value, os.getpid()
+
+
+def only_here(parent: int, fault: str) -> int:
+    """The process that it runs in; with a fault, it succeeds in one alone."""
+    if os.getpid() != parent and fault == "exit":
+        os._exit(3)
+    if os.getpid() != parent and fault == "hang":
+        time.sleep(1000)
+    return os.getpid()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from ansor.policy.generation import Generation
 from ansor.policy.policy import SearchPolicy
 from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
+from ansor.sharing import in_turns
 
 CONFIG = EvolutionConfig(initial=256, population=64, generations=2, batch=8)
 
@@ -151,6 +153,25 @@ def test_where_the_first_generations_bring_nothing_the_evolution_ends(
     config = EvolutionConfig(generations=7, bred_margin=CONFIG.sketch_margin)
     policy("conv2d", config).propose(config.batch)
     assert set(seen.values()) == {generations}
+
+
+def backwards(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """A `Share` of copies, as another process gets them, that begins with the last."""
+    sent = pickle.loads(pickle.dumps(list(arguments)))
+    return pickle.loads(pickle.dumps([function(*own) for own in reversed(sent)]))[::-1]
+
+
+def test_who_does_what_with_a_sketch_and_when_makes_no_difference() -> None:
+    config, found = replace(CONFIG, sketch_margin=1e9, bred_margin=1e9), []
+    for share in (in_turns, backwards):
+        model = CostModel(HARDWARE, CostModelConfig(), SketchConfig())
+        rng = np.random.default_rng(3)
+        search = SearchPolicy("task", sketches("conv2d"), model, config, rng, share)
+        promised = search.promise_s
+        batches = rounds(search, 3, 8)
+        assert all(c.sketch in search.sketches for batch in batches for c in batch)
+        found.append((promised, [signatures(batch) for batch in batches]))
+    assert found[0] == found[1]
 
 
 def test_only_sketches_near_the_best_get_a_large_sample(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,17 @@ def test_padding_may_be_inlined_before_pooling() -> None:
     assert not result.exclusive
 
 
+def test_little_padding_is_no_choice() -> None:
+    """Of the bytes of all buffers the padded one has a third."""
+    pool = at("max_pool2d", "pad_temp")
+    share = pool.dag.buffers["pad_temp"].num_bytes / pool.dag.num_bytes
+    for least, expected in ((share * 1.01, True), (share * 0.99, False)):
+        config = replace(CONTEXT.config, min_padded_share=least)
+        result = rules.inline_padding(pool, replace(CONTEXT, config=config))
+        assert result.exclusive is expected
+        assert [state.steps for state in result.states] == [(Inline("pad_temp"),)]
+
+
 def test_padding_is_not_inlined_into_a_tiled_stage() -> None:
     (tiled,) = rules.tile(at("conv2d", "conv"), CONTEXT).states
     assert tiled.current == "padded"

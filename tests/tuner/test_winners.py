@@ -19,7 +19,7 @@ from ansor.program.program import Program, shared_axes
 from ansor.search_state import TaskSearch
 from ansor.task import Converted, Original, Task
 from ansor.tuner import Budget, Tuner
-from ansor.winners import Winner, choose_winners, finish_seconds, num_leaders
+from ansor.winners import Chosen, Winner, choose_winners, finish_seconds, num_leaders
 
 NAME = "matmul_relu"
 MEASURE = CONFIG.measure
@@ -75,6 +75,20 @@ def test_the_fastest_wins() -> None:
     assert winner.difference == 0.0
     assert winner.note == ""
     assert len(world.device.verified) == 1, "no more is checked than needed"
+
+
+def test_what_is_checked_next_is_told_before() -> None:
+    world = tuned()
+    first, second = ranking(world)[:2]
+    (task,) = (search.task for search in world.tuner.searches)
+    told: list[dict[str, Chosen]] = []
+    bad = faulty(ErrorKind.WRONG, first)
+    functions = functions_of(world)
+    winners = choose_winners(
+        functions, ALONE, bad, world.database, MEASURE, 1, lambda chosen: told.append(dict(chosen))
+    )
+    assert told == [{NAME: (task, first)}, {NAME: (task, second)}]
+    assert winners[NAME].program == second
 
 
 def test_what_was_found_right_is_not_checked_again() -> None:
