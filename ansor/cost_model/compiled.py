@@ -20,8 +20,8 @@ from ansor.hardware.cpu import Hardware
 
 # LLVM may or may not keep the results of a block in registers if it has unrolled the block itself,
 # less often around conditions, and where it was to find the vectors, the time is up to 15 times
-# what it could have been, unless it has unrolled a reduction. The same programs with the block
-# spelled out are there to be chosen. Fitted.
+# what it could have been, unless it has surely unrolled a reduction. The same programs with the
+# block spelled out are there to be chosen. Fitted.
 _RISK_OF_UNROLLING = 1.1
 _RISK_OF_CONDITIONS = 1.3
 _RISK_OF_VECTORS = 1.15
@@ -64,23 +64,29 @@ def compiled_loops(profile: StageProfile, hardware: Hardware) -> CompiledLoops:
         width = profile.extents[profile.vector]
     lanes = np.float32(hardware.lanes(profile.accesses[-1].buffer.item_bytes))
     asked = unrolled_by_tvm(profile)
-    alone = unrolled_by_llvm(profile, asked, np.ceil(width / lanes))
+    alone, barely = unrolled_by_llvm(profile, asked, np.ceil(width / lanes))
     loops: Floats = np.where(asked | alone, profile.extents, np.float32(1))
     unrolled, wide, along = _vectorised(profile, loops, width, lanes)
     trips = _trips(profile, loops, along, wide / width)
-    risk = _risk(profile, alone, wide > width)
+    risk = _risk(profile, alone, barely, wide > width)
     copies = (asked & (profile.extents > 1)).any(axis=0)
     spelled = np.logical_and(copies, ~alone.any(axis=0))
     kept = _kept(profile, unrolled, trips)
     return CompiledLoops(unrolled, trips, wide, along, *kept, spelled, risk)
 
 
-def _risk(profile: StageProfile, alone: Bools, vectors: npt.NDArray[np.bool_]) -> Floats:
-    """`[P]`: factor on the time, by the loops `[L, P]` and vectors `[P]` that are LLVM's choice."""
+def _risk(
+    profile: StageProfile,
+    alone: Bools,
+    barely: npt.NDArray[np.bool_],
+    vectors: npt.NDArray[np.bool_],
+) -> Floats:
+    """`[P]`: factor on the time, by the loops `[L, P]` and vectors `[P]` that are LLVM's choice,
+    and whether the loops, `[P]`, are at the limit of what it unrolls."""
     stage = profile.nest.stage
     unrolling = _RISK_OF_CONDITIONS if stage.has_branch else _RISK_OF_UNROLLING
     risk = np.where(alone.any(axis=0) & bool(stage.reduce), np.float32(unrolling), np.float32(1))
-    reduced = (alone & profile.reductions).any(axis=0)
+    reduced = (alone & profile.reductions).any(axis=0) & ~barely
     of_vectors = np.where(reduced, np.float32(1), np.float32(_RISK_OF_VECTORS))
     result: Floats = np.where(vectors, of_vectors, risk)
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from ansor.features.profile import AccessProfile, StageProfile
 from ansor.features.rows import Bools, all_inside, from_inside
@@ -26,8 +27,11 @@ def unrolled_by_tvm(profile: StageProfile) -> Bools:
     return tile | _up_to_the_first_that_stays(profile, tile, count <= profile.nest.unroll_most)
 
 
-def unrolled_by_llvm(profile: StageProfile, asked: Bools, vectors: Floats) -> Bools:
-    """`[L, P]`: the loops that come to few instructions, besides what the program unrolls itself.
+def unrolled_by_llvm(
+    profile: StageProfile, asked: Bools, vectors: Floats
+) -> tuple[Bools, npt.NDArray[np.bool_]]:
+    """`[L, P]`: the loops that come to few instructions, besides what the program unrolls itself;
+    and `[P]`, whether one of them does so only because much is expected to vanish.
 
     Args:
         asked: `[L, P]`: what that is.
@@ -35,8 +39,9 @@ def unrolled_by_llvm(profile: StageProfile, asked: Bools, vectors: Floats) -> Bo
     """
     extents = profile.extents
     most = np.where(extents <= _FEW, np.float32(_MOST_OF_FEW), np.float32(_MOST))
-    short = extents * _body(profile, vectors) <= most
-    return _up_to_the_first_that_stays(profile, asked, short) & (extents > 1)
+    count = extents * _body(profile, vectors)
+    unrolled = _up_to_the_first_that_stays(profile, asked, count <= most) & (extents > 1)
+    return unrolled, (unrolled & (count > np.float32(_MOST))).any(axis=0)
 
 
 def _up_to_the_first_that_stays(profile: StageProfile, asked: Bools, short: Bools) -> Bools:

@@ -11,16 +11,20 @@ from definitions import HARDWARE, NAMES, sketches, square_matmul
 from rows import Values, population_of
 from tvm import s_tir, tirx
 
+from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
+from ansor.config import SketchConfig
 from ansor.cost_model.compiled import CompiledLoops, compiled_loops
-from ansor.cost_model.full_unroll import unrolled_by_tvm
+from ansor.cost_model.full_unroll import unrolled_by_llvm, unrolled_by_tvm
 from ansor.cost_model.register_tile import register_tiles
+from ansor.dag.from_tir import read_dag
 from ansor.features.profile import profile
 from ansor.hardware.cpu import Hardware
 from ansor.program.lower import lower
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
-from ansor.workloads import build
+from ansor.sketch.generate import generate
+from ansor.workloads import build, suite_workload
 
 BASE = {
     "C.i": (2, 8, 2, 8),
@@ -220,3 +224,29 @@ def test_what_is_left_to_llvm_is_a_risk(matmul: Sketch) -> None:
     scalar = {"C.i": (64, 4, 1, 1), "C.j": (1, 1, 256, 1), "C.k": (256, 1)}
     (vectors,) = loops_of(matmul, BASE | scalar).risk.tolist()
     assert 1 < left.risk[0] < vectors
+
+
+def test_a_reduction_that_is_barely_unrolled_is_a_risk_for_vectors() -> None:
+    """A window of nine over tiles of two rows and one or two columns, a loop of channels around."""
+    graph = read_dag(suite_workload("DEP.0").func)
+    config = SketchConfig()
+    found = [complete(state, HARDWARE, config) for state in generate(graph, HARDWARE, config)]
+    sketch = next(
+        s for s in found if "padded.location" in s.column and "conv.cache" not in s.dag.stages
+    )
+    rest = {"conv.parallel": (2,), "padded.location": (3,), "conv.unroll": (0,)}
+    window = {"conv.ry": (1, 3), "conv.rx": (1, 3), "conv.c": (2, 16, 1, 1), "conv.n": (1,) * 4}
+    tiles = [
+        {"conv.y": (14, 2, 2, 2), "conv.x": (14, 4 * 2 // columns, columns, 1)}
+        for columns in (2, 1)
+    ]
+    programs = [rest | window | tile for tile in tiles]
+    nest = profile(build_nest(population_of(sketch, programs)))["conv"]
+    one = np.ones(2, dtype=np.float32)
+    alone, barely = unrolled_by_llvm(nest, unrolled_by_tvm(nest), one)
+    assert (alone & nest.reductions).any(axis=0).all()
+    assert barely.tolist() == [True, False]
+    compiled = compiled_loops(nest, HARDWARE)
+    assert (compiled.width > 1).all()
+    assert compiled.risk[0] > 1.1
+    assert compiled.risk[1] == 1
