@@ -37,6 +37,7 @@ WIRING = ("__init__", "__main__")  # the package itself: may see everything
 
 WITHOUT_TVM = ("sketch", "annotate", "evolve", "task_scheduler")
 OPTIONAL = ("torch", "onnx", "onnxruntime", "openvino")  # may be imported where they are needed
+LATE = {"cost_model/gbdt.py": {"xgboost"}}  # takes 0.3 s, and is not always needed
 # Who may touch TVM's schedule API.
 SCHEDULES = {
     "program/lower.py",
@@ -103,7 +104,8 @@ def test_imports_only_go_down(file: Path) -> None:
 def test_imports_stand_at_the_top(file: Path) -> None:
     functions = [n for n in ast.walk(tree(file)) if isinstance(n, ast.FunctionDef)]
     inside = {name for f in functions for name in imported(ast.walk(f))}
-    assert {name for name in inside if not is_optional(name)} == set()
+    late = LATE.get(relative(file), set())
+    assert {name for name in inside if not is_optional(name)} == late
 
 
 def is_optional(name: str) -> bool:
