@@ -73,7 +73,7 @@ class SketchConfig:
     rfactor_max_per_core: int = 16  # parts of a reduction that threads share
     max_branch_repeats: int = 16  # reads per element up to which a condition may replace a buffer
     # Of the bytes of all buffers: where one with padding has less, nothing is gained by having it,
-    # and no choice is left (drafts of 27 variants differed by 5 % at most, as those of seeds do).
+    # and no choice is left (drafts of 29 variants differed by no more than those of seeds do).
     min_padded_share: float = 0.1
     # Of a convolution's steps that meet the padding of a dimension, to leave them out: fewer do not
     # make up for a condition in the loop.

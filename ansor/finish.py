@@ -13,13 +13,14 @@ from ansor.frontend.apply import apply_programs
 from ansor.frontend.runtime import BuiltModel, built, loaded
 from ansor.frontend.variants import with_variants
 from ansor.measure.build import pass_context
+from ansor.measure.device import Candidate
 from ansor.prepare import Network
 from ansor.program.layout import packings
 from ansor.program.lower import lower
 from ansor.program.program import Program
 from ansor.task import Task
 from ansor.tuned import TaskResult, TunedModel
-from ansor.winners import Chosen, Winner
+from ansor.winners import Winner
 
 
 class Finisher:
@@ -31,10 +32,10 @@ class Finisher:
 
     def __init__(self, network: Network, target: tvm.target.Target, background: Executor) -> None:
         self._network, self._target, self._background = network, target, background
-        self._chosen: Mapping[str, Chosen] = {}
+        self._chosen: Mapping[str, Candidate] = {}
         self._built: Future[BuiltModel] | None = None
 
-    def begin(self, chosen: Mapping[str, Chosen]) -> None:
+    def begin(self, chosen: Mapping[str, Candidate]) -> None:
         """Begins to compile with these programs and returns at once.
 
         Args:
@@ -57,7 +58,9 @@ class Finisher:
         return TunedModel(compiled, _results(network, winners, finish), finish, seed, network.mod)
 
 
-def _built(network: Network, target: tvm.target.Target, chosen: Mapping[str, Chosen]) -> BuiltModel:
+def _built(
+    network: Network, target: tvm.target.Target, chosen: Mapping[str, Candidate]
+) -> BuiltModel:
     """Puts programs in place and compiles."""
     variants = {
         name: network.variants[task.name]

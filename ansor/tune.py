@@ -148,11 +148,7 @@ def auto_schedule_many(
     check_runs_here(resolved)
     cores = start_threads(threads)  # now: what TVM refuses must not be found out after the search
     text = target_text(resolved, cores)
-    with (
-        opened(database) as records,
-        LocalDevice(text, cores, config.measure) as device,
-        ThreadPoolExecutor(max_workers=1) as background,
-    ):
+    with opened(database) as records, LocalDevice(text, cores, config.measure) as device:
         device.start(1)  # in the background, where it takes as long as to import a model
         networks = {}
         for name, model in models.items():
@@ -176,19 +172,18 @@ def auto_schedule_many(
         finish = tuner.run(budget)
         _stage(callbacks, "checking the winners")
         count = 1 if budget.is_empty or finish.reason == "interrupted" else leaders
-        finishers = {
-            name: Finisher(network, resolved, background) for name, network in networks.items()
-        }
-        winners = {
-            name: _winners(network, tuner, device, records, count, finishers[name])
-            for name, network in networks.items()
-        }
-        device.close()
-        _stage(callbacks, "compiling")
-        return {
-            name: finisher.tuned(winners[name], finish, seed, cores)
-            for name, finisher in finishers.items()
-        }
+        with ThreadPoolExecutor(max_workers=1) as background:
+            finishers = {n: Finisher(own, resolved, background) for n, own in networks.items()}
+            winners = {
+                name: _winners(network, tuner, device, records, count, finishers[name])
+                for name, network in networks.items()
+            }
+            device.close()  # workers leave the cores to what is still to be compiled
+            _stage(callbacks, "compiling")
+            return {
+                name: finisher.tuned(winners[name], finish, seed, cores)
+                for name, finisher in finishers.items()
+            }
 
 
 def _winners(

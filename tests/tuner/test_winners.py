@@ -19,7 +19,7 @@ from ansor.program.program import Program, shared_axes
 from ansor.search_state import TaskSearch
 from ansor.task import Converted, Original, Task
 from ansor.tuner import Budget, Tuner
-from ansor.winners import Chosen, Winner, choose_winners, finish_seconds, num_leaders
+from ansor.winners import Winner, choose_winners, finish_seconds, num_leaders
 
 NAME = "matmul_relu"
 MEASURE = CONFIG.measure
@@ -81,7 +81,7 @@ def test_what_is_checked_next_is_told_before() -> None:
     world = tuned()
     first, second = ranking(world)[:2]
     (task,) = (search.task for search in world.tuner.searches)
-    told: list[dict[str, Chosen]] = []
+    told: list[dict[str, Candidate]] = []
     bad = faulty(ErrorKind.WRONG, first)
     functions = functions_of(world)
     winners = choose_winners(
