@@ -26,7 +26,8 @@ def ready_function(func: Any, case: Case, exact: bool) -> tuple[Array, Callable[
         exact: compile as TVM does by default, with the library's transcendental functions.
     """
     use_threads(case.threads)
-    module = build(func, case.target, exact)
+    told = tvm.target.Target(case.target) if exact else None
+    module = build(func, case.target, exact, told)
     workload = case.workload
     device = tvm.cpu()
     shape = tuple(int(size) for size in workload.tensors[-1].shape)

@@ -52,8 +52,8 @@ def pass_context(
     Args:
         target: what for.
         funcs: what is compiled, as it was scheduled.
-        exact: as TVM does by default, with the library's transcendental functions, for a
-            reference or what TVM has scheduled.
+        exact: with TVM's own passes and the library's transcendental functions, for a reference
+            or what TVM has scheduled.
     """
     config, given = dict(PASS_CONFIG), [func.attrs or {} for func in funcs]
     for attribute, needed in _NEEDED.items():
@@ -68,12 +68,18 @@ def pass_context(
         yield
 
 
-def build(func: tirx.PrimFunc, target: str, exact: bool = False) -> Any:
+def build(
+    func: tirx.PrimFunc,
+    target: str,
+    exact: bool = False,
+    told: tvm.target.Target | None = None,
+) -> Any:
     """Compiles one scheduled function in memory; machine code exists when this returns.
 
     Args:
         target: text of a TVM target (a kind, or JSON).
         exact: as for `pass_context`.
+        told: what the compiler is told; if None, `compiler_target` of the target.
 
     Returns:
         a `tvm.runtime.Module` with one function, `ENTRY`.
@@ -82,8 +88,7 @@ def build(func: tirx.PrimFunc, target: str, exact: bool = False) -> Any:
     resolved = tvm.target.Target(target)
     if is_cpu(resolved):
         module = for_cpu(module, resolved)
-    told = tvm.target.Target(target) if exact else compiler_target(target)
     with pass_context(target, [func], exact):
-        compiled = tvm.compile(module, told).mod
+        compiled = tvm.compile(module, told or compiler_target(target)).mod
     compiled.get_function(ENTRY)  # LLVM generates code at the first look-up, half of all the work
     return compiled
