@@ -14,8 +14,16 @@ import numpy.typing as npt
 
 from ansor.cost_model.full_unroll import unrolled_by_llvm, unrolled_by_tvm
 from ansor.features.profile import StageProfile
-from ansor.features.rows import Bools, all_inside, from_inside, innermost, of_loop
-from ansor.features.span import Floats
+from ansor.features.rows import (
+    Bools,
+    Floats,
+    all_inside,
+    at_least,
+    from_inside,
+    innermost,
+    of_loop,
+    product,
+)
 from ansor.hardware.cpu import Hardware
 
 # LLVM may or may not keep the results of a block in registers if it has unrolled the block itself,
@@ -102,7 +110,7 @@ def _kept(profile: StageProfile, unrolled: Floats, trips: Floats) -> tuple[Float
     spatial = profile.others & ~reduces
     goes_on = ~spatial | (trips == 1)
     going = from_inside(np.logical_and, ~profile.guarded) & all_inside(goes_on)
-    run = np.where(going & reduces, extents, np.float32(1)).prod(axis=0)
+    run = product(going & reduces, extents)
     copies = from_inside(np.multiply, np.where(spatial, unrolled, np.float32(1)))
     whole = of_loop(copies[:1], np.zeros(len(run), dtype=np.int64))  # 1 where there are no loops
     outermost = innermost((going & reduces & (extents > 1))[::-1])
@@ -122,10 +130,10 @@ def _vectorised(
     loop = innermost(along)
     extent, copies = of_loop(extents, loop), of_loop(unrolled, loop)
     whole = np.where(extent >= _LEAST_LANES, lanes, np.float32(1))
-    most = np.where(copies > 1, _slp_lanes(profile, unrolled, lanes), whole)
-    more = np.minimum(extent, np.maximum(most / width, 1))
+    most: Floats = np.where(copies > 1, _slp_lanes(profile, unrolled, lanes), whole)
+    more: Floats = np.minimum(extent, at_least(most / width, 1))
     chosen = along & (np.arange(len(along))[:, None] == loop)
-    out = np.where(chosen, np.maximum(unrolled / more, 1), unrolled)
+    out = np.where(chosen, at_least(unrolled / more, 1), unrolled)
     vector = -1 if profile.vector is None else profile.vector
     lane_loop = np.where(more > 1, loop, np.where(width > 1, vector, -1))
     return out, width * more, lane_loop

@@ -17,7 +17,7 @@ from ansor.cost_model.register_tile import RegisterTile, register_tiles, runs_in
 from ansor.cost_model.streaming import cold_bytes, stall_cycles
 from ansor.cost_model.traffic import fetched_bytes, page_misses, traffic_bytes
 from ansor.features.profile import StageProfile
-from ansor.features.span import Floats
+from ansor.features.rows import Floats
 from ansor.hardware.cpu import Hardware
 
 # Cycles per vector operation that is not a plain addition, multiplication or comparison.

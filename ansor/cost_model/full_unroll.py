@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import Bools, all_inside, from_inside
-from ansor.features.span import Floats
+from ansor.features.rows import Bools, Floats, all_inside, from_inside, product
 
 # Instructions that the copies of a loop may come to: LLVM's threshold at level 2, which is in use.
 # Loops of few iterations it goes through one by one, and allows for what vanishes: fitted.
@@ -22,7 +21,7 @@ def unrolled_by_tvm(profile: StageProfile) -> Bools:
     statement as the sketch allows."""
     extents, others = profile.extents, profile.others
     tile = profile.nest.unrolled[list(profile.active)]
-    copies = np.where(tile, extents, 1).prod(axis=0)
+    copies = product(tile, extents)
     count = copies * from_inside(np.multiply, np.where(tile | ~others, np.float32(1), extents))
     return tile | _up_to_the_first_that_stays(profile, tile, count <= profile.nest.unroll_most)
 
@@ -64,8 +63,7 @@ def _body(profile: StageProfile, vectors: Floats) -> Floats:
     copies[:-1] = from_inside(np.multiply, loops[1:])
     body: Floats = np.float32(own) * copies * vectors
     for access in profile.accesses:
-        moved = access.moves[:-1] != 0
-        body += moved * _instructions(profile, access, vectors)
+        body += access.moved * _instructions(profile, access, vectors)
     return body
 
 
@@ -78,7 +76,7 @@ def _instructions(profile: StageProfile, access: AccessProfile, vectors: Floats)
     else:
         width = profile.extents[profile.vector]
         spread = np.where(width > 1, np.float32(_BROADCAST), np.float32(1))
-        along = access.moves[profile.vector] != 0
+        along = access.moved[profile.vector]
         count = elements * np.where(along, vectors / width, spread)
     instructions: Floats = count * np.float32(2 if access.is_write else 1)
     return instructions

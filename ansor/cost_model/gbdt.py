@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.config import CostModelConfig
-from ansor.features.span import Floats
+from ansor.features.rows import Floats
 
 if TYPE_CHECKING:
     import xgboost

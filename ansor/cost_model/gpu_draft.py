@@ -18,7 +18,7 @@ from ansor.cost_model.gpu_traffic import traffic
 from ansor.cost_model.gpu_work import work_of
 from ansor.features.kernels import Counts, Kernel, kernels
 from ansor.features.profile import StageProfile
-from ansor.features.span import Floats
+from ansor.features.rows import Floats
 from ansor.hardware.gpu import Gpu
 from ansor.program.nest import LoopNest
 

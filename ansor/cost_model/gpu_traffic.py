@@ -6,7 +6,7 @@ import numpy as np
 
 from ansor.features.kernels import Kernel
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.span import Floats
+from ansor.features.rows import Floats
 from ansor.program.loops import num_leading
 from ansor.program.nest import LoopNest
 from ansor.program.steps import BindRows, BindTiles, BindWarps, CooperativeFetch

@@ -8,7 +8,7 @@ import numpy as np
 
 from ansor.features.kernels import Kernel
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.span import Floats
+from ansor.features.rows import Floats
 from ansor.hardware.gpu import Gpu
 from ansor.program.loops import enclosing_loops, num_leading, structure_of
 from ansor.program.nest import LoopNest, StageNest

@@ -10,7 +10,7 @@ import numpy as np
 from ansor.config import CostModelConfig, SketchConfig
 from ansor.cost_model.gbdt import ResidualModel, TrainingSet
 from ansor.cost_model.scorer import Scorer
-from ansor.features.span import Floats
+from ansor.features.rows import Floats
 from ansor.hardware.gpu import Machine
 from ansor.program.sketch import Population
 

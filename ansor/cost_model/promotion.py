@@ -44,7 +44,7 @@ def _known(
     gone = loops.trips == 1
     if profile.vector is not None:
         gone[profile.vector] = True
-    fixed = (~inside | (access.moves[:-1] == 0) | gone).all(axis=0)
+    fixed = (~inside | ~access.moved | gone).all(axis=0)
     elements = row_of(access.footprint, len(inside) - inside.sum(axis=0))
     item_bytes = access.buffer.item_bytes
     registers = elements / np.minimum(loops.width, np.float32(hardware.lanes(item_bytes)))

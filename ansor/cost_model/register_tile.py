@@ -13,8 +13,16 @@ from ansor.cost_model.compiled import CompiledLoops, compiled_loops
 from ansor.cost_model.promotion import Promoted, is_promoted, promoted_buffers
 from ansor.dag.stage import OpCounts
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import from_inside, innermost, of_loop, row_of
-from ansor.features.span import Floats
+from ansor.features.rows import (
+    Floats,
+    at_least,
+    at_most,
+    from_inside,
+    innermost,
+    of_loop,
+    product,
+    row_of,
+)
 from ansor.hardware.cpu import Hardware
 
 
@@ -99,7 +107,7 @@ def _tile(
     folded = _unrolled_reduction(profile, loops.unrolled)
     copies = loops.unrolled.prod(axis=0, dtype=np.float32) / folded
     points = np.minimum(loops.points, copies) if stage.reduce else copies
-    depth = np.maximum(folded * profile.nest.density, 1)
+    depth = at_least(folded * profile.nest.density, 1)
     accumulators, statements = points * vectors, copies * depth * vectors
     loads, filled, held = _reads(profile, loops, vectors, fill, accumulators, promoted, hardware)
     stays = is_promoted(promoted, write)
@@ -111,7 +119,7 @@ def _tile(
         held = held + _held_for_copies(profile, loops, vectors, least, hardware)
         spilled = _spilled(least, held, depth, hardware)
         spilled = np.where(loops.reduction > 1, spilled, np.float32(0))
-        rounds = np.maximum(loops.reduction / folded, 1)
+        rounds = at_least(loops.reduction / folded, 1)
         chain = rounds * depth
         in_flight = runs_in_flight(statements * rounds, hardware)
         around = np.float32(_UNDER_CONDITIONS) * statements * fill
@@ -187,7 +195,7 @@ def _held_for_copies(
     for read in (access for access in profile.accesses if not access.is_write):
         values = _shared_by_copies(profile, read, loops)
         shared = shared + _width(profile, read, vectors) * (values - 1)
-    taken = np.minimum(least / np.float32(hardware.vector_registers), 1)
+    taken = at_most(least / np.float32(hardware.vector_registers), 1)
     held: Floats = taken ** np.float32(_CROWDED) * shared
     return held
 
@@ -196,7 +204,7 @@ def _spilled(needed: Floats, held: Floats, depth: Floats, hardware: Hardware) ->
     """`[P]`: registers of a step that are stored and loaded again: what each addition needs and
     does not get, as often as there are additions, and what is held beside it."""
     free = np.float32(hardware.vector_registers) - needed
-    over = depth * np.maximum(-free, 0) + np.maximum(held - np.maximum(free, 0), 0)
+    over = depth * at_least(-free, 0) + at_least(held - at_least(free, 0), 0)
     spilled: Floats = np.where(over > 0, over + np.float32(_SPILL_MARGIN), np.float32(0))
     return spilled
 
@@ -218,8 +226,7 @@ def _operations(ops: OpCounts) -> int:
 def _unrolled_reduction(profile: StageProfile, unrolled: Floats) -> Floats:
     """`[P]`: reduction steps of one step of the block."""
     reduces = [profile.nest.loops[loop].reduce for loop in profile.active]
-    count: Floats = np.where(np.asarray(reduces, dtype=np.bool_)[:, None], unrolled, 1).prod(axis=0)
-    return count
+    return product(np.asarray(reduces, dtype=np.bool_)[:, None], unrolled)
 
 
 def _repeats(profile: StageProfile, access: AccessProfile, loops: CompiledLoops) -> Floats:
@@ -233,8 +240,7 @@ def _repeats(profile: StageProfile, access: AccessProfile, loops: CompiledLoops)
 
 def _shared(access: AccessProfile, loops: CompiledLoops, width: Floats, needed: Floats) -> Floats:
     """`[P]`: registers of an access whose values several statements, far apart, use."""
-    moved = access.moves[:-1] != 0
-    uses = width * np.where(moved, loops.unrolled, np.float32(1)).prod(axis=0)
+    uses = width * product(access.moved, loops.unrolled)
     shared: Floats = np.where(uses > 1.01 * needed, needed, 0)
     return shared
 
@@ -242,9 +248,8 @@ def _shared(access: AccessProfile, loops: CompiledLoops, width: Floats, needed: 
 def _shared_by_copies(profile: StageProfile, access: AccessProfile, loops: CompiledLoops) -> Floats:
     """`[P]`: values of an access that the copies of a loop which does not move it, the outermost of
     these, all use: LLVM loads them once and keeps them from the first copy to the last."""
-    moved = access.moves[:-1] != 0
-    repeats = profile.others & (loops.unrolled > 1) & ~moved
-    inside = np.where(profile.others & moved, loops.unrolled, np.float32(1))
+    repeats = profile.others & (loops.unrolled > 1) & ~access.moved
+    inside = np.where(profile.others & access.moved, loops.unrolled, np.float32(1))
     values = np.ones_like(inside)
     values[:-1] = from_inside(np.multiply, inside[1:])
     return of_loop(values[::-1], innermost(repeats[::-1]))
@@ -298,7 +303,7 @@ def _registers(
     looped = (depth > loops.lanes) & (loops.lanes >= 0) & (stride != 0)
     elements = elements * np.where(looped, loops.width, 1)  # a loop that became vectors
     result: Floats = np.where(
-        np.abs(stride) == 1, np.maximum(elements / loops.width, 1) * vectors, elements * gathered
+        np.abs(stride) == 1, at_least(elements / loops.width, 1) * vectors, elements * gathered
     )
     return result
 

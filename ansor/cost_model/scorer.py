@@ -16,7 +16,7 @@ from ansor.features.extract import extract
 from ansor.features.gpu_legality import legal_on_gpu
 from ansor.features.legality import legal
 from ansor.features.profile import StageProfile, profile
-from ansor.features.span import Floats
+from ansor.features.rows import Floats
 from ansor.hardware.gpu import Gpu, Machine
 from ansor.program.nest import LoopNest, build_nest
 from ansor.program.sketch import Population

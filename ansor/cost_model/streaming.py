@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.span import Floats
+from ansor.features.rows import Floats
 
 # What a jump costs, in bytes that could have been read instead. Chosen, not fitted: with cold
 # weights of 9 MB a convolution took 680 to 1040 us on runs of 128 bytes, 575 to 645 us packed.

@@ -8,8 +8,17 @@ from functools import reduce
 import numpy as np
 
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import all_inside, from_inside, row_of, summed
-from ansor.features.span import Floats
+from ansor.features.rows import (
+    Floats,
+    Numbers,
+    all_inside,
+    at_least,
+    at_most,
+    count,
+    from_inside,
+    row_of,
+    summed,
+)
 from ansor.hardware.cpu import Hardware
 from ansor.hardware.memory import PAGE_BYTES
 
@@ -44,7 +53,7 @@ def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
     written = summed(size for access, size in pairs if access.is_write)
     jumps = summed(size * _jumps(access, line) for access, size in pairs)
     crossing = []
-    threads = np.minimum(profile.parallel, np.float32(hardware.cores))
+    threads = at_most(profile.parallel, hardware.cores)
     level1, level2, last = hardware.cache_bytes
     levels = (
         (room, level1, total - np.float32(1 - _WRITTEN) * written),
@@ -52,7 +61,7 @@ def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
         (_room_of_all(threads, room, pairs), _LAST_HOLDS * last, jumps),
     )
     for needed, capacity, moved in levels:
-        fits_not = (needed > np.float32(capacity)).sum(axis=0)
+        fits_not = count(needed > np.float32(capacity))
         crossing.append(_touched_inside(profile, moved, fits_not))
     crossing[-1] = np.where(fits_not > 0, crossing[-1], np.float32(0))
     share = room[0] / threads  # the same each run
@@ -63,7 +72,7 @@ def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
 
 def _jumps(access: AccessProfile, line: np.float32) -> Floats:
     """`[L + 1, P]`: factor on the bytes of short runs, which no prefetcher foresees."""
-    run = np.maximum(_swept(access) * np.float32(access.buffer.item_bytes), line)
+    run = at_least(_swept(access) * np.float32(access.buffer.item_bytes), float(line))
     factor: Floats = 1 + np.float32(_JUMP_BYTES) / run
     return factor
 
@@ -97,7 +106,7 @@ def _room_of_all(threads: Floats, room: Floats, pairs: Sequence[_Touched]) -> Fl
     return together
 
 
-def _touched_inside(profile: StageProfile, amount: Floats, too_much: Floats) -> Floats:
+def _touched_inside(profile: StageProfile, amount: Floats, too_much: Numbers) -> Floats:
     """`[P]`: what the innermost loop that is too much touches, as often as it runs.
 
     Args:
@@ -121,7 +130,7 @@ def fetched_bytes(profile: StageProfile, cores: int) -> Floats:
 def page_misses(profile: StageProfile, pages: int) -> Floats:
     """`[P]`: translations of addresses that a table of `pages` entries does not hold."""
     touched = summed(_pages(profile, access) for access in profile.accesses)
-    too_much = (touched > np.float32(pages)).sum(axis=0)
+    too_much = count(touched > np.float32(pages))
     misses: Floats = np.where(too_much > 0, _touched_inside(profile, touched, too_much), 0)
     return misses.astype(np.float32)
 

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.dag.stage import Access
-from ansor.features.span import Floats, Place, View, size_of, span_of, views_of
+from ansor.features.rows import Floats
+from ansor.features.span import Place, View, size_of, span_of, views_of
 from ansor.program.loops import padded_row
 from ansor.program.nest import LoopNest
 from ansor.program.roles import Roles

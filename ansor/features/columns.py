@@ -1,4 +1,7 @@
-"""The names and units of the feature columns, in order. One row of features per stage."""
+"""The names and units of the feature columns, in order. One row of features per stage.
+
+All are stored as `rough_log2(1 + |value|)`, which leaves 0 and 1 as they are.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _OPS = (
 )
 _STAGE = (
     ("iterations", "log2"),
-    ("loops", "count"),
+    ("loops", "log2"),
     ("outer_product", "log2"),
     ("vector_lanes", "log2"),
     ("unrolled", "log2 statements"),
@@ -28,7 +31,7 @@ _STAGE = (
     ("inner_reduction", "log2 iterations"),
     ("spatial_inner", "log2 iterations"),
     ("attached", "0 or 1"),
-    ("position", "host loops"),
+    ("position", "log2 host loops"),
     ("branch", "0 or 1"),
     ("reduction", "0 or 1"),
     ("allocation", "log2 bytes"),
@@ -56,11 +59,3 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     *((f"intensity{i}", "log2 operations per byte") for i in range(INTENSITY_SAMPLES)),
 )
 NUM_FEATURES = len(COLUMNS)
-
-# Columns that are stored as log2(1 + |value|); those of the intensity curve are logarithms before
-# they are sampled.
-LOGARITHMS = tuple(
-    column
-    for column, (name, unit) in enumerate(COLUMNS)
-    if unit.startswith("log2") and not name.startswith("intensity")
-)

@@ -9,12 +9,22 @@ import numpy as np
 from ansor.features.columns import (
     ACCESS_SLOTS,
     INTENSITY_SAMPLES,
-    LOGARITHMS,
     NUM_FEATURES,
 )
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import Bools, innermost, of_loop, row_of, table
-from ansor.features.span import Floats
+from ansor.features.rows import (
+    Bools,
+    Floats,
+    at_least,
+    at_most,
+    count,
+    innermost,
+    of_loop,
+    product,
+    rough_log2,
+    row_of,
+    table,
+)
 from ansor.program.sketch import Population
 
 _LINE_BYTES = 64  # the unit of the line features; a feature, not a property of the machine
@@ -38,9 +48,8 @@ def extract(
         own = out[number * columns : (number + 1) * columns]
         first = _operations(profile) + _stage(population, profile) + _accesses(profile)
         for column, row in enumerate(first):
-            own[column] = row
-        logarithms = [column for column in LOGARITHMS if column < len(first)]
-        own[logarithms] = np.log2(1 + np.abs(own[logarithms]))
+            np.abs(row, out=own[column])
+        own[: len(first)] = rough_log2(own[: len(first)] + 1)
         last = [*_intensity(profile), *(further[number] if further else ())]
         for column, row in enumerate(last, columns - len(last)):
             own[column] = row
@@ -56,19 +65,19 @@ def _stage(population: Population, profile: StageProfile) -> list[Floats]:
     nest = profile.nest
     ones = np.ones(len(population), dtype=np.float32)
     active = list(profile.active)
-    unrolled = np.where(nest.unrolled[active], profile.extents, 1).prod(axis=0)
+    unrolled = product(nest.unrolled[active], profile.extents)
     roles = population.sketch.roles
     hole = roles.unroll.get(roles.root(nest.stage.name))
     steps = population.values(hole)[:, 0].astype(np.float32) if hole else 0 * ones
     width = ones if profile.vector is None else profile.extents[profile.vector]
     reduce = np.asarray([nest.loops[loop].reduce for loop in active], dtype=np.bool_)
     own = np.asarray([loop >= nest.num_host for loop in active], dtype=np.bool_)
-    inner = np.where((reduce & own)[:, None], profile.extents, 1).prod(axis=0)
-    spatial = np.where((~reduce & own)[:, None], profile.extents, 1).prod(axis=0)
+    inner = product((reduce & own)[:, None], profile.extents)
+    spatial = product((~reduce & own)[:, None], profile.extents)
     write = profile.accesses[-1]
     return [
         profile.iterations,
-        (profile.extents > 1).sum(axis=0, dtype=np.float32),
+        count(profile.extents > 1).astype(np.float32),
         nest.extents[: len(nest.loops) // 2].prod(axis=0, dtype=np.float32),
         width,
         unrolled,
@@ -100,7 +109,7 @@ def _access(profile: StageProfile, access: AccessProfile) -> list[Floats]:
     touched = profile.iterations * item
     updates = access.is_write and bool(profile.nest.stage.reduce)
     vector = access.strides.get(profile.vector) if profile.vector is not None else None
-    total_lines = touched / np.minimum(access.run[0] * item, _LINE_BYTES)
+    total_lines = touched / at_most(access.run[0] * item, _LINE_BYTES)
     return [
         ones * (not access.is_write or updates),
         ones * access.is_write,
@@ -144,11 +153,11 @@ def _intensity(profile: StageProfile) -> list[Floats]:
     """Operations per byte at ten sizes of the inner loops, from one iteration to all."""
     flops = np.float32(max(profile.nest.stage.ops.flops, 1))
     inner = profile.iterations / profile.outer
-    intensity = np.log2(1 + flops * inner / np.maximum(profile.bytes, 1))
-    sizes = np.log2(inner)
+    intensity = rough_log2(1 + flops * inner / at_least(profile.bytes, 1))
+    sizes = rough_log2(inner)
     rows = []
     for sample in range(INTENSITY_SAMPLES):
         limit = sizes[0] * np.float32(sample / (INTENSITY_SAMPLES - 1))
-        depth = (sizes > limit + np.float32(1e-3)).sum(axis=0)
+        depth = count(sizes > limit + np.float32(1e-3))
         rows.append(row_of(intensity, depth))
     return rows

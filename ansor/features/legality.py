@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.config import SketchConfig
+from ansor.features.rows import product
 from ansor.hardware.cpu import Hardware
 from ansor.program.nest import LoopNest, StageNest
 
@@ -21,11 +22,12 @@ def legal(nest: LoopNest, hardware: Hardware, config: SketchConfig) -> npt.NDArr
     return ok
 
 
-def unrolled_statements(stage: StageNest, lanes: int) -> npt.NDArray[np.float64]:
+def unrolled_statements(stage: StageNest, lanes: int) -> npt.NDArray[np.floating]:
     """`[P]`: vector statements of the explicitly unrolled block, without those on zeros."""
-    copies: npt.NDArray[np.float64] = np.where(stage.unrolled, stage.extents, 1).prod(axis=0)
-    copies = np.rint(copies * stage.density)
+    copies: npt.NDArray[np.floating] = np.rint(
+        product(stage.unrolled, stage.extents) * stage.density
+    )
     if stage.vector is None:
         return copies
-    vectors: npt.NDArray[np.float64] = copies * -(-stage.extents[stage.vector] // lanes)
+    vectors: npt.NDArray[np.floating] = copies * -(-stage.extents[stage.vector] // lanes)
     return vectors

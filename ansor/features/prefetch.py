@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ansor.features.span import Floats
+from ansor.features.rows import Floats
 
 Bools = npt.NDArray[np.bool_]
 

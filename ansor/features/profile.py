@@ -16,8 +16,8 @@ import numpy.typing as npt
 from ansor.dag.stage import Access, Buffer
 from ansor.features.allocation import Allocation, allocations
 from ansor.features.prefetch import Operand, PrefetchedPart, no_part, prefetched_part
-from ansor.features.rows import summed
-from ansor.features.span import Floats, View, add_strides, size_of, span_of, views_of
+from ansor.features.rows import Floats, at_least, at_most, product, summed
+from ansor.features.span import View, add_strides, size_of, span_of, views_of
 from ansor.hardware.memory import PAGE_BYTES
 from ansor.program.nest import LoopNest, StageNest
 
@@ -63,6 +63,12 @@ class AccessProfile:
         return moves
 
     @cached_property
+    def moved(self) -> npt.NDArray[np.bool_]:
+        """`[L, P]`: whether a step of a loop moves the access."""
+        moved: npt.NDArray[np.bool_] = self.moves[:-1] != 0
+        return moved
+
+    @cached_property
     def bytes(self) -> Floats:
         """`[L + 1, P]` bytes touched."""
         total: Floats = self.footprint * np.float32(self.buffer.item_bytes)
@@ -71,8 +77,8 @@ class AccessProfile:
     def room(self, line_bytes: int) -> Floats:
         """`[L + 1, P]` bytes of a cache that the footprint takes up, the sets it cannot use
         included: rows a power of two apart fall on the same few sets."""
-        runs = np.maximum(self.run * np.float32(self.buffer.item_bytes), np.float32(line_bytes))
-        used = np.where(self.footprint > self.run, np.minimum(runs / self.spread, 1), 1)
+        runs = at_least(self.run * np.float32(self.buffer.item_bytes), line_bytes)
+        used = np.where(self.footprint > self.run, at_most(runs / self.spread, 1), np.float32(1))
         taken: Floats = self.lines(line_bytes) * np.float32(line_bytes) / used
         return taken
 
@@ -80,7 +86,7 @@ class AccessProfile:
         """`[L + 1, P]` cache lines touched: each run fills lines of its own."""
         if line_bytes not in self._lines:
             run_bytes = self.run * np.float32(self.buffer.item_bytes)
-            self._lines[line_bytes] = self.bytes / np.minimum(run_bytes, np.float32(line_bytes))
+            self._lines[line_bytes] = self.bytes / at_most(run_bytes, line_bytes)
         return self._lines[line_bytes]
 
 
@@ -140,8 +146,7 @@ class StageProfile:
     def parallel(self) -> Floats:
         """`[P]`: iterations of the fused parallel loop, 1 without one."""
         mask = self.nest.parallel[list(self.active)]
-        out: Floats = np.where(mask, self.extents, 1).prod(axis=0, dtype=np.float32)
-        return out
+        return product(mask, self.extents)
 
     @cached_property
     def vector(self) -> int | None:
@@ -207,7 +212,7 @@ def _profile_access(
         add_strides(view, index, stride, strides)
         footprint *= span
         if dense is not False:
-            run *= span if dense is True else np.maximum(span * dense, 1)  # spans are 1 or more
+            run *= span if dense is True else at_least(span * dense, 1)  # spans are 1 or more
             before, dense = dense, _still_dense(dense, span >= size)
             apart = _page_divisor(stride * size, buffer.item_bytes)
             spread = np.maximum(spread, apart * (before & ~np.asarray(dense)))
@@ -221,9 +226,10 @@ def _profile_access(
 
 
 def _page_divisor(elements: Floats | float, item_bytes: int) -> Floats:
-    """`[P]` or `[]`: greatest common divisor of a distance in memory and a page, in bytes."""
-    distance = np.asarray(elements).astype(np.int64) * item_bytes
-    divisor: Floats = np.maximum(np.gcd(distance, PAGE_BYTES), _LEAST_SPREAD).astype(np.float32)
+    """`[P]` or `[]`: greatest common divisor of a distance in memory and a page, a power of two, in
+    bytes, or a line's; the lowest bit that is set."""
+    distance = np.asarray(elements).astype(np.int64) * item_bytes | PAGE_BYTES
+    divisor: Floats = np.maximum(distance & -distance, _LEAST_SPREAD).astype(np.float32)
     return divisor
 
 

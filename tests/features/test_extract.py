@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log2
+from math import frexp
 
 import numpy as np
 import pytest
@@ -102,9 +102,9 @@ BY_HAND = {
     "access2.stride": 1,
     "access2.vector_stride": 1,
     "access3.unique_bytes": 0,  # there is no such access
+    "stage.loops": 8,
 }
 PLAIN = {
-    "stage.loops": 8,
     "stage.attached": 0,
     "stage.position": 0,
     "stage.branch": 0,
@@ -117,9 +117,15 @@ PLAIN = {
 }
 
 
+def rough(value: float) -> float:
+    """The logarithm of 1 + value to base 2, linear between powers of two."""
+    mantissa, exponent = frexp(1 + value)  # the first in [0.5, 1)
+    return exponent - 1 + (2 * mantissa - 1)
+
+
 @pytest.mark.parametrize("column", BY_HAND)
 def test_logarithms_by_hand(matmul: np.ndarray, column: str) -> None:
-    assert matmul[NUMBER[column]] == pytest.approx(log2(1 + BY_HAND[column]), rel=1e-5)
+    assert matmul[NUMBER[column]] == pytest.approx(rough(BY_HAND[column]), rel=1e-5)
 
 
 @pytest.mark.parametrize("column", PLAIN)
@@ -130,8 +136,8 @@ def test_plain_columns_by_hand(matmul: np.ndarray, column: str) -> None:
 def test_intensity_runs_from_one_iteration_to_all(matmul: np.ndarray) -> None:
     curve = [matmul[NUMBER[f"intensity{i}"]] for i in range(10)]
     whole = 4 * (32 * 24 + 24 * 48 + 32 * 48)
-    assert curve[0] == pytest.approx(log2(1 + 2 / 12), rel=1e-5)
-    assert curve[-1] == pytest.approx(log2(1 + 2 * ITERATIONS / whole), rel=1e-5)
+    assert curve[0] == pytest.approx(rough(2 / 12), abs=1e-5)
+    assert curve[-1] == pytest.approx(rough(2 * ITERATIONS / whole), rel=1e-5)
     assert max(curve) == pytest.approx(curve[-1], rel=1e-5)
 
 

@@ -8,7 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from ansor.features.rows import all_inside, from_inside, innermost, of_loop, row_of, table
+from ansor.features.rows import (
+    all_inside,
+    at_least,
+    at_most,
+    count,
+    from_inside,
+    innermost,
+    of_loop,
+    product,
+    rough_log2,
+    row_of,
+    table,
+)
 
 SHAPES = array_shapes(min_dims=2, max_dims=2, max_side=6)
 MASKS = arrays(np.bool_, st.one_of(SHAPES, st.just((0, 3))))
@@ -40,6 +52,36 @@ def test_each_program_picks_a_row_of_its_own() -> None:
     assert row_of(rows, number).tolist() == [8, 1, 10, 7]
     assert of_loop(rows, number).tolist() == [8, 1, 1, 7]
     assert of_loop(rows[:0], np.full(4, -1)).tolist() == [1, 1, 1, 1]
+
+
+@given(rows=arrays(np.float32, SHAPES, elements=st.integers(1, 4)), data=st.data())
+def test_a_product_is_of_the_rows_that_are_asked_for(rows: np.ndarray, data: st.DataObject) -> None:
+    mask = data.draw(arrays(np.bool_, rows.shape))
+    assert (product(mask, rows) == np.where(mask, rows, 1).prod(axis=0)).all()
+    column = mask[:, :1]
+    assert (product(column, rows) == np.where(column, rows, 1).prod(axis=0)).all()
+    assert (count(mask) == mask.sum(axis=0)).all()
+    assert (count(mask[:, ::2]) == mask[:, ::2].sum(axis=0)).all()
+
+
+@given(rows=arrays(np.float32, SHAPES, elements=st.integers(-4, 4)), limit=st.integers(-4, 4))
+def test_limits_are_those_of_numpy(rows: np.ndarray, limit: int) -> None:
+    for values in (rows, rows[0]):
+        assert (at_least(values, limit) == np.maximum(values, limit)).all()
+        assert (at_most(values, limit) == np.minimum(values, limit)).all()
+
+
+POSITIVE = st.floats(2.0**-100, 2.0**100, width=32)
+
+
+@given(values=arrays(np.float32, 8, elements=POSITIVE))
+def test_rough_logarithms_keep_the_order_and_are_near(values: np.ndarray) -> None:
+    found, exact = rough_log2(values), np.log2(values.astype(np.float64))
+    assert (exact - found < 0.0861).all()
+    assert (exact - found > -1e-4).all()
+    assert (np.diff(found[np.argsort(values)]) >= 0).all()
+    powers = np.exp2(np.arange(-3, 20, dtype=np.float32))
+    assert (rough_log2(powers) == np.arange(-3, 20)).all()
 
 
 def test_a_table_is_empty_and_its_rows_do_not_touch() -> None:
