@@ -1,6 +1,7 @@
 """The names and units of the feature columns, in order. One row of features per stage.
 
-All are stored as `rough_log2(1 + |value|)`, which leaves 0 and 1 as they are.
+All are stored as `rough_log2(1 + |value|)`, which leaves 0 and 1 as they are; those of the
+intensity curve are logarithms before they are sampled.
 """
 
 from __future__ import annotations
