@@ -131,7 +131,7 @@ def _vectorised(
     extent, copies = of_loop(extents, loop), of_loop(unrolled, loop)
     whole = np.where(extent >= _LEAST_LANES, lanes, np.float32(1))
     most: Floats = np.where(copies > 1, _slp_lanes(profile, unrolled, lanes), whole)
-    more: Floats = np.minimum(extent, at_least(most / width, 1))
+    more: Floats = np.minimum(extent, np.maximum(most / width, 1))
     chosen = along & (np.arange(len(along))[:, None] == loop)
     out = np.where(chosen, at_least(unrolled / more, 1), unrolled)
     vector = -1 if profile.vector is None else profile.vector

@@ -15,8 +15,6 @@ from ansor.dag.stage import OpCounts
 from ansor.features.profile import AccessProfile, StageProfile
 from ansor.features.rows import (
     Floats,
-    at_least,
-    at_most,
     from_inside,
     innermost,
     of_loop,
@@ -107,7 +105,7 @@ def _tile(
     folded = _unrolled_reduction(profile, loops.unrolled)
     copies = loops.unrolled.prod(axis=0, dtype=np.float32) / folded
     points = np.minimum(loops.points, copies) if stage.reduce else copies
-    depth = at_least(folded * profile.nest.density, 1)
+    depth = np.maximum(folded * profile.nest.density, 1)
     accumulators, statements = points * vectors, copies * depth * vectors
     loads, filled, held = _reads(profile, loops, vectors, fill, accumulators, promoted, hardware)
     stays = is_promoted(promoted, write)
@@ -119,7 +117,7 @@ def _tile(
         held = held + _held_for_copies(profile, loops, vectors, least, hardware)
         spilled = _spilled(least, held, depth, hardware)
         spilled = np.where(loops.reduction > 1, spilled, np.float32(0))
-        rounds = at_least(loops.reduction / folded, 1)
+        rounds = np.maximum(loops.reduction / folded, 1)
         chain = rounds * depth
         in_flight = runs_in_flight(statements * rounds, hardware)
         around = np.float32(_UNDER_CONDITIONS) * statements * fill
@@ -195,7 +193,7 @@ def _held_for_copies(
     for read in (access for access in profile.accesses if not access.is_write):
         values = _shared_by_copies(profile, read, loops)
         shared = shared + _width(profile, read, vectors) * (values - 1)
-    taken = at_most(least / np.float32(hardware.vector_registers), 1)
+    taken = np.minimum(least / np.float32(hardware.vector_registers), 1)
     held: Floats = taken ** np.float32(_CROWDED) * shared
     return held
 
@@ -204,7 +202,7 @@ def _spilled(needed: Floats, held: Floats, depth: Floats, hardware: Hardware) ->
     """`[P]`: registers of a step that are stored and loaded again: what each addition needs and
     does not get, as often as there are additions, and what is held beside it."""
     free = np.float32(hardware.vector_registers) - needed
-    over = depth * at_least(-free, 0) + at_least(held - at_least(free, 0), 0)
+    over = depth * np.maximum(-free, 0) + np.maximum(held - np.maximum(free, 0), 0)
     spilled: Floats = np.where(over > 0, over + np.float32(_SPILL_MARGIN), np.float32(0))
     return spilled
 
@@ -303,7 +301,7 @@ def _registers(
     looped = (depth > loops.lanes) & (loops.lanes >= 0) & (stride != 0)
     elements = elements * np.where(looped, loops.width, 1)  # a loop that became vectors
     result: Floats = np.where(
-        np.abs(stride) == 1, at_least(elements / loops.width, 1) * vectors, elements * gathered
+        np.abs(stride) == 1, np.maximum(elements / loops.width, 1) * vectors, elements * gathered
     )
     return result
 

@@ -13,7 +13,6 @@ from ansor.features.rows import (
     Numbers,
     all_inside,
     at_least,
-    at_most,
     count,
     from_inside,
     row_of,
@@ -53,7 +52,7 @@ def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
     written = summed(size for access, size in pairs if access.is_write)
     jumps = summed(size * _jumps(access, line) for access, size in pairs)
     crossing = []
-    threads = at_most(profile.parallel, hardware.cores)
+    threads = np.minimum(profile.parallel, np.float32(hardware.cores))
     level1, level2, last = hardware.cache_bytes
     levels = (
         (room, level1, total - np.float32(1 - _WRITTEN) * written),

@@ -16,7 +16,6 @@ from ansor.features.rows import (
     Bools,
     Floats,
     at_least,
-    at_most,
     count,
     innermost,
     of_loop,
@@ -109,7 +108,7 @@ def _access(profile: StageProfile, access: AccessProfile) -> list[Floats]:
     touched = profile.iterations * item
     updates = access.is_write and bool(profile.nest.stage.reduce)
     vector = access.strides.get(profile.vector) if profile.vector is not None else None
-    total_lines = touched / at_most(access.run[0] * item, _LINE_BYTES)
+    total_lines = touched / np.minimum(access.run[0] * item, _LINE_BYTES)
     return [
         ones * (not access.is_write or updates),
         ones * access.is_write,

@@ -85,19 +85,19 @@ def of_loop(rows: Floats, number: Numbers) -> Floats:
 
 
 def at_least(values: Floats, least: float) -> Floats:
-    """`maximum(values, least)`. NumPy takes three times as long for a number as for a row."""
+    """`maximum` of a table and a number. NumPy takes three times as long for a number as for a
+    row that repeats it."""
     return np.maximum(values, _as_row(values, least))
 
 
 def at_most(values: Floats, most: float) -> Floats:
-    """`minimum(values, most)`, see `at_least`."""
+    """`minimum` of a table and a number, see `at_least`."""
     return np.minimum(values, _as_row(values, most))
 
 
 def _as_row(values: Floats, number: float) -> Floats:
     """The number as often as a table has columns."""
-    columns = values.shape[1:]
-    row: Floats = np.full(columns, number, dtype=np.float32)
+    row: Floats = np.full(values.shape[1], number, dtype=np.float32)
     return row
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ansor.dag.index import Index, Quotient, Remainder
 from ansor.dag.stage import HoleExtent
-from ansor.features.rows import Floats, at_least, at_most
+from ansor.features.rows import Floats, at_most
 from ansor.program.nest import LoopNest, StageNest
 from ansor.program.sketch import Population
 
@@ -159,10 +159,10 @@ def _atom_slope(atom: Quotient | Remainder, slope: Floats, extent: Floats, jumps
     the quotient alone; loops that step by multiples leave the remainder alone.
     """
     divisor = np.float32(atom.divisor)
-    inside = np.mod(divisor, at_least(np.abs(slope * extent), 1)) == 0
+    inside = np.mod(divisor, np.maximum(np.abs(slope * extent), 1)) == 0
     multiple = np.mod(slope, divisor) == 0
     if isinstance(atom, Remainder):
-        most = (divisor - 1) / at_least(extent - 1, 1)  # it never goes beyond its divisor
+        most = (divisor - 1) / np.maximum(extent - 1, 1)  # it never goes beyond its divisor
         mean = slope if jumps else np.clip(slope, -most, most)
         return np.where(multiple, 0, mean).astype(np.float32)
     crossing = np.sign(slope) if jumps else slope / divisor
