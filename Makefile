@@ -16,7 +16,7 @@ BENCH_DIR := build/bench
 MAKEFLAGS += --no-builtin-rules
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check check-cuda lint types format bench golden clean
+.PHONY: help demo test check check-slow check-cuda lint types format bench golden clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /:/' | awk -F: '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -29,6 +29,9 @@ test: $(DEV) $(WITH_PEERS) ## run the tests, on all cores
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile
 
 check: lint types test ## run everything that must pass before a commit
+
+check-slow: $(DEV) $(WITH_PEERS) ## run the tests that take longest: whole runs, large networks (5 minutes)
+	$(BIN)/python -m pytest -m slow
 
 check-cuda: $(DEV) ## compile 880 sampled GPU programs to machine code (14 minutes)
 	ANSOR_CUDA_PROGRAMS=20 $(BIN)/python -m pytest tests/measure/test_nvcc.py \

@@ -71,16 +71,16 @@ def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
 
 def _jumps(access: AccessProfile, line: np.float32) -> Floats:
     """`[L + 1, P]`: factor on the bytes of short runs, which no prefetcher foresees."""
-    run = at_least(_swept(access) * np.float32(access.buffer.item_bytes), float(line))
-    factor: Floats = 1 + np.float32(_JUMP_BYTES) / run
+    factor: Floats = np.float32(_JUMP_BYTES) / at_least(_swept(access), float(line))
+    factor += 1
     return factor
 
 
 def _swept(access: AccessProfile) -> Floats:
-    """`[L + 1, P]`: elements of a run that are touched without leaving it for long: loops outside
+    """`[L + 1, P]`: bytes of a run that are touched without leaving it for long: loops outside
     of one that goes through too many runs lengthen them later, when they are forgotten."""
     few = access.footprint <= np.float32(_STREAMS) * access.run
-    swept: Floats = from_inside(np.maximum, access.run * all_inside(few))
+    swept: Floats = from_inside(np.maximum, access.run_bytes * all_inside(few))
     return swept
 
 

@@ -36,6 +36,7 @@ def run(command: click.Command, *arguments: str, file: Path | None = None) -> An
     return result.output if file is None else json.loads(file.read_text())
 
 
+@pytest.mark.slow
 def test_a_network_is_compared_with_what_is_installed(tiny: str, tmp_path: Path) -> None:
     options = ["--models", tiny, "--peers", "torch,onnxruntime", "--trials", "4"]
     quick = ["--rounds", "1", "--seconds", "0.05"]

@@ -35,7 +35,7 @@ from benchmarks.replay import ReplayDevice, Trial
 from benchmarks.spaces import sketches_of, task_of
 
 CONFIG = TuneConfig(
-    evolution=EvolutionConfig(initial=64, population=24, generations=1, batch=8),
+    evolution=EvolutionConfig(initial=64, population=24, promise=32, generations=1, batch=8),
     cost_model=CostModelConfig(rounds=4),
 )
 TASK = Task("matmul_relu", workload("matmul_relu").func, dag("matmul_relu"), "fake")

@@ -191,6 +191,7 @@ def test_metaschedule_is_told_the_limits_of_the_gpu() -> None:
     assert other != metaschedule_target(GPU)  # what was found for one is not taken for the other
 
 
+@pytest.mark.slow
 def test_metaschedules_tuning_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     searches: list[int] = []
 

@@ -48,6 +48,7 @@ def run(tmp_path: Path, *arguments: str) -> Any:
     return json.loads(file.read_text())
 
 
+@pytest.mark.slow
 def test_members_of_the_suite_are_compared_with_pytorch(tmp_path: Path) -> None:
     found = run(tmp_path, "--ops", "DEP.3", "--trials", "2", "--peers", "zero,torch")
     rows = {row["system"]: row for row in found["results"]}
@@ -69,6 +70,7 @@ def test_members_of_the_suite_are_compared_with_pytorch(tmp_path: Path) -> None:
     assert all(0 < row["of_peak"] < 1 for row in rows.values())
 
 
+@pytest.mark.slow
 def test_other_algorithms_are_told_from_the_definition_s_own(tmp_path: Path) -> None:
     options = ("--trials", "2", "--peers", "direct", "--rounds", "1")
     found = run(tmp_path, "--ops", "conv2d:height=8;width=8;channels=8;filters=8", *options)

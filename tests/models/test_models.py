@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,13 @@ FAMILIES = {
     "resnet3d": VIDEO,
     "dcgan": GENERATOR,
 }
+
+LARGE = {"inception", "inception_v3", "vgg16", "vit_b_16", "bert_base"}  # seconds each
+
+
+def large_ones_are_slow(names: Iterable[str]) -> list[Any]:
+    """Parameters of a test of each model."""
+    return [pytest.param(n, marks=[pytest.mark.slow] if n in LARGE else []) for n in names]
 
 
 def native_target() -> Target:
@@ -157,8 +164,9 @@ def test_torch_twin_agrees_with_numpy(config: ResNetConfig) -> None:
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("config", FAMILIES.values(), ids=FAMILIES)
-def test_other_families_agree_with_their_torch_twins(config: Any) -> None:
+@pytest.mark.parametrize("family", large_ones_are_slow(FAMILIES))
+def test_other_families_agree_with_their_torch_twins(family: str) -> None:
+    config: Any = FAMILIES[family]
     torch = pytest.importorskip("torch")
     from ansor.models.torch_twin import twin_of
 
@@ -192,7 +200,7 @@ def test_parameter_counts_are_those_of_the_literature(name: str, count: int) -> 
     assert sum(learned) == count
 
 
-@pytest.mark.parametrize("name", model_names())
+@pytest.mark.parametrize("name", large_ones_are_slow(model_names()))
 def test_outputs_are_of_order_one(name: str) -> None:
     torch = pytest.importorskip("torch")
     from ansor.models.torch_twin import torch_twin

@@ -24,7 +24,7 @@ from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
 from ansor.sharing import in_turns
 
-CONFIG = EvolutionConfig(initial=256, population=64, generations=2, batch=8)
+CONFIG = EvolutionConfig(initial=256, population=64, promise=128, generations=2, batch=8)
 
 
 def policy(

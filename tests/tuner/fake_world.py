@@ -24,7 +24,7 @@ from ansor.task import Task
 from ansor.tuner import Budget, Tuner
 
 CONFIG = TuneConfig(
-    evolution=EvolutionConfig(initial=128, population=48, generations=2, batch=8),
+    evolution=EvolutionConfig(initial=128, population=48, promise=64, generations=2, batch=8),
     cost_model=CostModelConfig(rounds=16),  # enough for a few hundred records
 )
 TARGET = "fake"

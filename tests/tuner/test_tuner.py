@@ -108,7 +108,7 @@ def test_a_slow_start_makes_no_trial_dear() -> None:
     made: list[World] = []
     world = World(clock=lambda: 100.0 + made[0].device.count * 0.1 if made else 0.0)
     made.append(world)
-    world.run(seconds=200)
+    world.run(trials=24, seconds=200)
     assert [r.measured for r in world.events.rounds[:3]] == [8, 8, 8]
 
 
@@ -193,10 +193,10 @@ def test_the_same_seed_gives_the_same_trace_another_another() -> None:
 
 
 def test_another_process_gives_the_same_trace() -> None:
-    here = fingerprint(5, 80)
+    here = fingerprint(5, 40)
     folder = Path(__file__).parent
     path = os.pathsep.join([str(folder), str(folder.parent), *sys.path])
-    script = "from fake_world import fingerprint; print(fingerprint(5, 80))"
+    script = "from fake_world import fingerprint; print(fingerprint(5, 40))"
     for hash_seed in ("1", "77"):
         environment = {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": hash_seed}
         done = subprocess.run(
@@ -308,6 +308,7 @@ def network_of(world: World) -> float:
     return float(world.tuner.latency_s.sum())
 
 
+@pytest.mark.slow
 def test_a_resumed_run_is_as_good_as_an_uninterrupted_one() -> None:
     ratios = []
     for seed in range(4):
