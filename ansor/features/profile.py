@@ -80,18 +80,12 @@ class AccessProfile:
         total: Floats = self.run * np.float32(self.buffer.item_bytes)
         return total
 
-    def used(self, line_bytes: int) -> Floats:
-        """`[L + 1, P]`: share of a cache's sets that the footprint can use: rows a power of two
-        apart fall on the same few sets."""
-        used = at_least(self.run_bytes, line_bytes)
-        used /= self.spread
-        used = at_most(used, 1)
-        return np.where(self.footprint > self.run, used, np.float32(1))
-
     def room(self, line_bytes: int) -> Floats:
         """`[L + 1, P]` bytes of a cache that the footprint takes up, the sets it cannot use
-        included."""
-        taken: Floats = self.lines(line_bytes) * np.float32(line_bytes) / self.used(line_bytes)
+        included: rows a power of two apart fall on the same few sets."""
+        runs = at_least(self.run_bytes, line_bytes)
+        used = np.where(self.footprint > self.run, at_most(runs / self.spread, 1), np.float32(1))
+        taken: Floats = self.lines(line_bytes) * np.float32(line_bytes) / used
         return taken
 
     def lines(self, line_bytes: int) -> Floats:
