@@ -30,7 +30,7 @@ test: $(DEV) $(WITH_PEERS) ## run the tests, on all cores
 
 check: lint types test ## run everything that must pass before a commit
 
-check-slow: $(DEV) $(WITH_PEERS) ## run the tests that take longest: whole runs, large networks (5 minutes)
+check-slow: $(DEV) $(WITH_PEERS) ## run the tests that take longest: whole runs, large networks (4 minutes)
 	$(BIN)/python -m pytest -m slow
 
 check-cuda: $(DEV) ## compile 880 sampled GPU programs to machine code (14 minutes)
