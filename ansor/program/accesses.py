@@ -8,6 +8,7 @@ from typing import Any
 from tvm import ir, sym, tirx
 from tvm.s_tir import SBlockRealize
 
+from ansor.dag.from_tir import REDUCE
 from ansor.program.rewrite import collect, substitute
 
 
@@ -48,6 +49,13 @@ def accesses(realize: Any, loops: Sequence[Any]) -> Iterator[tuple[Any, list[Any
     found += [(store.buffer, store.indices, True) for store in collect(body, tirx.BufferStore)]
     for buffer, indices, is_write in found:
         yield buffer, [substitute(substitute(i, values), single) for i in indices], is_write
+
+
+def is_reducing(loop: Any, realize: Any) -> bool:
+    """Whether a loop is one that a block's reduction goes through."""
+    variables = zip(realize.block.iter_vars, realize.iter_values, strict=True)
+    reduced = (value for variable, value in variables if int(variable.iter_type) == REDUCE)
+    return any(loop.loop_var.same_as(x) for value in reduced for x in collect(value, tirx.Var))
 
 
 def position_of(indices: Sequence[Any], buffer: Any) -> Any:

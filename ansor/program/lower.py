@@ -27,8 +27,9 @@ from ansor.program.loops import (
 from ansor.program.lower_gpu import replay_for_gpu
 from ansor.program.lower_graph import Restructuring, restructure
 from ansor.program.prefetch import PrefetchedOperand, insert_prefetches
+from ansor.program.prefetch_ahead import prefetch_ahead
 from ansor.program.prefetch_rows import prefetch_rows
-from ansor.program.prefetch_tiles import prefetch_tiles
+from ansor.program.prefetch_tiles import TileConsumer, prefetch_tiles
 from ansor.program.program import Program
 from ansor.program.roles import Roles
 from ansor.program.skip import Guard, skip_padding
@@ -156,13 +157,32 @@ class Replay:
         func = insert_prefetches(func, self._by_hint(self.prefetched))
         packs = [step.copy for step in self.steps if isinstance(step, CacheRead)]
         func = prefetch_rows(func, list(self._by_hint(dict.fromkeys(packs))))
-        consumers = [step.consumer for step in self.steps if isinstance(step, FuseConsumer)]
-        own = {n: [self.sch.get(x).loop_var for x in self.loops[n]] for n in consumers}
-        return prefetch_tiles(func, self._by_hint(own))
+        func = prefetch_ahead(func, self._by_hint(self._reducing()))
+        fused = [step for step in self.steps if isinstance(step, FuseConsumer)]
+        consumers = {step.consumer: self._consumer(step) for step in fused}
+        return prefetch_tiles(func, self._by_hint(consumers))
+
+    def _reducing(self) -> dict[str, set[int]]:
+        """Stages in tiles, and of each the parameters for which prefetching is a decision."""
+        found: dict[str, set[int]] = {
+            step.stage: set() for step in self.steps if isinstance(step, MultiLevelTile)
+        }
+        for step in self.steps:
+            if isinstance(step, Prefetch) and step.stage in found:
+                found[step.stage].add(self.parameters.index(step.buffer))
+        return found
+
+    def _consumer(self, step: FuseConsumer) -> TileConsumer:
+        variables = [self.sch.get(loop).loop_var for loop in self.loops[step.consumer]]
+        return TileConsumer(self._hint(step.stage), variables)
 
     def _by_hint(self, found: Mapping[str, T]) -> dict[str, T]:
-        """By the name of a stage's block, which TVM chooses."""
-        return {str(self.sch.get(self.blocks[name]).name_hint): x for name, x in found.items()}
+        """By the name of a stage's block."""
+        return {self._hint(name): x for name, x in found.items()}
+
+    def _hint(self, name: str) -> str:
+        """Name of a stage's block, which TVM chooses."""
+        return str(self.sch.get(self.blocks[name]).name_hint)
 
     def _variables(self, loops: dict[str, tuple[Any, int]]) -> dict[Any, int]:
         return {self.sch.get(loop).loop_var: size for loop, size in loops.values()}

@@ -18,23 +18,8 @@ from typing import Any
 from tvm import sym, tirx
 
 from ansor.program.accesses import path_to, position_of, read_indices, step_of, zero_of
-from ansor.program.rewrite import replace_loops, substitute, with_llvm
-
-LINE_BYTES = 64  # what a fetch brings; longer lines are asked for twice
-_FETCH = "ansor_fetch"
-_FETCH_TO_WRITE = "ansor_fetch_to_write"
-# Fetches into all caches. LLVM takes any other call of its prefetch for one that may read what is
-# being summed up, and stores sums before it.
-_MEMORY = "memory(inaccessiblemem: readwrite)"
-_FETCH_IR = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)" + "".join(
-    f"""
-define linkonce_odr void @{name}(ptr %line) alwaysinline nounwind {{
-  call void @llvm.prefetch.p0(ptr %line, i32 {write}, i32 3, i32 1) {_MEMORY}
-  ret void
-}}
-"""
-    for name, write in ((_FETCH, 0), (_FETCH_TO_WRITE, 1))
-)
+from ansor.program.fetch import LINE_BYTES, Lines, fetch, spread, with_fetching
+from ansor.program.rewrite import substitute
 
 
 @dataclass(frozen=True)
@@ -116,34 +101,14 @@ def _part(
 
 
 def _with_fetches(body: Any, part: _Part, buffer: Any) -> Any:
-    """Asks for a line, or as many as are read, every so many iterations of the innermost loops."""
+    """Asks for all lines of the part that is some way off while its loops go on."""
     serial = [loop for loop in part.loops if loop.kind == tirx.ForKind.SERIAL]
     per_line = LINE_BYTES // buffer.dtype.itemsize
     start, lines = part.first + part.distance, -(-part.elements // per_line)
-    steps = math.prod(int(loop.extent) for loop in serial)
-    number, apart = _place([int(loop.extent) for loop in serial], steps / lines)
-    rounds = math.prod(int(loop.extent) for loop in serial[: number + 1]) // apart
-    together = -(-lines // rounds)
-
-    def made(loop: Any, _: int) -> Any:
-        variable = loop.loop_var
-        dtype = str(variable.ty.dtype)
-        outer, inner = (tirx.Var(f"{variable.name}_{level}", dtype) for level in "01")
-        turn = tirx.const(0, dtype)
-        for around in serial[:number]:
-            turn = turn * int(around.extent) + around.loop_var
-        turn = turn * (int(loop.extent) // apart) + outer
-        asked = [tirx.min(turn * together + line, lines - 1) for line in range(together)]
-        fetches = [fetch(buffer, start + line * per_line) for line in asked]
-        again = substitute(loop.body, {variable: outer * apart + inner})
-        inside = tirx.For(inner, zero_of(loop), tirx.const(apart, dtype), loop.kind, again)
-        count = tirx.const(int(loop.extent) // apart, dtype)
-        return tirx.For(
-            *(outer, zero_of(loop), count, loop.kind, tirx.SeqStmt([*fetches, inside])),
-            annotations=loop.annotations,
-        )
-
-    return replace_loops(body, {serial[number].loop_var: 0}, made)
+    wanted = Lines(lines, lambda number: fetch(buffer, start + number * per_line))
+    extents = [int(loop.extent) for loop in serial]
+    number, apart = _place(extents, math.prod(extents) / lines)
+    return spread(body, serial[: number + 1], apart, [wanted])
 
 
 def _place(extents: Sequence[int], most: float) -> tuple[int, int]:
@@ -156,16 +121,3 @@ def _place(extents: Sequence[int], most: float) -> tuple[int, int]:
     extent = extents[number]
     divisors = (n for n in range(1, extent + 1) if extent % n == 0)
     return number, max(n for n in divisors if n == 1 or n * inside <= most)
-
-
-def with_fetching(func: tirx.PrimFunc, body: Any) -> tirx.PrimFunc:
-    """`func` with another body, in which `fetch` was used; itself if the body is its own."""
-    return func if body.same_as(func.body) else func.with_body(with_llvm(body, _FETCH_IR))
-
-
-def fetch(buffer: Any, element: Any, to_write: bool = False) -> Any:
-    """Asks for the line of an element of a buffer, by its number."""
-    zeros = [0] * (len(buffer.shape) - 1)  # the last index may be any number from there
-    address = tirx.address_of(tirx.BufferLoad(buffer, [*zeros, element]))
-    name = _FETCH_TO_WRITE if to_write else _FETCH
-    return tirx.Evaluate(tirx.call_extern("void", name, address))

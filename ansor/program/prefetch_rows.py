@@ -13,7 +13,7 @@ from typing import Any
 from tvm import ir, sym, tirx
 
 from ansor.program.accesses import path_to, position_of, read_indices, step_of, zero_of
-from ansor.program.prefetch import LINE_BYTES, fetch, with_fetching
+from ansor.program.fetch import LINE_BYTES, fetch, with_fetching
 from ansor.program.rewrite import (
     collect,
     replace_loops,
