@@ -156,8 +156,9 @@ class Replay:
             return func
         func = insert_prefetches(func, self._by_hint(self.prefetched))
         packs = [step.copy for step in self.steps if isinstance(step, CacheRead)]
-        func = prefetch_rows(func, list(self._by_hint(dict.fromkeys(packs))))
-        func = prefetch_ahead(func, self._by_hint(self._reducing()))
+        reducing = self._by_hint(self._reducing())
+        func = prefetch_rows(func, list(self._by_hint(dict.fromkeys(packs))), reducing)
+        func = prefetch_ahead(func, reducing)
         fused = [step for step in self.steps if isinstance(step, FuseConsumer)]
         consumers = {step.consumer: self._consumer(step) for step in fused}
         return prefetch_tiles(func, self._by_hint(consumers))

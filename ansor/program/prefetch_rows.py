@@ -1,18 +1,27 @@
-"""Rows that are packed, prefetched.
+"""Rows that are packed, or summed up, prefetched.
 
-A copy for packing reads short rows that lie far apart. Hardware follows a walk through memory only
-inside a page, so each row would be waited for; here each one asks for the row some way on.
+A copy for packing reads short rows that lie far apart, and so does a reduction through an operand
+that is not packed. Hardware follows a walk through memory only inside a page, so each row would be
+waited for; here each one asks for the row some way on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tvm import ir, sym, tirx
 
-from ansor.program.accesses import path_to, position_of, read_indices, step_of, zero_of
+from ansor.program.accesses import (
+    accesses,
+    is_reducing,
+    path_to,
+    position_of,
+    read_indices,
+    step_of,
+    zero_of,
+)
 from ansor.program.fetch import LINE_BYTES, fetch, with_fetching
 from ansor.program.rewrite import (
     collect,
@@ -21,73 +30,107 @@ from ansor.program.rewrite import (
     substitute,
     with_loop_body,
 )
+from ansor.program.slab import is_far
 
 _AHEAD_BYTES = 8192  # between a row and the one that it asks for; of 1 to 8 KB the best, on Zen 5
+_AHEAD_OF_SUMS_BYTES = 4096  # the same for rows that are summed up; of 2, 4 and 8 KB, on Zen 4
 _FAR_BYTES = 1024  # from one row to the next: nearer ones are found by hardware
 _LEAST_BYTES = 32  # of a row
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """What a copy reads.
+    """What a block reads of an array.
 
     Attributes:
         loop: goes from row to row.
         first: number of a row's first element in `buffer`.
         elements: of a row, without a gap.
+        ahead_bytes: between a row and the one that it asks for.
     """
 
     loop: Any
     buffer: Any
     first: Any
     elements: int
+    ahead_bytes: int
 
 
-def prefetch_rows(func: tirx.PrimFunc, copies: Collection[str]) -> tirx.PrimFunc:
-    """`func` with fetches of the rows that copies read; of others it stays as it is.
+def prefetch_rows(
+    func: tirx.PrimFunc, copies: Collection[str], hosts: Mapping[str, Collection[int]]
+) -> tirx.PrimFunc:
+    """`func` with fetches of the rows that blocks read; of others it stays as it is.
 
     Args:
-        copies: names of their blocks.
+        copies: names of blocks that pack something.
+        hosts: of blocks that reduce tile by tile, by name, the parameters that are left alone.
     """
     body = func.body
     for name in copies:
         found = path_to(body, name)
-        rows = None if found is None else _rows(*found)
+        rows = None if found is None else _packed(*found)
         if rows is not None:
             body = _with_fetches(body, rows)
+    large = [number for number, param in enumerate(func.params) if is_far(param)]
+    for name, others in hosts.items():
+        for number in large:
+            found = path_to(body, name) if number not in others else None
+            rows = None if found is None else _summed(*found, func.params[number])
+            if rows is not None:
+                body = _with_fetches(body, rows)
     return with_fetching(func, body)
 
 
-def _rows(loops: tuple[Any, ...], realize: Any) -> _Rows | None:
-    """What a copy reads, if that is in rows which lie far apart."""
+def _packed(loops: tuple[Any, ...], realize: Any) -> _Rows | None:
+    """What a copy reads."""
     stored = realize.block.body
     loads = collect(stored, ir.TensorLoad)
     if len(loads) != 1 or not isinstance(stored, tirx.BufferStore):
         return None
-    buffer = loads[0].source
+    return _rows(loops, loads[0].source, read_indices(realize, loads[0].source, loops))
+
+
+def _summed(loops: tuple[Any, ...], realize: Any, buffer: Any) -> _Rows | None:
+    """What a reduction reads of an array."""
+    read = (
+        i for own, i, is_write in accesses(realize, loops) if own.same_as(buffer) and not is_write
+    )
+    indices = next(read, None)
+    if indices is None:
+        return None
+    rows = _rows(loops, buffer, indices, _AHEAD_OF_SUMS_BYTES)
+    return rows if rows is not None and is_reducing(rows.loop, realize) else None
+
+
+def _rows(
+    loops: tuple[Any, ...], buffer: Any, indices: Sequence[Any], ahead_bytes: int = _AHEAD_BYTES
+) -> _Rows | None:
+    """What is read of an array, if that is in rows which lie far apart."""
     size = buffer.dtype.itemsize
     live = [loop for loop in loops if int(loop.extent) > 1]
-    position = position_of(read_indices(realize, buffer, loops), buffer)
+    position = position_of(indices, buffer)
     run = 1
     for number in reversed(range(len(live))):
         loop, step = live[number], step_of(position, live, number)
         if step == run:
             run *= int(loop.extent)
             continue
+        if step == 0 and loop.kind != tirx.ForKind.PARALLEL:
+            continue
         if step is None or loop.kind != tirx.ForKind.SERIAL or run * size < _LEAST_BYTES:
             return None
-        if step * size < _FAR_BYTES or int(loop.extent) * run * size <= _AHEAD_BYTES:
+        if step * size < _FAR_BYTES or int(loop.extent) * run * size <= ahead_bytes:
             return None
         inner = {x.loop_var: zero_of(x) for x in live[number + 1 :]}
         first = sym.Analyzer().simplify(substitute(position, inner))
-        return _Rows(loop, buffer, first, run)
+        return _Rows(loop, buffer, first, run, ahead_bytes)
     return None
 
 
 def _with_fetches(body: Any, rows: _Rows) -> Any:
     """Each row asks for all lines of a later one; the last ones for the last."""
     size = rows.buffer.dtype.itemsize
-    ahead = -(-_AHEAD_BYTES // (rows.elements * size))
+    ahead = -(-rows.ahead_bytes // (rows.elements * size))
     variable, last = rows.loop.loop_var, int(rows.loop.extent) - 1
     later = tirx.min(variable + ahead, last)
     first = substitute(rows.first, {variable: later})

@@ -18,6 +18,7 @@ from ansor.config import SketchConfig
 from ansor.dag.from_tir import read_dag
 from ansor.program.lower import lower
 from ansor.program.program import Program
+from ansor.program.steps import CacheRead
 from ansor.sketch.generate import generate
 from ansor.workloads import Workload, build
 
@@ -89,3 +90,59 @@ def test_results_stay_right(width: int) -> None:
     expected = workload.reference(*inputs)
     found = run(lower(workload.func, panels(workload, width)), inputs, expected.shape)
     assert_close(found, expected)
+
+
+def unpacked(workload: Workload, width: int, depth: tuple[int, int]) -> Program:
+    """Tiles of four rows and so many columns, from matrices as they are."""
+    dag = read_dag(workload.func)
+    config = SketchConfig(unroll_steps=(0,))
+    made = (complete(s, HARDWARE, config) for s in generate(dag, HARDWARE, config))
+    sketch = next(s for s in made if not any(isinstance(x, CacheRead) for x in s.steps))
+    values: Mapping[str, tuple[int, ...]] = {
+        "C.i": (ROWS // 4, 1, 1, 4),
+        "C.j": (COLUMNS // width, 1, 1, width),
+        "C.k": depth,
+        "C.parallel": (2,),
+    }
+    drawn = sample(sketch, 1, np.random.default_rng(0)).program(0)
+    return replace(drawn, values={**drawn.values, **values})
+
+
+@pytest.fixture
+def small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In which the second matrix is large."""
+    monkeypatch.setattr("ansor.program.slab.FAR_BYTES", 4 * COLUMNS * DEPTH)
+
+
+@pytest.mark.usefixtures("small_cache")
+@pytest.mark.parametrize("width", [16, 32, 64])
+def test_rows_that_are_summed_up_ask_for_later_ones(width: int) -> None:
+    workload = product()
+    func = lower(workload.func, unpacked(workload, width, (1, DEPTH)))
+    assert all(buffer.same_as(func.params[1]) for buffer in fetched(func))
+    later = {min(row + 4096 // (4 * width), DEPTH - 1) for row in range(DEPTH)}
+    for panel in (0, 1, COLUMNS // width - 1):
+        lines = range(panel * width, (panel + 1) * width, 16)
+        expected = {row * COLUMNS + line for row in later for line in lines}
+        assert addresses(func, {"i_0_j_0_fused": panel}, func.params[1]) == expected
+
+
+@pytest.mark.usefixtures("small_cache")
+def test_sums_of_few_rows_are_left_alone() -> None:
+    workload = product()
+    assert not fetched(lower(workload.func, unpacked(workload, 32, (DEPTH // 2, 2))))
+
+
+def test_rows_that_stay_in_the_caches_are_left_alone() -> None:
+    workload = product()
+    assert not fetched(lower(workload.func, unpacked(workload, 32, (1, DEPTH))))
+
+
+@pytest.mark.usefixtures("small_cache")
+def test_sums_stay_right() -> None:
+    workload, rng = product(), np.random.default_rng(0)
+    inputs = workload.inputs(rng)
+    func = lower(workload.func, unpacked(workload, 32, (1, DEPTH)))
+    assert fetched(func)
+    expected = workload.reference(*inputs)
+    assert_close(run(func, inputs, expected.shape), expected)
