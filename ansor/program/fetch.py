@@ -74,9 +74,9 @@ def fetch(buffer: Any, element: Any, to_write: bool = False) -> Any:
     return tirx.Evaluate(tirx.call_extern("void", name, address))
 
 
-def with_fetching(func: tirx.PrimFunc, body: Any) -> tirx.PrimFunc:
-    """`func` with another body, in which `fetch` was used; itself if the body is its own."""
-    return func if body.same_as(func.body) else func.with_body(with_llvm(body, _FETCH_IR))
+def with_fetching(body: Any) -> Any:
+    """A function's body with what `fetch` calls."""
+    return with_llvm(body, _FETCH_IR)
 
 
 def turn_of(loop: Any) -> int | None:

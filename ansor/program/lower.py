@@ -17,6 +17,7 @@ from tvm import s_tir, tirx
 from ansor.dag.from_tir import block_names, buffer_names, read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.errors import LoweringError
+from ansor.program.fetch import with_fetching
 from ansor.program.loops import (
     Loop,
     lane_table,
@@ -33,6 +34,7 @@ from ansor.program.prefetch_tiles import TileConsumer, prefetch_tiles
 from ansor.program.program import Program
 from ansor.program.roles import Roles
 from ansor.program.skip import Guard, skip_padding
+from ansor.program.slab import is_far
 from ansor.program.steps import (
     Bind,
     CacheRead,
@@ -154,24 +156,26 @@ class Replay:
         """On CPUs: of constants, of what is packed, and of what consumers of tiles touch."""
         if any(isinstance(step, Bind) for step in self.steps):
             return func
-        func = insert_prefetches(func, self._by_hint(self.prefetched))
         packs = [step.copy for step in self.steps if isinstance(step, CacheRead)]
-        reducing = self._by_hint(self._reducing())
-        func = prefetch_rows(func, list(self._by_hint(dict.fromkeys(packs))), reducing)
-        func = prefetch_ahead(func, reducing)
+        far = self._by_hint(self._far_operands(func))
         fused = [step for step in self.steps if isinstance(step, FuseConsumer)]
         consumers = {step.consumer: self._consumer(step) for step in fused}
-        return prefetch_tiles(func, self._by_hint(consumers))
+        body = insert_prefetches(func.body, self._by_hint(self.prefetched), func.params)
+        body = prefetch_rows(body, list(self._by_hint(dict.fromkeys(packs))), far)
+        body = prefetch_ahead(body, far)
+        body = prefetch_tiles(body, self._by_hint(consumers), func.params)
+        return func if body.same_as(func.body) else func.with_body(with_fetching(body))
 
-    def _reducing(self) -> dict[str, set[int]]:
-        """Stages in tiles, and of each the parameters for which prefetching is a decision."""
-        found: dict[str, set[int]] = {
-            step.stage: set() for step in self.steps if isinstance(step, MultiLevelTile)
+    def _far_operands(self, func: tirx.PrimFunc) -> dict[str, list[Any]]:
+        """For stages in tiles: large parameters, unless prefetching them is a decision."""
+        decided = {(s.stage, s.buffer) for s in self.steps if isinstance(s, Prefetch)}
+        large = [x for x in zip(self.parameters, func.params, strict=True) if is_far(x[1])]
+        tiled = (step.stage for step in self.steps if isinstance(step, MultiLevelTile))
+        found = {
+            stage: [param for name, param in large if (stage, name) not in decided]
+            for stage in tiled
         }
-        for step in self.steps:
-            if isinstance(step, Prefetch) and step.stage in found:
-                found[step.stage].add(self.parameters.index(step.buffer))
-        return found
+        return {stage: params for stage, params in found.items() if params}
 
     def _consumer(self, step: FuseConsumer) -> TileConsumer:
         variables = [self.sch.get(loop).loop_var for loop in self.loops[step.consumer]]
@@ -370,7 +374,7 @@ class Replay:
     @apply.register
     def _(self, step: Prefetch) -> None:
         if self.values[step.hole][0]:
-            parameter = self.parameters.index(step.buffer)
+            parameter = self.parameters.index(step.buffer)  # a change of layout makes a new buffer
             self.prefetched[step.stage] = PrefetchedOperand(
                 parameter, step.elements, step.run, step.distance
             )

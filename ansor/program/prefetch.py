@@ -18,7 +18,7 @@ from typing import Any
 from tvm import sym, tirx
 
 from ansor.program.accesses import path_to, position_of, read_indices, step_of, zero_of
-from ansor.program.fetch import LINE_BYTES, Lines, fetch, spread, with_fetching
+from ansor.program.fetch import LINE_BYTES, Lines, fetch, spread
 from ansor.program.rewrite import substitute
 
 
@@ -51,21 +51,21 @@ class _Part:
 
 
 def insert_prefetches(
-    func: tirx.PrimFunc, wanted: Mapping[str, PrefetchedOperand]
-) -> tirx.PrimFunc:
-    """`func` with fetches of the parts that follow those in use.
+    body: Any, wanted: Mapping[str, PrefetchedOperand], params: Sequence[Any]
+) -> Any:
+    """`body` with fetches of the parts that follow those in use.
 
     Args:
         wanted: for blocks by name; those whose reads soon jump in memory stay as they are.
+        params: of the function.
     """
-    body = func.body
     for name, operand in wanted.items():
         found = path_to(body, name)
-        buffer = func.params[operand.parameter]
+        buffer = params[operand.parameter]
         part = None if found is None else _part(*found, buffer, operand)
         if part is not None:
             body = _with_fetches(body, part, buffer)
-    return with_fetching(func, body)
+    return body
 
 
 def _part(

@@ -9,36 +9,33 @@ the rows of the next.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tvm import tirx
 
 from ansor.program.accesses import accesses, is_reducing, path_to
-from ansor.program.fetch import spread, turn_for, turn_of, with_fetching
+from ansor.program.fetch import spread, turn_for, turn_of
 from ansor.program.rewrite import collect, substitute
-from ansor.program.slab import FAR_BYTES, Slab, is_far, slab_of
+from ansor.program.slab import FAR_BYTES, Slab, slab_of
 
 _MOST_BYTES = 32768  # of a tile: it stays in the second cache beside all else
 
 
-def prefetch_ahead(func: tirx.PrimFunc, hosts: Mapping[str, Collection[int]]) -> tirx.PrimFunc:
-    """`func` with fetches of the rows that the next tile reads.
+def prefetch_ahead(body: Any, far: Mapping[str, Sequence[Any]]) -> Any:
+    """`body` with fetches of the rows that the next tile reads.
 
     Args:
-        hosts: of blocks that reduce tile by tile, by name, the parameters that are left alone.
+        far: large parameters, for blocks by name that reduce tile by tile.
     """
-    body = func.body
-    large = [number for number, param in enumerate(func.params) if is_far(param)]
-    for name, others in hosts.items():
-        params = [func.params[number] for number in large if number not in others]
-        found = path_to(body, name) if params else None
+    for name, params in far.items():
+        found = path_to(body, name)
         if found is not None:
             body = _with_fetches(body, *found, params)
-    return with_fetching(func, body)
+    return body
 
 
-def _with_fetches(body: Any, loops: tuple[Any, ...], realize: Any, params: list[Any]) -> Any:
+def _with_fetches(body: Any, loops: tuple[Any, ...], realize: Any, params: Sequence[Any]) -> Any:
     live = [loop for loop in loops if int(loop.extent) > 1]
     number = next((i for i, loop in enumerate(live) if is_reducing(loop, realize)), 0)
     steps = live[max(0, number - 1) : number + 1]  # from tile to tile, and inside a tile
@@ -52,7 +49,7 @@ def _with_fetches(body: Any, loops: tuple[Any, ...], realize: Any, params: list[
 
 
 def _next_slabs(
-    params: list[Any], live: list[Any], number: int, realize: Any, loops: tuple[Any, ...]
+    params: Sequence[Any], live: list[Any], number: int, realize: Any, loops: tuple[Any, ...]
 ) -> Iterator[Slab]:
     """What the reduction reads of parameters in the next step of the loop around it, where that
     loop goes such a long way that nothing is left of the last time."""
@@ -75,5 +72,5 @@ def _next_slabs(
             yield slab
 
 
-def _is_among(node: Any, nodes: list[Any]) -> bool:
+def _is_among(node: Any, nodes: Sequence[Any]) -> bool:
     return any(node.same_as(other) for other in nodes)

@@ -22,7 +22,7 @@ from ansor.program.accesses import (
     step_of,
     zero_of,
 )
-from ansor.program.fetch import LINE_BYTES, fetch, with_fetching
+from ansor.program.fetch import LINE_BYTES, fetch
 from ansor.program.rewrite import (
     collect,
     replace_loops,
@@ -30,7 +30,6 @@ from ansor.program.rewrite import (
     substitute,
     with_loop_body,
 )
-from ansor.program.slab import is_far
 
 _AHEAD_BYTES = 8192  # between a row and the one that it asks for; of 1 to 8 KB the best, on Zen 5
 _AHEAD_OF_SUMS_BYTES = 4096  # the same for rows that are summed up; of 2, 4 and 8 KB, on Zen 4
@@ -56,29 +55,25 @@ class _Rows:
     ahead_bytes: int
 
 
-def prefetch_rows(
-    func: tirx.PrimFunc, copies: Collection[str], hosts: Mapping[str, Collection[int]]
-) -> tirx.PrimFunc:
-    """`func` with fetches of the rows that blocks read; of others it stays as it is.
+def prefetch_rows(body: Any, copies: Collection[str], far: Mapping[str, Sequence[Any]]) -> Any:
+    """`body` with fetches of the rows that blocks read; of others it stays as it is.
 
     Args:
         copies: names of blocks that pack something.
-        hosts: of blocks that reduce tile by tile, by name, the parameters that are left alone.
+        far: large parameters, for blocks by name that reduce tile by tile.
     """
-    body = func.body
     for name in copies:
         found = path_to(body, name)
         rows = None if found is None else _packed(*found)
         if rows is not None:
             body = _with_fetches(body, rows)
-    large = [number for number, param in enumerate(func.params) if is_far(param)]
-    for name, others in hosts.items():
-        for number in large:
-            found = path_to(body, name) if number not in others else None
-            rows = None if found is None else _summed(*found, func.params[number])
+    for name, params in far.items():
+        for param in params:
+            found = path_to(body, name)
+            rows = None if found is None else _summed(*found, param)
             if rows is not None:
                 body = _with_fetches(body, rows)
-    return with_fetching(func, body)
+    return body
 
 
 def _packed(loops: tuple[Any, ...], realize: Any) -> _Rows | None:

@@ -17,7 +17,7 @@ from typing import Any
 from tvm import tirx
 
 from ansor.program.accesses import accesses, is_reducing, path_to
-from ansor.program.fetch import spread, turn_for, with_fetching
+from ansor.program.fetch import spread, turn_for
 from ansor.program.rewrite import replace_loops, sequence, with_loop_body
 from ansor.program.slab import Slab, is_far, slab_of
 
@@ -39,13 +39,13 @@ class TileConsumer:
     variables: Sequence[Any]
 
 
-def prefetch_tiles(func: tirx.PrimFunc, consumers: Mapping[str, TileConsumer]) -> tirx.PrimFunc:
-    """`func` with fetches of the tiles that consumers read and write.
+def prefetch_tiles(body: Any, consumers: Mapping[str, TileConsumer], params: Sequence[Any]) -> Any:
+    """`body` with fetches of the tiles that consumers read and write.
 
     Args:
         consumers: by the names of their blocks.
+        params: of the function; other arrays are small, or have just been written.
     """
-    body = func.body
     for name, consumer in consumers.items():
         found = path_to(body, name)
         if found is None:
@@ -54,14 +54,14 @@ def prefetch_tiles(func: tirx.PrimFunc, consumers: Mapping[str, TileConsumer]) -
         live = [loop for loop in loops if int(loop.extent) > 1]
         inside = [x for x in live if any(x.loop_var.same_as(v) for v in consumer.variables)]
         outer = [x for x in live if not any(x is loop for loop in inside)]
-        slabs = list(_slabs(func, live, inside, realize, loops))
+        slabs = list(_slabs(params, live, inside, realize, loops))
         if outer and slabs:
             body = _with_fetches(body, outer[-1], consumer.host, slabs)
-    return with_fetching(func, body)
+    return body
 
 
 def _slabs(
-    func: tirx.PrimFunc,
+    params: Sequence[Any],
     live: Sequence[Any],
     inside: Sequence[Any],
     realize: Any,
@@ -70,7 +70,7 @@ def _slabs(
     """What a consumer reads and writes element by element, outside the function."""
     elements = math.prod(int(loop.extent) for loop in inside)
     for buffer, indices, is_write in accesses(realize, loops):
-        if any(buffer.same_as(param) for param in func.params):
+        if any(buffer.same_as(param) for param in params):
             slab = slab_of(buffer, indices, is_write, live, inside)
             if slab is not None and slab.count == elements and slab.size_bytes <= _MOST_BYTES:
                 yield slab
