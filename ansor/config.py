@@ -161,6 +161,7 @@ class MeasureConfig:
     disturbed_repeats: int = 6  # of one program that are made up for while the machine is busy
     disturbed_pause_s: float = 0.05  # after each of them
     abort_factor: float = 3.0  # first run slower than this times the best: recorded, not repeated
+    warm_below_s: float = 2e-4  # a shorter first run may be all sleeping threads: some more count
     retry_below_s: float = 0.01  # after a faster first run, some more decide what is slow
     recycle_after: int = 2000  # builds per worker process, against leaks
     workers: int = 4  # processes that build, at most; no more than cores

@@ -61,27 +61,34 @@ def time_program(timed: Timed, limit_s: float | None, config: MeasureConfig) -> 
         limit_s: a program slower than this in its first run, or in its first runs where one is
             short, is not repeated.
     """
-    first_s = _seconds(timed, 1)
-    number = runs_per_repeat(first_s + timed.others_s, config)
-    if limit_s is not None and first_s > limit_s:
-        if first_s < config.retry_below_s:  # cold caches and sleeping threads may be to blame
-            first_s = _seconds(timed, number) / number
-        if first_s > limit_s:
+    with on_cores(free_cores()):
+        first_s = _first(timed, limit_s, config)
+        if first_s > config.once_s or (limit_s is not None and first_s > limit_s):
             return (first_s,)
         number = runs_per_repeat(first_s + timed.others_s, config)
-    if first_s > config.once_s:
-        return (first_s,)
-    repeats = 1 if first_s > config.long_run_s else config.repeats
-    return _repeats(timed, number, repeats, config)
+        repeats = 1 if first_s > config.long_run_s else config.repeats
+        return _repeats(timed, number, repeats, config)
+
+
+def _first(timed: Timed, limit_s: float | None, config: MeasureConfig) -> float:
+    """Seconds of a first run; of several, if cold caches and sleeping threads may be all that it
+    tells of."""
+    first_s = _seconds(timed, 1)
+    is_slow = limit_s is not None and first_s > limit_s
+    if first_s >= (config.retry_below_s if is_slow else config.warm_below_s):
+        return first_s
+    number = runs_per_repeat(first_s + timed.others_s, config)
+    return _seconds(timed, number) / number
 
 
 def time_round(timed: Timed, config: MeasureConfig) -> float:
     """Seconds of one run, from a single repeat; of a very slow program the first."""
-    first_s = _seconds(timed, 1)
-    if first_s > config.once_s:
-        return first_s
-    number = runs_per_repeat(first_s + timed.others_s, config)
-    return min(_repeats(timed, number, 1, config))
+    with on_cores(free_cores()):
+        first_s = _seconds(timed, 1)
+        if first_s > config.once_s:
+            return first_s
+        number = runs_per_repeat(first_s + timed.others_s, config)
+        return min(_repeats(timed, number, 1, config))
 
 
 def runs_per_repeat(first_s: float, config: MeasureConfig) -> int:
@@ -102,8 +109,7 @@ def _repeats(timed: Timed, number: int, repeats: int, config: MeasureConfig) -> 
             return _seconds(timed, number) / number
         return float(evaluator(*next(layouts)).results[0])
 
-    with on_cores(free_cores()):
-        return in_quiet(once, repeats, timed.sentinel, config)
+    return in_quiet(once, repeats, timed.sentinel, config)
 
 
 def _flushed(timed: Timed, number: int) -> float:

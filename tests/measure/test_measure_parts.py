@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,7 +27,7 @@ from ansor.measure.inputs import (
     relative_difference,
 )
 from ansor.measure.result import ErrorKind, Measurement, measured
-from ansor.measure.timing import Timed, runs_per_repeat, time_program
+from ansor.measure.timing import Timed, runs_per_repeat, time_program, time_round
 from ansor.measure.worker import first_lines
 
 
@@ -67,15 +67,19 @@ class Warming:
     warm_s: float
     cold_runs: int = 3
     runs: int = 0
+    number: int = 0
+    cores: set[frozenset[int]] = field(default_factory=set)
 
     def __getitem__(self, _: str) -> Callable[[], None]:
         return self._run
 
     def _run(self) -> None:
         self.runs += 1
+        self.cores.add(frozenset(os.sched_getaffinity(0)))
         self.clock.sleep(self.cold_s if self.runs <= self.cold_runs else self.warm_s)
 
     def time_evaluator(self, *_: object, number: int, repeat: int) -> Callable[[], object]:
+        self.number = number
         return lambda: SimpleNamespace(results=[self.warm_s] * repeat)
 
 
@@ -91,6 +95,27 @@ def test_slow_first_runs_do_not_make_a_program_slow(monkeypatch: pytest.MonkeyPa
     slower = timed(0.1, 1e-4)
     assert time_program(slower, 2e-3, config) == (pytest.approx(0.1),)
     assert slower.module.runs == 1, "what is slow beyond doubt is not run again"
+
+
+def test_a_short_first_run_does_not_say_how_many_make_a_repeat(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = with_clock(monkeypatch, timing)
+    config = MeasureConfig(repeats=3, min_time_s=0.03, warm_below_s=2e-4)
+    short, long = Warming(clock, 1e-4, 1e-5, 1), Warming(clock, 1e-3, 5e-4, 1)
+    for module, runs, number in ((short, 1 + 100, 1000), (long, 1, 10)):
+        time_program(Timed(module, tvm.cpu(), [[]]), None, config)
+        assert module.runs == runs
+        assert module.number == pytest.approx(number, rel=0.1)
+
+
+def test_every_run_keeps_off_the_threads_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = frozenset({min(os.sched_getaffinity(0))})
+    monkeypatch.setattr(timing, "free_cores", lambda: core)
+    module = Warming(with_clock(monkeypatch, timing), 4e-3, 4e-3)
+    time_program(Timed(module, tvm.cpu(), [[]]), 2e-3, MeasureConfig())
+    time_round(Timed(module, tvm.cpu(), [[]]), MeasureConfig())
+    assert module.cores == {core}
 
 
 @given(st.lists(st.one_of(st.integers(), st.binary(max_size=2000), st.text()), max_size=5))
