@@ -12,12 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ansor.cost_model.register_tile import RegisterTile, register_tiles, runs_in_flight
 from ansor.cost_model.streaming import cold_bytes, stall_cycles
 from ansor.cost_model.traffic import fetched_bytes, page_misses, traffic_bytes
 from ansor.features.profile import StageProfile
-from ansor.features.rows import Floats
+from ansor.features.rows import Floats, product
 from ansor.hardware.cpu import Hardware
 
 # Cycles per vector operation that is not a plain addition, multiplication or comparison.
@@ -40,6 +41,7 @@ _COLD_APART = 0.02
 # What threads need to start, over an empty loop; more if they read what others wrote: fitted.
 _START = 1.1
 _START_FETCHING = 2.2
+_MOST_TILE_BYTES = 16384.0  # of what a fused consumer touches per tile, which is prefetched
 _FETCH_CYCLES = 0.09  # per byte that others may have written; fitted
 
 
@@ -76,20 +78,55 @@ class Breakdown:
 def draft(profiles: dict[str, StageProfile], hardware: Hardware) -> dict[str, Breakdown]:
     """Estimates every stage of a population."""
     tiles = register_tiles(profiles, hardware)
-    return {name: stage_breakdown(p, tiles[name], hardware) for name, p in profiles.items()}
+    needs = {name: _needs(p, tiles[name], hardware) for name, p in profiles.items()}
+    return {
+        name: _breakdown(p, tiles[name], needs[name], needs.get(p.nest.finishes or ""), hardware)
+        for name, p in profiles.items()
+    }
 
 
-def stage_breakdown(profile: StageProfile, tile: RegisterTile, hardware: Hardware) -> Breakdown:
-    """The draft of one stage."""
+@dataclass(frozen=True, eq=False)
+class _Needs:
+    """What a stage occupies, `[P]` cycles of one core each.
+
+    Attributes:
+        core: the core, with all its units.
+        transfers: the second cache, the last one, and memory.
+    """
+
+    arithmetic: Floats
+    ports: Floats
+    issue: Floats
+    core: Floats
+    transfers: tuple[Floats, Floats, Floats]
+
+    @property
+    def traffic(self) -> Floats:
+        """All transfers."""
+        total: Floats = np.add.reduce(self.transfers)
+        return total
+
+    @property
+    def cycles(self) -> Floats:
+        """Of the stage alone, what overlaps taken together."""
+        return _with_part(_TRAFFIC_APART, self.core, self.traffic)
+
+    def beside(self, host: _Needs) -> Floats:
+        """What the stage adds to a host while whose reduction its lines come in."""
+        both = (self.core + host.core, self.traffic + host.traffic)
+        added: Floats = np.maximum(_with_part(_TRAFFIC_APART, *both) - host.cycles, 0)
+        return added
+
+
+def _needs(profile: StageProfile, tile: RegisterTile, hardware: Hardware) -> _Needs:
     computing = tile.steps * _arithmetic_cycles(profile, tile, hardware)
     waiting = tile.steps * _latency(profile, tile, hardware)
     arithmetic = np.maximum(computing, waiting)
     ports = tile.steps * np.maximum(
         tile.loads / hardware.loads_per_cycle, tile.stores / hardware.stores_per_cycle
     )
-    code = tile.operations + tile.loads + tile.stores
     issued = np.maximum(
-        tile.steps * (code + 2) / np.float32(hardware.issue_width),
+        tile.steps * (_code(tile) + 2) / np.float32(hardware.issue_width),
         tile.steps * tile.vectors / np.float32(hardware.vector_issue),
     )
     issue: Floats = issued + _decoding(profile)
@@ -97,11 +134,24 @@ def stage_breakdown(profile: StageProfile, tile: RegisterTile, hardware: Hardwar
     level2, last, _ = hardware.cache_bandwidth
     reached = np.float32(level2) * _reached(traffic[0], tile, hardware)
     rates = (reached, np.float32(last), np.float32(_memory_bytes_per_cycle(hardware)))
-    transfer = [t / rate for t, rate in zip(traffic, rates, strict=True)]
-    lookups = page_misses(profile, hardware.tlb_pages) * np.float32(hardware.tlb_miss_cycles)
+    l2, l3, dram = (t / rate for t, rate in zip(traffic, rates, strict=True))
     core = _with_part(_CORE_APART, computing, waiting, ports, issue)
-    cycles = _with_part(_TRAFFIC_APART, core, np.add.reduce(transfer))
-    cold = cold_bytes(profile) / rates[-1]
+    return _Needs(arithmetic, ports, issue, core, (l2, l3, dram))
+
+
+def _breakdown(
+    profile: StageProfile,
+    tile: RegisterTile,
+    needs: _Needs,
+    host: _Needs | None,
+    hardware: Hardware,
+) -> Breakdown:
+    """The draft of one stage; `host` is that whose tiles it finishes, if any."""
+    cycles = needs.cycles
+    if host is not None:
+        cycles = np.where(_is_prefetched(profile), needs.beside(host), cycles)
+    lookups = page_misses(profile, hardware.tlb_pages) * np.float32(hardware.tlb_miss_cycles)
+    cold = cold_bytes(profile) / np.float32(_memory_bytes_per_cycle(hardware))
     stalls = stall_cycles(profile, cold, cycles, hardware.cores)
     cycles = cycles + np.maximum(np.float32(_COLD_APART) * cold, stalls)
     conditions = _conditions(profile) * np.float32(_CONDITION_CYCLES)
@@ -116,11 +166,28 @@ def stage_breakdown(profile: StageProfile, tile: RegisterTile, hardware: Hardwar
     time: Floats = cycles / np.float32(hardware.frequency_hz) / speedup
     if profile.nest.num_host:  # an attached stage starts threads only where it is at the root
         start = np.where(profile.nest.position == 0, start, 0)
-    l2, l3, dram = transfer
+    l2, l3, dram = needs.transfers
     total: Floats = (time + start).astype(np.float32)
     return Breakdown(
-        arithmetic, ports, issue, l2, l3, dram + cold, speedup, tile.accumulators, code, total
+        *(needs.arithmetic, needs.ports, needs.issue, l2, l3, dram + cold, speedup),
+        *(tile.accumulators, _code(tile), total),
     )
+
+
+def _is_prefetched(profile: StageProfile) -> npt.NDArray[np.bool_]:
+    """`[P]`: whether the lines of a fused consumer are asked for before each tile of its host, see
+    `ansor.program.prefetch_tiles`."""
+    own = np.asarray([k >= profile.nest.num_host for k in profile.active])[:, None]
+    item_bytes = max(access.buffer.item_bytes for access in profile.accesses)
+    small: npt.NDArray[np.bool_]
+    small = product(own, profile.extents) * np.float32(item_bytes) <= _MOST_TILE_BYTES
+    return small
+
+
+def _code(tile: RegisterTile) -> Floats:
+    """`[P]`: instructions of a step."""
+    code: Floats = tile.operations + tile.loads + tile.stores
+    return code
 
 
 def _with_part(share: float, *needs: Floats) -> Floats:

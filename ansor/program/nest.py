@@ -52,6 +52,7 @@ class StageNest:
         prefetch: `[4, P] int32`; least and most elements of a part of a constant that is
             prefetched, and where it is read once the least of a run, and the distance; all 0 for
             none.
+        finishes: the stage whose tiles this one finishes as its fused consumer, None for none.
         unroll_most: `[P]`: inner loops are unrolled as well as long as that makes no more
             statements than this.
     """
@@ -70,6 +71,7 @@ class StageNest:
     executed: npt.NDArray[np.float32]
     guarded: npt.NDArray[np.bool_]
     prefetch: npt.NDArray[np.int32]
+    finishes: str | None = None
 
     @cached_property
     def density(self) -> npt.NDArray[np.float32]:
@@ -270,6 +272,7 @@ def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:
     return StageNest(
         *(stage, chain, num_host, extents, steps, position, parallel, unrolled, vector, most),
         *(square, *skipped, _prefetch(nest.population, roles, name)),
+        roles.fused[name].stage if name in roles.fused else None,
     )
 
 

@@ -274,3 +274,28 @@ def test_what_other_threads_wrote_is_fetched() -> None:
     assert fetched < cycles < 1.1 * fetched  # a little traffic is added: the buffers are larger
     alone = replace(HARDWARE, parallel_overhead_s=0.0, cores=1)
     assert last(alone)[1] == pytest.approx(last(alone)[0], rel=0.05)
+
+
+def test_what_a_consumer_moves_comes_in_while_its_host_reduces() -> None:
+    """Of tiles up to 16 KB a fused consumer's lines are prefetched: it never costs more than in a
+    nest of its own, and nothing less than what host and consumer need of the core together."""
+    product = read_dag(build("matmul", rows=512, columns=512, depth=64).func)
+    states = generate(product, HARDWARE, SketchConfig())
+    made = [complete(state, HARDWARE, SketchConfig()) for state in states]
+    fused = [sketch for sketch in made if sketch.roles.fused]
+    assert fused
+    hidden = 0
+    for sketch in fused:
+        population = sample(sketch, 64, np.random.default_rng(0))
+        profiles = profile(build_nest(population))
+        apart = {n: replace(p, nest=replace(p.nest, finishes=None)) for n, p in profiles.items()}
+        beside, alone = draft(profiles, HARDWARE), draft(apart, HARDWARE)
+        for name, step in sketch.roles.fused.items():
+            np.testing.assert_array_equal(beside[step.stage].seconds, alone[step.stage].seconds)
+            assert (beside[name].seconds <= alone[name].seconds * (1 + 1e-5)).all()
+            own = np.asarray(profiles[name].active) >= profiles[name].nest.num_host
+            tile = 4 * np.where(own[:, None], profiles[name].extents, 1).prod(axis=0)
+            large = tile > 16384
+            np.testing.assert_array_equal(beside[name].seconds[large], alone[name].seconds[large])
+            hidden += int((beside[name].seconds < 0.99 * alone[name].seconds).sum())
+    assert hidden
