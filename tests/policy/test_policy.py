@@ -182,7 +182,7 @@ def test_only_sketches_near_the_best_get_a_large_sample(monkeypatch: pytest.Monk
         return sample(sketch, count, rng)
 
     monkeypatch.setattr("ansor.policy.breeding.sample", counted)
-    config = EvolutionConfig(sketch_margin=1.01)
+    config = EvolutionConfig(sketch_margin=1.05)
     search = policy("conv2d", config)
     batch = search.propose(config.batch)
     assert set(drawn.values()) == {config.promise, config.initial}

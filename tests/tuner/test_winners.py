@@ -137,7 +137,7 @@ def test_noise_is_settled_by_timing_the_leaders_in_turns() -> None:
 
 def test_what_the_draft_preferred_is_timed_again() -> None:
     """However slow it seemed to be: that may have been the machine."""
-    world = tuned()
+    world = tuned(64)
     preferred = world.tuner.searches[0].policy.preferred
     assert preferred is not None
     assert preferred.program not in leading(world)
