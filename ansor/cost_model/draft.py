@@ -20,6 +20,7 @@ from ansor.cost_model.traffic import fetched_bytes, page_misses, traffic_bytes
 from ansor.features.profile import StageProfile
 from ansor.features.rows import Floats, product
 from ansor.hardware.cpu import Hardware
+from ansor.program.prefetch_tiles import MOST_TILE_BYTES
 
 # Cycles per vector operation that is not a plain addition, multiplication or comparison.
 _SHUFFLE_CYCLES = 1.0  # one unit exchanges elements of whole registers
@@ -41,7 +42,6 @@ _COLD_APART = 0.02
 # What threads need to start, over an empty loop; more if they read what others wrote: fitted.
 _START = 1.1
 _START_FETCHING = 2.2
-_MOST_TILE_BYTES = 16384.0  # of what a fused consumer touches per tile, which is prefetched
 _FETCH_CYCLES = 0.09  # per byte that others may have written; fitted
 
 
@@ -75,22 +75,15 @@ class Breakdown:
         ]
 
 
-def draft(profiles: dict[str, StageProfile], hardware: Hardware) -> dict[str, Breakdown]:
-    """Estimates every stage of a population."""
-    tiles = register_tiles(profiles, hardware)
-    needs = {name: _needs(p, tiles[name], hardware) for name, p in profiles.items()}
-    return {
-        name: _breakdown(p, tiles[name], needs[name], needs.get(p.nest.finishes or ""), hardware)
-        for name, p in profiles.items()
-    }
-
-
 @dataclass(frozen=True, eq=False)
 class _Needs:
-    """What a stage occupies, `[P]` cycles of one core each.
+    """How long a stage occupies what, `[P]` cycles of one core each.
 
     Attributes:
-        core: the core, with all its units.
+        arithmetic: arithmetic units, or the wait of additions for each other.
+        ports: load and store ports.
+        issue: the front end.
+        core: all of them together.
         transfers: the second cache, the last one, and memory.
     """
 
@@ -102,23 +95,36 @@ class _Needs:
 
     @property
     def traffic(self) -> Floats:
-        """All transfers."""
+        """All transfers, one after the other."""
         total: Floats = np.add.reduce(self.transfers)
         return total
 
     @property
     def cycles(self) -> Floats:
-        """Of the stage alone, what overlaps taken together."""
+        """Of the stage alone: most of the core's work and of the traffic overlap."""
         return _with_part(_TRAFFIC_APART, self.core, self.traffic)
 
     def beside(self, host: _Needs) -> Floats:
-        """What the stage adds to a host while whose reduction its lines come in."""
+        """Cycles added to those of a host during whose reduction the stage's lines come in."""
         both = (self.core + host.core, self.traffic + host.traffic)
         added: Floats = np.maximum(_with_part(_TRAFFIC_APART, *both) - host.cycles, 0)
         return added
 
 
+def draft(profiles: dict[str, StageProfile], hardware: Hardware) -> dict[str, Breakdown]:
+    """Estimates every stage of a population."""
+    tiles = register_tiles(profiles, hardware)
+    needs = {name: _needs(p, tiles[name], hardware) for name, p in profiles.items()}
+    hosts = {name: p.nest.finishes for name, p in profiles.items()}
+    beside = {name: needs[host] for name, host in hosts.items() if host is not None}
+    return {
+        name: _breakdown(p, tiles[name], needs[name], beside.get(name), hardware)
+        for name, p in profiles.items()
+    }
+
+
 def _needs(profile: StageProfile, tile: RegisterTile, hardware: Hardware) -> _Needs:
+    """What one stage asks of the core and of the caches."""
     computing = tile.steps * _arithmetic_cycles(profile, tile, hardware)
     waiting = tile.steps * _latency(profile, tile, hardware)
     arithmetic = np.maximum(computing, waiting)
@@ -180,7 +186,7 @@ def _is_prefetched(profile: StageProfile) -> npt.NDArray[np.bool_]:
     own = np.asarray([k >= profile.nest.num_host for k in profile.active])[:, None]
     item_bytes = max(access.buffer.item_bytes for access in profile.accesses)
     small: npt.NDArray[np.bool_]
-    small = product(own, profile.extents) * np.float32(item_bytes) <= _MOST_TILE_BYTES
+    small = product(own, profile.extents) * np.float32(item_bytes) <= MOST_TILE_BYTES
     return small
 
 

@@ -21,7 +21,7 @@ from ansor.program.fetch import spread, turn_for
 from ansor.program.rewrite import replace_loops, sequence, with_loop_body
 from ansor.program.slab import Slab, is_far, slab_of
 
-_MOST_BYTES = 16384  # of a tile, per operand: it stays in the first cache beside all else
+MOST_TILE_BYTES = 16384  # per operand: it stays in the first cache beside all else
 _LONG = 256  # steps of a reduction; shorter ones lose more by interruptions than they wait
 _SHARE = 0.75  # of a long reduction, in which all is asked for: the last line arrives in time
 
@@ -72,7 +72,7 @@ def _slabs(
     for buffer, indices, is_write in accesses(realize, loops):
         if any(buffer.same_as(param) for param in params):
             slab = slab_of(buffer, indices, is_write, live, inside)
-            if slab is not None and slab.count == elements and slab.size_bytes <= _MOST_BYTES:
+            if slab is not None and slab.count == elements and slab.size_bytes <= MOST_TILE_BYTES:
                 yield slab
 
 

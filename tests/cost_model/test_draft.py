@@ -21,6 +21,7 @@ from ansor.dag.from_tir import read_dag
 from ansor.features.profile import StageProfile, profile
 from ansor.hardware.cpu import Hardware
 from ansor.program.nest import build_nest
+from ansor.program.prefetch_tiles import MOST_TILE_BYTES
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
 from ansor.workloads import build
@@ -295,7 +296,7 @@ def test_what_a_consumer_moves_comes_in_while_its_host_reduces() -> None:
             assert (beside[name].seconds <= alone[name].seconds * (1 + 1e-5)).all()
             own = np.asarray(profiles[name].active) >= profiles[name].nest.num_host
             tile = 4 * np.where(own[:, None], profiles[name].extents, 1).prod(axis=0)
-            large = tile > 16384
+            large = tile > MOST_TILE_BYTES
             np.testing.assert_array_equal(beside[name].seconds[large], alone[name].seconds[large])
             hidden += int((beside[name].seconds < 0.99 * alone[name].seconds).sum())
     assert hidden

@@ -95,7 +95,7 @@ def test_what_is_shared_by_rows_is_left_alone() -> None:
 
 
 def test_large_tiles_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ansor.program.prefetch_tiles._MOST_BYTES", 4)
+    monkeypatch.setattr("ansor.program.prefetch_tiles.MOST_TILE_BYTES", 4)
     for program in programs(20):
         assert not fetched(lower(definition(), program)) or program.values["c.j"][-1] == 1
 
