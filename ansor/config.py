@@ -160,6 +160,10 @@ class MeasureConfig:
     quiet_factor: float = 1.25  # known work that takes this times its best: the machine is busy
     disturbed_repeats: int = 6  # of one program that are made up for while the machine is busy
     disturbed_pause_s: float = 0.05  # after each of them
+    # Starting threads takes this times its least where cores are far apart (near 1 to 1.5, far 2+).
+    far_factor: float = 1.6
+    far_below_s: float = 5e-5  # a longer program hardly feels it (of 9 us: 30 to 70 %; Zen 4)
+    far_patience: float = 60.0  # questions answered so, beyond those answered well, in a worker
     abort_factor: float = 3.0  # first run slower than this times the best: recorded, not repeated
     warm_below_s: float = 2e-4  # a shorter first run may be all sleeping threads: some more count
     retry_below_s: float = 0.01  # after a faster first run, some more decide what is slow

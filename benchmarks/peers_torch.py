@@ -223,6 +223,6 @@ def ready_torch(case: Case, channels_last: bool) -> tuple[Array, Callable[[], fl
     def turn() -> float:
         with torch.inference_mode():
             timed(made.call, 0.0, WARM_UP_S)
-            return statistics.median(in_quiet(once, REPEATS, sentinel, config))
+            return statistics.median(in_quiet(once, REPEATS, [sentinel], config))
 
     return out, turn

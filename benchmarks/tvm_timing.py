@@ -12,7 +12,7 @@ import tvm
 from ansor.config import MeasureConfig
 from ansor.hardware.threads import use_threads
 from ansor.measure.build import ENTRY, build
-from ansor.measure.quiet import core_sentinel
+from ansor.measure.quiet import Watch, core_sentinel
 from ansor.measure.timing import Timed, time_program
 from ansor.workloads.workload import Array
 from benchmarks.operator_case import DISTURBED, REPEATS, WARM_UP_S, Case
@@ -39,7 +39,8 @@ def ready_function(func: Any, case: Case, exact: bool) -> tuple[Array, Callable[
     warm_up = MeasureConfig(min_time_s=WARM_UP_S, repeats=1)
     config = MeasureConfig(min_time_s=case.seconds, repeats=REPEATS, disturbed_repeats=DISTURBED)
     sentinel = core_sentinel(case.target, config, case.peak_gflops * 1e9)
-    timed = Timed(module, device, sets, sentinel=sentinel)
+    watch = Watch(sentinel, config) if sentinel else None
+    timed = Timed(module, device, sets, watch=watch)
 
     def turn() -> float:
         time_program(Timed(module, device, sets), None, warm_up)

@@ -1,14 +1,18 @@
 """Whether the machine runs at full speed just now, and timing again where it did not.
 
 Cores slow down for reasons outside this process: other work, or another virtual machine on the
-other hyper-threads of the same physical cores, which costs up to half of the speed for seconds.
+other hyper-threads of the same physical cores, which costs up to half of the speed for seconds. And
+a host moves virtual cores about: where two no longer share a cache, threads take twice as long to
+start, and short programs up to twice as long to run, though cores compute as fast as ever.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +25,7 @@ from ansor.hardware.threads import running_threads
 from ansor.hardware.vectors import vector_unit
 
 _ROUNDS = 1024  # of the multiply-adds: 0.1 ms
+_STARTS = 200  # of threads: 0.2 ms
 _FIRST = 8  # runs that the best is taken from before the first question
 
 
@@ -31,17 +36,62 @@ class Sentinel:
         run: does the work and returns its seconds.
         slower: how many times its best it may take.
         best_s: what it is known to take at full speed.
+        patience: so many times more often no than yes, and it says yes whatever the work takes.
     """
 
-    def __init__(self, run: Callable[[], float], slower: float, best_s: float = math.inf) -> None:
+    def __init__(
+        self,
+        run: Callable[[], float],
+        slower: float,
+        best_s: float = math.inf,
+        patience: float = math.inf,
+    ) -> None:
         self._run, self._slower = run, slower
         self._best_s = min(best_s, *(run() for _ in range(_FIRST)))
+        self._patience = self._left = patience
 
     def is_quiet(self) -> bool:
         """Whether the work takes as long as it should, in the better of two tries."""
         seconds = min(self._run(), self._run())
         self._best_s = min(self._best_s, seconds)
-        return seconds <= self._slower * self._best_s
+        quiet = seconds <= self._slower * self._best_s
+        if not quiet and self._left < 1:
+            return True
+        self._left = min(self._patience, self._left + (1 if quiet else -1))
+        return quiet
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What is asked around each repeat on a CPU.
+
+    Attributes:
+        cores: tells whether they compute at full speed.
+        target: text of the TVM target; empty for no question about the start of threads.
+    """
+
+    cores: Sentinel
+    config: MeasureConfig
+    target: str = ""
+
+    @cached_property
+    def starts(self) -> Sentinel:
+        """Tells whether cores are near each other, as long as that is worth waiting for."""
+        config = self.config
+        run = _runs(kernels.touch(running_threads(), True), self.target, _STARTS)
+        return Sentinel(run, config.far_factor, patience=config.far_patience)
+
+    def over(self, seconds: float) -> tuple[Sentinel, ...]:
+        """Those that matter to a program of so many seconds."""
+        if self.target and seconds < self.config.far_below_s:
+            return (self.cores, self.starts)
+        return (self.cores,)
+
+
+def watch_over(target: str, config: MeasureConfig) -> Watch | None:
+    """All that is asked on a CPU, None for other devices."""
+    cores = core_sentinel(target, config)
+    return None if cores is None else Watch(cores, config, target)
 
 
 def core_sentinel(target: str, config: MeasureConfig, peak_flops: float = 0.0) -> Sentinel | None:
@@ -55,13 +105,19 @@ def core_sentinel(target: str, config: MeasureConfig, peak_flops: float = 0.0) -
     if not is_cpu(resolved):
         return None
     threads, lanes = running_threads(), _lanes(resolved)
-    built: Any = tvm.compile(kernels.fma(threads, lanes, _ROUNDS), resolved).mod
-    shapes = kernels.fma_shapes(threads, lanes)
-    arrays = [tvm.runtime.tensor(np.zeros(shape, dtype=np.float32)) for shape in shapes]
-    evaluator = built.time_evaluator("main", tvm.cpu(), number=1, repeat=1)
     flops = kernels.fma_flops(threads, lanes, _ROUNDS)
     best_s = flops / peak_flops if peak_flops else math.inf
-    return Sentinel(lambda: float(evaluator(*arrays).results[0]), config.quiet_factor, best_s)
+    run = _runs(kernels.fma(threads, lanes, _ROUNDS), target, 1)
+    return Sentinel(run, config.quiet_factor, best_s)
+
+
+def _runs(module: tvm.IRModule, target: str, number: int) -> Callable[[], float]:
+    """Tells mean seconds of so many runs; all arguments are float32 arrays of zeros."""
+    shapes = [tuple(int(size) for size in buffer.shape) for buffer in module["main"].params]
+    arrays = [tvm.runtime.tensor(np.zeros(shape, dtype=np.float32)) for shape in shapes]
+    built: Any = tvm.compile(module, tvm.target.Target(target)).mod
+    evaluator = built.time_evaluator("main", tvm.cpu(), number=number, repeat=1)
+    return lambda: float(evaluator(*arrays).results[0])
 
 
 def _lanes(target: tvm.target.Target) -> int:
@@ -69,7 +125,7 @@ def _lanes(target: tvm.target.Target) -> int:
 
 
 def in_quiet(
-    once: Callable[[], float], repeats: int, sentinel: Sentinel | None, config: MeasureConfig
+    once: Callable[[], float], repeats: int, sentinels: Sequence[Sentinel], config: MeasureConfig
 ) -> tuple[float, ...]:
     """What `once` returned while the machine ran at full speed, `repeats` times.
 
@@ -78,19 +134,23 @@ def in_quiet(
 
     Args:
         once: times something.
-        sentinel: asked before and after; None for no question.
+        sentinels: asked before and after; none for no question.
     """
-    if sentinel is None:
+    if not sentinels:
         return tuple(once() for _ in range(repeats))
+
+    def is_quiet() -> bool:
+        return all(sentinel.is_quiet() for sentinel in sentinels)
+
     quiet: list[float] = []
     disturbed: list[float] = []
-    before = sentinel.is_quiet()
+    before = is_quiet()
     while len(quiet) < repeats and len(disturbed) <= config.disturbed_repeats:
         seconds = once()
-        after = sentinel.is_quiet()
+        after = is_quiet()
         (quiet if before and after else disturbed).append(seconds)
         if not after:
             time.sleep(config.disturbed_pause_s)
-            after = sentinel.is_quiet()
+            after = is_quiet()
         before = after
     return tuple(quiet or disturbed)

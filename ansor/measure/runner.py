@@ -23,7 +23,7 @@ from ansor.measure.inputs import (
 )
 from ansor.measure.neighbours import Neighbours
 from ansor.measure.protocol import Define, Rehearse
-from ansor.measure.quiet import Sentinel, core_sentinel
+from ansor.measure.quiet import Watch, watch_over
 from ansor.measure.rehearsal import Candidate, rehearse
 from ansor.measure.result import ErrorKind
 from ansor.measure.timing import Timed, time_program, time_round
@@ -68,7 +68,7 @@ class Runner:
     lowering: Lowering
     tasks: dict[str, WorkerTask] = field(default_factory=dict)
     slots: dict[int, Built] = field(default_factory=dict)
-    sentinels: dict[str, Sentinel | None] = field(default_factory=dict)
+    watches: dict[str, Watch | None] = field(default_factory=dict)
     neighbours: dict[str, Neighbours] = field(default_factory=dict)
     rounds: int = 0
     uses: int = 0
@@ -81,8 +81,8 @@ class Runner:
     def define(self, task: Define) -> None:
         """Keeps a task; of the first for a target, also makes what tells whether all is quiet."""
         func = tvm.ir.load_json(task.func_json)
-        if task.target not in self.sentinels:
-            self.sentinels[task.target] = core_sentinel(task.target, self.config)
+        if task.target not in self.watches:
+            self.watches[task.target] = watch_over(task.target, self.config)
         self.tasks[task.key] = WorkerTask(
             func, task.target, self.config, task.constants, task.in_network, task.original
         )
@@ -183,7 +183,7 @@ class Runner:
             task.device,
             sets,
             others,
-            self.sentinels.get(task.target),
+            self.watches.get(task.target),
             layouts=elsewhere,
         )
 

@@ -13,7 +13,7 @@ from typing import Any
 from ansor.config import MeasureConfig
 from ansor.hardware.threads import free_cores, on_cores
 from ansor.measure.build import ENTRY
-from ansor.measure.quiet import Sentinel, in_quiet
+from ansor.measure.quiet import Watch, in_quiet
 
 _USUAL = 5  # runs of other functions, whose median is what they usually take
 
@@ -27,7 +27,7 @@ class Timed:
         device: that it runs on.
         sets: arguments; with several sets each run takes the next.
         others: stands for what runs before and after, see `ansor.measure.neighbours`; on CPUs only.
-        sentinel: tells which repeats were disturbed.
+        watch: tells which repeats were disturbed.
         flush_bytes: written before each run, to empty the caches of a GPU.
         layouts: where there is one set, the same in other memory, for a repeat each: where pages
             happen to lie decides what fits a cache (by up to 15 %).
@@ -37,7 +37,7 @@ class Timed:
     device: Any
     sets: Sequence[Sequence[Any]]
     others: Callable[[], None] | None = None
-    sentinel: Sentinel | None = None
+    watch: Watch | None = None
     flush_bytes: int = 0
     layouts: Sequence[Sequence[Any]] = ()
 
@@ -67,7 +67,7 @@ def time_program(timed: Timed, limit_s: float | None, config: MeasureConfig) -> 
             return (first_s,)
         number = runs_per_repeat(first_s + timed.others_s, config)
         repeats = 1 if first_s > config.long_run_s else config.repeats
-        return _repeats(timed, number, repeats, config)
+        return _repeats(timed, number, repeats, first_s, config)
 
 
 def _first(timed: Timed, limit_s: float | None, config: MeasureConfig) -> float:
@@ -88,7 +88,7 @@ def time_round(timed: Timed, config: MeasureConfig) -> float:
         if first_s > config.once_s:
             return first_s
         number = runs_per_repeat(first_s + timed.others_s, config)
-        return min(_repeats(timed, number, 1, config))
+        return min(_repeats(timed, number, 1, first_s, config))
 
 
 def runs_per_repeat(first_s: float, config: MeasureConfig) -> int:
@@ -97,8 +97,10 @@ def runs_per_repeat(first_s: float, config: MeasureConfig) -> int:
     return max(1, min(config.max_number, round(wanted)))
 
 
-def _repeats(timed: Timed, number: int, repeats: int, config: MeasureConfig) -> tuple[float, ...]:
-    """Mean seconds of `number` runs, `repeats` times."""
+def _repeats(
+    timed: Timed, number: int, repeats: int, first_s: float, config: MeasureConfig
+) -> tuple[float, ...]:
+    """Mean seconds of `number` runs, `repeats` times, of what takes about `first_s`."""
     if timed.flush_bytes:
         return tuple(_flushed(timed, number) for _ in range(repeats))
     evaluator = timed.module.time_evaluator(ENTRY, timed.device, number=number, repeat=1)
@@ -109,7 +111,8 @@ def _repeats(timed: Timed, number: int, repeats: int, config: MeasureConfig) -> 
             return _seconds(timed, number) / number
         return float(evaluator(*next(layouts)).results[0])
 
-    return in_quiet(once, repeats, timed.sentinel, config)
+    sentinels = timed.watch.over(first_s) if timed.watch else ()
+    return in_quiet(once, repeats, sentinels, config)
 
 
 def _flushed(timed: Timed, number: int) -> float:
