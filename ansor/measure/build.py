@@ -52,8 +52,8 @@ def pass_context(
     Args:
         target: what for.
         funcs: what is compiled, as it was scheduled.
-        exact: with TVM's own passes and the library's transcendental functions, for a reference
-            or what TVM has scheduled.
+        exact: with TVM's own passes alone and the library's transcendental functions, for a
+            reference or what TVM has scheduled.
     """
     config, given = dict(PASS_CONFIG), [func.attrs or {} for func in funcs]
     for attribute, needed in _NEEDED.items():
@@ -86,7 +86,7 @@ def build(
     """
     module = tvm.IRModule({ENTRY: func.with_attr("global_symbol", ENTRY)})
     resolved = tvm.target.Target(target)
-    if is_cpu(resolved):
+    if is_cpu(resolved) and not exact:
         module = for_cpu(module, resolved)
     with pass_context(target, [func], exact):
         compiled = tvm.compile(module, told or compiler_target(target)).mod

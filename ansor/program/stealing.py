@@ -97,10 +97,7 @@ class _Sharing:
             return loop
         self.is_used = True
         core, turn, cleared = (tirx.Var(name, dtype) for name in ("core", "turn", "cleared"))
-        share = pieces // self.cores
-        # Its own share from the beginning, then what the others have left, from the end.
-        ahead = tirx.Select(turn < share, turn, pieces + share - 1 - turn)
-        number = tirx.floormod(core * share + ahead, pieces)
+        number = tirx.floormod(core * (pieces // self.cores) + turn, pieces)
         length = tirx.const(extent // pieces, dtype)
         body = _annotated(loop.annotations, loop.body)
         # The loop's own variable goes on to count: written into every index, what it begins with
