@@ -15,6 +15,7 @@ from tvm.script import tirx as T
 
 from ansor.hardware.threads import available_cores, use_threads
 from ansor.measure.build import build, pass_context
+from ansor.program.for_cpu import for_cpu
 from ansor.program.rewrite import collect, with_llvm
 from ansor.program.stealing import num_pieces, share_out
 
@@ -163,3 +164,18 @@ def test_loops_begin_at_zero_before_they_are_shared_out_for_a_network() -> None:
 def test_functions_without_parallel_loops_stay() -> None:
     func = workload("matmul").func
     assert shared(func, 2).body.same_as(func.body)
+
+
+def test_what_tvm_has_scheduled_is_left_to_tvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tvm.IRModule] = []
+
+    def noted(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.IRModule:
+        asked.append(mod)
+        return for_cpu(mod, target)
+
+    monkeypatch.setattr("ansor.measure.build.for_cpu", noted)
+    func = counted(64)
+    build(func, "llvm", exact=True)
+    assert not asked
+    build(func, "llvm")
+    assert len(asked) == 1
