@@ -165,6 +165,9 @@ class MeasureConfig:
     far_below_s: float = 5e-5  # a longer program hardly feels it (of 9 us: 30 to 70 %; Zen 4)
     far_patience: float = 60.0  # questions answered so, beyond those answered well, in a worker
     abort_factor: float = 3.0  # first run slower than this times the best: recorded, not repeated
+    # Nor is a program whose first repeat takes this times the best; where its arrays lie may make
+    # it 1.15 times slower.
+    repeat_factor: float = 1.4
     warm_below_s: float = 2e-4  # a shorter first run may be all sleeping threads: some more count
     retry_below_s: float = 0.01  # after a faster first run, some more decide what is slow
     recycle_after: int = 2000  # builds per worker process, against leaks

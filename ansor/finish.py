@@ -74,7 +74,7 @@ def _built(
             scheduled[task.name] = lower(task.func, program)
             names = list(task.dag.buffers)
             widths[task.name] = {names.index(b): w for b, w in packings(program).items()}
-    with pass_context(target, scheduled.values()):
+    with pass_context(scheduled.values()):
         applied = apply_programs(with_variants(network.mod, variants), scheduled, widths)
         return built(applied, target)
 

@@ -37,6 +37,7 @@ from ansor.task import Task
 from ansor.task_scheduler.objective import Objective, total_latency
 from ansor.tuned import TunedModel
 from ansor.tuner import Budget, Tuner
+from ansor.unscanned import unscanned
 from ansor.winners import Winner, choose_winners, finish_seconds, num_leaders
 
 
@@ -148,7 +149,11 @@ def auto_schedule_many(
     check_runs_here(resolved)
     cores = start_threads(threads)  # now: what TVM refuses must not be found out after the search
     text = target_text(resolved, cores)
-    with opened(database) as records, LocalDevice(text, cores, config.measure) as device:
+    with (
+        unscanned(),
+        opened(database) as records,
+        LocalDevice(text, cores, config.measure) as device,
+    ):
         device.start(1)  # in the background, where it takes as long as to import a model
         networks = {}
         for name, model in models.items():

@@ -134,7 +134,7 @@ def load(path: str | os.PathLike[str], threads: int | None = None) -> TunedModel
         ArgumentError: fewer threads than one, or more than TVM's pool holds, if it runs already.
     """
     stored = load_model(path)
-    with pass_context(stored.target, _functions(stored.mod)):
+    with pass_context(_functions(stored.mod)):
         compiled = compile_model(stored.mod, stored.target, threads)
     return TunedModel(compiled, _tasks(stored.notes), None, int(stored.notes.get("seed", 0)))
 

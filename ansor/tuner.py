@@ -194,6 +194,7 @@ class Tuner:
             search.seed(self._database)
         batch = search.policy.propose(count)
         programs = [candidate.program for candidate in batch]
+        self.model.prepare()
         results = self._device.measure(search.task, programs, search.best_s) if batch else []
         self._database.add_many(search.task, zip(programs, results, strict=True), self.seed)
         search.learn(batch, [result.latency_s for result in results])

@@ -65,6 +65,11 @@ class CostModel(Scorer):
         """Number of programs learned from or waiting to be."""
         return sum(len(records.latency_s) for records in self._records.values())
 
+    def prepare(self) -> None:
+        """To be called some time before the first `fit`: begins what that has to wait for."""
+        if self._config.use_gbdt:
+            self._model.prepare()
+
     def fit(self) -> bool:
         """Trains if there are enough new records; returns whether it did."""
         if not self._config.use_gbdt:

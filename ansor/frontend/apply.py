@@ -19,6 +19,7 @@ from ansor.hardware.target import compiler_target, is_cpu
 from ansor.measure.nvcc import compiler_variables
 from ansor.program.for_cpu import for_cpu
 from ansor.program.layout import pack
+from ansor.program.pipeline import CPU_PIPELINE
 
 _SCHEDULED = "tirx.is_scheduled"  # leaves a function alone where a default schedule is applied
 Signature = tuple[tuple[tuple[int, ...], str], ...]
@@ -121,13 +122,15 @@ def compile_module(mod: tvm.IRModule, target: Target) -> relax.VMExecutable:
         transform.VMShapeLower(),
         transform.AttachGlobalSymbol(),
     ]
+    pipeline = "default"
     if is_cpu(target):
-        mod = for_cpu(mod, target)
+        mod, pipeline = for_cpu(mod, target), CPU_PIPELINE
     else:
         os.environ.update(compiler_variables())
         mod = with_threads(mod, target)
+    relax_pipeline = tvm.transform.Sequential(passes)
     return relax.build(
-        mod, compiler_target(target), relax_pipeline=tvm.transform.Sequential(passes)
+        mod, compiler_target(target), relax_pipeline=relax_pipeline, tir_pipeline=pipeline
     )
 
 

@@ -13,6 +13,7 @@ from ansor.hardware.target import compiler_target, is_cpu
 from ansor.measure.intrinsics import vector_math
 from ansor.program.for_cpu import for_cpu
 from ansor.program.lower import ASYNC_COPIES, TENSOR_CORES
+from ansor.program.pipeline import CPU_PIPELINE
 
 ENTRY = "main"  # name of a candidate's function in its module
 
@@ -29,28 +30,11 @@ _NEEDED = {
 }
 
 
-# What makes a CPU's code no faster: passes for GPUs, four that find nothing in scheduled code that
-# LLVM would not find, and one that makes loops begin at zero, as all do but those shared out. They
-# take more than a tenth of the time to compile, up to a third.
-_IDLE_ON_CPU = (
-    "s_tir.CanonicalizeLoop",
-    "s_tir.InjectPermutedLayout",
-    "s_tir.InjectVirtualThread",
-    "s_tir.HoistIfThenElse",
-    "s_tir.RenormalizeSplitPattern",
-    "tirx.CommonSubexprElim",
-    "tirx.RemoveNoOp",
-)
-
-
 @contextmanager
-def pass_context(
-    target: str | tvm.target.Target, funcs: Iterable[tirx.PrimFunc] = (), exact: bool = False
-) -> Iterator[None]:
+def pass_context(funcs: Iterable[tirx.PrimFunc] = (), exact: bool = False) -> Iterator[None]:
     """The settings under which everything is compiled, the final network too.
 
     Args:
-        target: what for.
         funcs: what is compiled, as it was scheduled.
         exact: with TVM's own passes alone and the library's transcendental functions, for a
             reference or what TVM has scheduled.
@@ -59,10 +43,8 @@ def pass_context(
     for attribute, needed in _NEEDED.items():
         if any(attribute in attributes for attributes in given):
             config |= needed
-    idle = _IDLE_ON_CPU if is_cpu(tvm.target.Target(target)) and not exact else ()
     with ExitStack() as stack:
-        context = tvm.transform.PassContext(opt_level=3, config=config, disabled_pass=idle)
-        stack.enter_context(context)
+        stack.enter_context(tvm.transform.PassContext(opt_level=3, config=config))
         if not exact:
             stack.enter_context(vector_math())
         yield
@@ -86,9 +68,11 @@ def build(
     """
     module = tvm.IRModule({ENTRY: func.with_attr("global_symbol", ENTRY)})
     resolved = tvm.target.Target(target)
+    pipeline = "default"
     if is_cpu(resolved) and not exact:
-        module = for_cpu(module, resolved)
-    with pass_context(target, [func], exact):
-        compiled = tvm.compile(module, told or compiler_target(target)).mod
+        module, pipeline = for_cpu(module, resolved), CPU_PIPELINE
+    with pass_context([func], exact):
+        told = told or compiler_target(target)
+        compiled = tvm.compile(module, told, tir_pipeline=pipeline).mod
     compiled.get_function(ENTRY)  # LLVM generates code at the first look-up, half of all the work
     return compiled

@@ -85,7 +85,7 @@ def find_nvcc() -> str:
 def cuda_source(func: tirx.PrimFunc, target: str) -> str:
     """The CUDA source of a scheduled function, all of its kernels."""
     module = tvm.IRModule({ENTRY: func.with_attr("global_symbol", ENTRY)})
-    with pass_context(target, [func]):
+    with pass_context([func]):
         compiled = tvm.compile(module, tvm.target.Target(target)).mod
     return str(compiled.imports[0].inspect_source())
 

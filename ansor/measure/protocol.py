@@ -53,10 +53,10 @@ class Build:
 
 @dataclass(frozen=True)
 class Time:
-    """Time `slot` and drop it. `limit_s`: a slower first run is not repeated. Value: seconds."""
+    """Time `slot` and drop it; the less often, the slower it is than `best_s`. Value: seconds."""
 
     slot: int
-    limit_s: float | None
+    best_s: float | None
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,11 @@ def _lanes(target: tvm.target.Target) -> int:
 
 
 def in_quiet(
-    once: Callable[[], float], repeats: int, sentinels: Sequence[Sentinel], config: MeasureConfig
+    once: Callable[[], float],
+    repeats: int,
+    sentinels: Sequence[Sentinel],
+    config: MeasureConfig,
+    slow_s: float = math.inf,
 ) -> tuple[float, ...]:
     """What `once` returned while the machine ran at full speed, `repeats` times.
 
@@ -135,9 +139,8 @@ def in_quiet(
     Args:
         once: times something.
         sentinels: asked before and after; none for no question.
+        slow_s: of what takes longer once, one repeat will do.
     """
-    if not sentinels:
-        return tuple(once() for _ in range(repeats))
 
     def is_quiet() -> bool:
         return all(sentinel.is_quiet() for sentinel in sentinels)
@@ -146,6 +149,8 @@ def in_quiet(
     disturbed: list[float] = []
     before = is_quiet()
     while len(quiet) < repeats and len(disturbed) <= config.disturbed_repeats:
+        if quiet and quiet[0] > slow_s:
+            break
         seconds = once()
         after = is_quiet()
         (quiet if before and after else disturbed).append(seconds)

@@ -91,12 +91,12 @@ class Runner:
         """Lowers and compiles a program and keeps it."""
         self.slots[slot] = self._compiled(self.tasks[key], program)
 
-    def time(self, slot: int, limit_s: float | None) -> tuple[float, ...]:
+    def time(self, slot: int, best_s: float | None) -> tuple[float, ...]:
         """Times a kept program and drops it."""
         built = self.slots.pop(slot)
         self._make_room(built.task)
         with stage(ErrorKind.RUN):
-            return time_program(self._timed(built), limit_s, self.config)
+            return time_program(self._timed(built), best_s, self.config)
 
     def compare(self, slots: tuple[int, ...], keep: bool) -> tuple[float, ...]:
         """Times kept programs one after the other; where one fails, all are dropped."""

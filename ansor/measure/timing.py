@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -54,27 +55,29 @@ class Timed:
         return statistics.median([_duration(self.others) for _ in range(_USUAL)])
 
 
-def time_program(timed: Timed, limit_s: float | None, config: MeasureConfig) -> tuple[float, ...]:
+def time_program(timed: Timed, best_s: float | None, config: MeasureConfig) -> tuple[float, ...]:
     """Seconds of one run: a single entry for a slow program, else one per repeat.
 
     Args:
-        limit_s: a program slower than this in its first run, or in its first runs where one is
-            short, is not repeated.
+        best_s: of the fastest program so far, None if there is none. How many times slower a
+            program may be, in its first run (or its first runs, where one is short) and in its
+            first repeat, `config` says.
     """
+    best_s = math.inf if best_s is None else best_s
     with on_cores(free_cores()):
-        first_s = _first(timed, limit_s, config)
-        if first_s > config.once_s or (limit_s is not None and first_s > limit_s):
+        first_s = _first(timed, best_s * config.abort_factor, config)
+        if first_s > min(config.once_s, best_s * config.abort_factor):
             return (first_s,)
         number = runs_per_repeat(first_s + timed.others_s, config)
         repeats = 1 if first_s > config.long_run_s else config.repeats
-        return _repeats(timed, number, repeats, first_s, config)
+        return _repeats(timed, number, repeats, first_s, config, best_s * config.repeat_factor)
 
 
-def _first(timed: Timed, limit_s: float | None, config: MeasureConfig) -> float:
+def _first(timed: Timed, limit_s: float, config: MeasureConfig) -> float:
     """Seconds of a first run; of several, if cold caches and sleeping threads may be all that it
     tells of."""
     first_s = _seconds(timed, 1)
-    is_slow = limit_s is not None and first_s > limit_s
+    is_slow = first_s > limit_s
     if first_s >= (config.retry_below_s if is_slow else config.warm_below_s):
         return first_s
     number = runs_per_repeat(first_s + timed.others_s, config)
@@ -98,9 +101,15 @@ def runs_per_repeat(first_s: float, config: MeasureConfig) -> int:
 
 
 def _repeats(
-    timed: Timed, number: int, repeats: int, first_s: float, config: MeasureConfig
+    timed: Timed,
+    number: int,
+    repeats: int,
+    first_s: float,
+    config: MeasureConfig,
+    slow_s: float = math.inf,
 ) -> tuple[float, ...]:
-    """Mean seconds of `number` runs, `repeats` times, of what takes about `first_s`."""
+    """Mean seconds of `number` runs, `repeats` times, of what takes about `first_s`; once, if it
+    takes more than `slow_s`."""
     if timed.flush_bytes:
         return tuple(_flushed(timed, number) for _ in range(repeats))
     evaluator = timed.module.time_evaluator(ENTRY, timed.device, number=number, repeat=1)
@@ -112,7 +121,7 @@ def _repeats(
         return float(evaluator(*next(layouts)).results[0])
 
     sentinels = timed.watch.over(first_s) if timed.watch else ()
-    return in_quiet(once, repeats, sentinels, config)
+    return in_quiet(once, repeats, sentinels, config, slow_s)
 
 
 def _flushed(timed: Timed, number: int) -> float:

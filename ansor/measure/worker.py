@@ -91,8 +91,8 @@ def dispatch(runner: Runner, request: Request) -> object:
             runner.define(request)
         case Build(key, slot, program):
             runner.build(key, slot, program)
-        case Time(slot, limit_s):
-            return runner.time(slot, limit_s)
+        case Time(slot, best_s):
+            return runner.time(slot, best_s)
         case Compare(slots, keep):
             return runner.compare(slots, keep)
         case Rehearse():

@@ -12,7 +12,7 @@ from functools import lru_cache, singledispatchmethod
 from typing import Any, TypeVar
 
 import tvm
-from tvm import s_tir, tirx
+from tvm import tirx
 
 from ansor.dag.from_tir import block_names, buffer_names, read_dag
 from ansor.dag.graph import ComputeDAG
@@ -58,6 +58,7 @@ from ansor.program.steps import (
 from ansor.program.tail import Tail, shift_tails
 from ansor.program.threads import deal_out
 from ansor.program.transpose import transpose_tiles
+from ansor.program.unchecked import UncheckedSchedule
 
 T = TypeVar("T")
 
@@ -112,7 +113,7 @@ class Replay:
         # Kept alive on purpose: a module that only the schedule holds is mutated in place, and
         # `func`, whose body it shares, with it.
         self.module = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
-        self.sch = s_tir.Schedule(self.module, error_render_level="none")
+        self.sch = UncheckedSchedule(self.module, error_render_level="none")
         self.values = program.values
         self.blocks: dict[str, Any] = {n: self.sch.get_sblock(n) for n in block_names(func)}
         names = buffer_names(func)

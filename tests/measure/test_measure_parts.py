@@ -97,6 +97,16 @@ def test_slow_first_runs_do_not_make_a_program_slow(monkeypatch: pytest.MonkeyPa
     assert slower.module.runs == 1, "what is slow beyond doubt is not run again"
 
 
+def test_what_is_slower_than_the_best_is_repeated_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = with_clock(monkeypatch, timing)
+    config = MeasureConfig(repeats=3, abort_factor=3.0, repeat_factor=1.4)
+    for best_s, repeats in ((None, 3), (4e-3, 3), (2.9e-3, 3), (2.8e-3, 1), (1.3e-3, 1)):
+        module = Warming(clock, 4e-3, 4e-3)
+        times = time_program(Timed(module, tvm.cpu(), [[]]), best_s, config)
+        assert times == (pytest.approx(4e-3),) * repeats
+        assert (module.number > 0) == (best_s != 1.3e-3), "a first run says how slow it is"
+
+
 def test_a_short_first_run_does_not_say_how_many_make_a_repeat(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -94,3 +94,11 @@ def test_starts_are_compared_with_the_least() -> None:
     impossible = watch_over("llvm", MeasureConfig(far_factor=0.0))
     assert impossible is not None
     assert not impossible.starts.is_quiet()
+
+
+def test_what_is_slow_is_not_repeated() -> None:
+    times = [5.0, 3.0, 3.1, 2.9]
+    assert in_quiet(returning(times), 3, [], CONFIG, slow_s=4.9) == (5.0,)
+    assert in_quiet(returning(times), 3, [], CONFIG, slow_s=5.0) == (5.0, 3.0, 3.1)
+    sentinel = answering(True, False, True, True)  # the first is disturbed and says nothing
+    assert in_quiet(returning([9.0, 5.0]), 3, [sentinel], CONFIG, slow_s=4.9) == (5.0,)

@@ -53,7 +53,7 @@ def test_every_iteration_is_done_once(extent: int, cores: int) -> None:
     assert parallel_extents(func) == [cores if pieces > cores > 1 else extent]
     seen = np.zeros(extent, dtype=np.int32)
     tensor = tvm.runtime.tensor(seen)
-    with pass_context("llvm", [func]):
+    with pass_context([func]):
         module = tvm.compile(tvm.IRModule({"main": func}), "llvm").mod
     for times in range(1, 4):
         module["main"](tensor)
@@ -152,7 +152,7 @@ def test_loops_begin_at_zero_before_they_are_shared_out_for_a_network() -> None:
                     v = T.axis.spatial(96, i)
                     seen[v] = seen[v] + 1
 
-    with pass_context("llvm", [func]):
+    with pass_context([func]):
         made = shared(func, 2)
     piece, *others = sorted(
         collect(made.body, tirx.For), key=lambda loop: isinstance(loop.min, tirx.IntImm)

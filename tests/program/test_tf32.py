@@ -95,7 +95,7 @@ def test_shared_memory_is_what_was_computed_but_for_what_the_result_takes_over()
     (kernel,) = kernels(build_nest(population))
     for row in range(len(population)):
         func = lower(tensor_product("relu", "float32"), population.program(row))
-        with pass_context(TF32_TARGET, [func]):
+        with pass_context([func]):
             config = dict(tvm.transform.PassContext.current().config)
         module = tvm.IRModule({ENTRY: func.with_attr("global_symbol", ENTRY)})
         with tvm.transform.PassContext(opt_level=3, config=config, instruments=[Declared()]):
