@@ -25,6 +25,7 @@ from ansor.database.database import Database
 from ansor.errors import ArgumentError
 from ansor.finish import Finisher
 from ansor.frontend.plan import call_plan
+from ansor.frozen_heap import frozen_heap
 from ansor.hardware.detect import detect_machine
 from ansor.hardware.gpu import Gpu, Machine
 from ansor.hardware.target import check_runs_here, resolve_target, target_text
@@ -37,7 +38,6 @@ from ansor.task import Task
 from ansor.task_scheduler.objective import Objective, total_latency
 from ansor.tuned import TunedModel
 from ansor.tuner import Budget, Tuner
-from ansor.unscanned import unscanned
 from ansor.winners import Winner, choose_winners, finish_seconds, num_leaders
 
 
@@ -150,7 +150,7 @@ def auto_schedule_many(
     cores = start_threads(threads)  # now: what TVM refuses must not be found out after the search
     text = target_text(resolved, cores)
     with (
-        unscanned(),
+        frozen_heap(),
         opened(database) as records,
         LocalDevice(text, cores, config.measure) as device,
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +44,7 @@ def ready_function(func: Any, case: Case, exact: bool) -> tuple[Array, Callable[
     timed = Timed(module, device, sets, watch=watch)
 
     def turn() -> float:
-        time_program(Timed(module, device, sets), None, warm_up)
-        return statistics.median(time_program(timed, None, config))
+        time_program(Timed(module, device, sets), math.inf, warm_up)
+        return statistics.median(time_program(timed, math.inf, config))
 
     return result, turn

@@ -15,7 +15,7 @@ ROOT = Path(ansor.__file__).parent
 
 # Lowest first. Members of one layer do not see each other, but for the pairs in NAMED.
 LAYERS = (
-    ("errors", "config", "callbacks", "closing", "sharing", "unscanned"),
+    ("errors", "config", "callbacks", "closing", "sharing", "frozen_heap"),
     ("dag", "task", "hardware", "workloads", "models"),
     ("program",),
     ("sketch", "annotate", "features"),

@@ -106,12 +106,10 @@ class _Batch:
 
     def _next(self, queue: deque[tuple[int, Built]]) -> tuple[int, Built] | None:
         """Starts to time the next program whose worker is still there."""
-        config = self._pool.config
-        best_s = None if math.isinf(self._best_s) else self._best_s
         while queue:
             i, built = queue.popleft()
             if built.worker in self._pool.workers:
-                built.worker.send(Time(built.slot, best_s), config.run_timeout_s)
+                built.worker.send(Time(built.slot, self._best_s), self._pool.config.run_timeout_s)
                 return i, built
         return None
 

@@ -53,10 +53,11 @@ class Build:
 
 @dataclass(frozen=True)
 class Time:
-    """Time `slot` and drop it; the less often, the slower it is than `best_s`. Value: seconds."""
+    """Time `slot` and drop it; the less often, the slower it is than `best_s`, infinite where there
+    is none. Value: seconds."""
 
     slot: int
-    best_s: float | None
+    best_s: float
 
 
 @dataclass(frozen=True)

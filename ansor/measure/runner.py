@@ -91,7 +91,7 @@ class Runner:
         """Lowers and compiles a program and keeps it."""
         self.slots[slot] = self._compiled(self.tasks[key], program)
 
-    def time(self, slot: int, best_s: float | None) -> tuple[float, ...]:
+    def time(self, slot: int, best_s: float) -> tuple[float, ...]:
         """Times a kept program and drops it."""
         built = self.slots.pop(slot)
         self._make_room(built.task)

@@ -55,15 +55,14 @@ class Timed:
         return statistics.median([_duration(self.others) for _ in range(_USUAL)])
 
 
-def time_program(timed: Timed, best_s: float | None, config: MeasureConfig) -> tuple[float, ...]:
+def time_program(timed: Timed, best_s: float, config: MeasureConfig) -> tuple[float, ...]:
     """Seconds of one run: a single entry for a slow program, else one per repeat.
 
     Args:
-        best_s: of the fastest program so far, None if there is none. How many times slower a
+        best_s: of the fastest program so far, infinite if there is none. How many times slower a
             program may be, in its first run (or its first runs, where one is short) and in its
             first repeat, `config` says.
     """
-    best_s = math.inf if best_s is None else best_s
     with on_cores(free_cores()):
         first_s = _first(timed, best_s * config.abort_factor, config)
         if first_s > min(config.once_s, best_s * config.abort_factor):

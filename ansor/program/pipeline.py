@@ -9,7 +9,7 @@ from tvm import s_tir, tirx
 from tvm.s_tir.pipeline import finalize_device_passes, finalize_host_passes
 from tvm.tirx import compilation_pipeline
 
-from ansor.program.written_out import write_out
+from ansor.program.fold_tables import fold_tables
 
 CPU_PIPELINE = "ansor.cpu"  # name under which TVM finds it
 
@@ -46,14 +46,14 @@ _AFTER = (
 )
 
 
-_WRITE_OUT = tirx.transform.prim_func_pass(
-    lambda func, mod, context: write_out(func), opt_level=0, name="ansor.WriteOut"
+_FOLD_TABLES = tirx.transform.prim_func_pass(
+    lambda func, mod, context: fold_tables(func), opt_level=0, name="ansor.FoldTables"
 )
 
 
 def _cpu_pipeline() -> tuple[Any, Any, Any]:
     """The passes, and those that follow on the host and (never) on a device."""
-    passes = [*(make() for make in _BEFORE), _WRITE_OUT, *(make() for make in _AFTER)]
+    passes = [*(make() for make in _BEFORE), _FOLD_TABLES, *(make() for make in _AFTER)]
     return tvm.transform.Sequential(passes), finalize_host_passes, finalize_device_passes
 
 

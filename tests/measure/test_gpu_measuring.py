@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -103,7 +104,7 @@ def test_runs_with_empty_caches_are_timed_one_by_one() -> None:
 
     timed = Timed(_Indexed(time_evaluator), tvm.cpu(), [[]], flush_bytes=1 << 20)
     config = MeasureConfig(repeats=3)
-    assert time_program(timed, None, config) == pytest.approx((2e-3,) * 3)
+    assert time_program(timed, math.inf, config) == pytest.approx((2e-3,) * 3)
     assert {(a.number, a.cache_flush_bytes) for a in asked} == {(1, 1 << 20)}
 
 
@@ -123,7 +124,7 @@ def test_flushing_is_understood_by_tvm() -> None:
     arrays = [tvm.runtime.tensor(a) for a in found.inputs(np.random.default_rng(0))]
     out = tvm.runtime.tensor(np.zeros((32, 48), dtype=np.float32))
     timed = Timed(module, tvm.cpu(), [[*arrays, out]], flush_bytes=1 << 20)
-    assert all(seconds > 0 for seconds in time_program(timed, None, MeasureConfig()))
+    assert all(seconds > 0 for seconds in time_program(timed, math.inf, MeasureConfig()))
 
 
 def test_the_reference_of_a_gpu_task_is_computed_on_the_host() -> None:

@@ -100,7 +100,7 @@ def test_slow_first_runs_do_not_make_a_program_slow(monkeypatch: pytest.MonkeyPa
 def test_what_is_slower_than_the_best_is_repeated_less(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = with_clock(monkeypatch, timing)
     config = MeasureConfig(repeats=3, abort_factor=3.0, repeat_factor=1.4)
-    for best_s, repeats in ((None, 3), (4e-3, 3), (2.9e-3, 3), (2.8e-3, 1), (1.3e-3, 1)):
+    for best_s, repeats in ((math.inf, 3), (4e-3, 3), (2.9e-3, 3), (2.8e-3, 1), (1.3e-3, 1)):
         module = Warming(clock, 4e-3, 4e-3)
         times = time_program(Timed(module, tvm.cpu(), [[]]), best_s, config)
         assert times == (pytest.approx(4e-3),) * repeats
@@ -114,7 +114,7 @@ def test_a_short_first_run_does_not_say_how_many_make_a_repeat(
     config = MeasureConfig(repeats=3, min_time_s=0.03, warm_below_s=2e-4)
     short, long = Warming(clock, 1e-4, 1e-5, 1), Warming(clock, 1e-3, 5e-4, 1)
     for module, runs, number in ((short, 1 + 100, 1000), (long, 1, 10)):
-        time_program(Timed(module, tvm.cpu(), [[]]), None, config)
+        time_program(Timed(module, tvm.cpu(), [[]]), math.inf, config)
         assert module.runs == runs
         assert module.number == pytest.approx(number, rel=0.1)
 

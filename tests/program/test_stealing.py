@@ -141,8 +141,8 @@ def test_loops_that_begin_elsewhere_and_step_are_compiled(
     assert (tensor.numpy() == expected).all()
 
 
-def test_loops_begin_at_zero_before_they_are_shared_out_for_a_network() -> None:
-    """There it happens within the settings that leave TVM's own pass out."""
+def test_loops_begin_at_zero_before_they_are_shared_out() -> None:
+    """TVM's own pass for that is not among those that follow."""
 
     @T.prim_func(s_tir=True)
     def func(seen: T.Buffer((96,), "int32")) -> None:
@@ -152,8 +152,7 @@ def test_loops_begin_at_zero_before_they_are_shared_out_for_a_network() -> None:
                     v = T.axis.spatial(96, i)
                     seen[v] = seen[v] + 1
 
-    with pass_context([func]):
-        made = shared(func, 2)
+    made = shared(func, 2)
     piece, *others = sorted(
         collect(made.body, tirx.For), key=lambda loop: isinstance(loop.min, tirx.IntImm)
     )

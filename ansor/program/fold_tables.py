@@ -1,4 +1,4 @@
-"""Sums over small tables of constants, written out before TVM unrolls them.
+"""Small tables of constants, folded into the sums over them before TVM unrolls these.
 
 A transform of Winograd's convolution multiplies by a matrix that is a choice among constants by row
 and column, in two unrolled loops. TVM would unroll them first, evaluate the choice at each of 36
@@ -14,21 +14,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from tvm import ir, tirx
-from tvm.s_tir import SBlockRealize
+from tvm.s_tir import SBlock, SBlockRealize
 from tvm_ffi import structural_equal, structural_map
 
-from ansor.program.rewrite import collect, sequence, substitute, with_body, with_loop_body
+from ansor.dag.from_tir import is_literal
+from ansor.program.rewrite import collect, sequence, substitute, with_loop_body
 
 Table = dict[tuple[int, int], float]  # entries that are not zero, by row and column
 
 
-def write_out(func: tirx.PrimFunc) -> tirx.PrimFunc:
-    """The function with the sums that unrolled loops take over tables of constants written out.
+def fold_tables(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """The function with the sums that unrolled loops take over tables of constants written out, the
+    constants in place.
 
     Args:
         func: scheduled; its blocks are opaque, if there are any.
     """
-    body = structural_map(func.body, (tirx.For, _written_out))
+    body = structural_map(func.body, (tirx.For, _folded))
     return func if body.same_as(func.body) else func.with_body(body)
 
 
@@ -58,15 +60,14 @@ class _Sum:
         return self.store.value.b.b
 
 
-def _written_out(loop: tirx.For) -> Any:
+def _folded(loop: tirx.For) -> Any:
     found = _sum_in(loop) if loop.kind == tirx.ForKind.UNROLLED else None
     table = None if found is None else _table(found)
     if found is None or table is None:
         return loop
     body: Any = sequence(*_statements(found, table))
     if found.realize is not None:
-        block = with_body(found.realize.block, body)
-        body = SBlockRealize(found.realize.iter_values, found.realize.predicate, block)
+        body = _with_body(found.realize, body)
     for other in reversed(found.others):
         body = with_loop_body(other, body)
     return body
@@ -81,7 +82,7 @@ def _sum_in(loop: tirx.For) -> _Sum | None:
         inner = inner.body
     realize = inner if isinstance(inner, SBlockRealize) else None
     store = inner if realize is None else realize.block.body
-    if not _adds_product(store):
+    if not _adds_product(store) or not _is_unconditional(realize):
         return None
     by_table = _loops_of(store.value.b.a, loops)
     by_operand = _loops_of(store.value.b.b, loops)
@@ -109,6 +110,10 @@ def _adds_product(store: Any) -> bool:
     if any(x.source.same_as(store.buffer) for x in collect(product, ir.TensorLoad)):
         return False
     return all(map(structural_equal, load.indices, store.indices))
+
+
+def _is_unconditional(realize: SBlockRealize | None) -> bool:
+    return realize is None or is_literal(realize.predicate, 1)
 
 
 def _loops_of(root: Any, loops: Sequence[tirx.For]) -> list[int]:
@@ -165,6 +170,15 @@ def _read(expr: Any, variables: Sequence[Any]) -> _Chosen | None:
     if not numbers or not isinstance(value, tirx.IntImm) or then is None or otherwise is None:
         return None
     return _Chosen(0.0, numbers[0], int(value), then, otherwise)
+
+
+def _with_body(realize: SBlockRealize, body: Any) -> SBlockRealize:
+    """The block around other statements; what it says of its accesses is of loops that are gone,
+    and no pass after this one asks for it."""
+    block, none = realize.block, list[Any]()
+    parts = (block.iter_vars, none, none, block.name_hint, body, block.init)
+    changed = SBlock(*parts, block.alloc_buffers, block.match_buffers, block.annotations)
+    return SBlockRealize(realize.iter_values, realize.predicate, changed)
 
 
 def _statements(found: _Sum, table: Table) -> list[Any]:

@@ -6,13 +6,13 @@ import gc
 
 import pytest
 
-from ansor.unscanned import unscanned
+from ansor.frozen_heap import frozen_heap
 
 
 def test_only_what_comes_later_is_scanned() -> None:
     gc.collect()
     before = [object()]
-    with unscanned():
+    with frozen_heap():
         assert gc.get_freeze_count() > 0
         assert not any(x is before for x in gc.get_objects())
         later = [object()]
@@ -22,7 +22,7 @@ def test_only_what_comes_later_is_scanned() -> None:
 
 
 def test_an_error_ends_it() -> None:
-    with pytest.raises(KeyError), unscanned():
+    with pytest.raises(KeyError), frozen_heap():
         raise KeyError
     assert gc.get_freeze_count() == 0
 
@@ -31,7 +31,7 @@ def test_what_the_caller_froze_stays_frozen() -> None:
     gc.freeze()
     try:
         frozen = gc.get_freeze_count()
-        with unscanned():
+        with frozen_heap():
             assert gc.get_freeze_count() == frozen
         assert gc.get_freeze_count() == frozen
     finally:
