@@ -2,7 +2,7 @@
 
 A transform of Winograd's convolution multiplies by a matrix that is a choice among constants by row
 and column, in two unrolled loops. TVM would unroll them first, evaluate the choice at each of 36
-places, check the padding at each, and then find that half of the terms are zeros: a fifth of the
+places, check the padding at each, and then find that half of the terms are zeros: a sixth of the
 time to compile such a program. Here each operand is read once and each sum stored once, with the
 terms that there are, in the same order.
 """
