@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
@@ -131,7 +132,7 @@ def test_workers_that_cannot_start_are_an_error(monkeypatch: pytest.MonkeyPatch)
     pool = Pool(1, MeasureConfig(workers=2), "no_such_module:lower")
     try:
         with pytest.raises(MeasureError, match=r"did not start: exit code 1;(.|\n)*no_such_module"):
-            pool.spread({0: lambda worker: worker.send(Time(0, None), 10.0)})
+            pool.spread({0: lambda worker: worker.send(Time(0, math.inf), 10.0)})
     finally:
         pool.close()
 
@@ -140,7 +141,7 @@ def test_all_are_ready_when_they_have_settled(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(pools.os, "sched_getaffinity", lambda _: {0, 1})
     pool = Pool(1, MeasureConfig(workers=2), LOWERING)
     try:
-        jobs = {i: partial(lambda i, w: w.send(Time(i, None), 10.0), i) for i in range(8)}
+        jobs = {i: partial(lambda i, w: w.send(Time(i, math.inf), 10.0), i) for i in range(8)}
         ended = pool.spread(jobs)  # unknown slots are refused at once
         assert {worker for worker, _ in ended.values()} <= set(pool.workers)
         pool.settle()
