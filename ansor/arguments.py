@@ -11,7 +11,7 @@ import numpy as np
 
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
-from ansor.frontend.importer import is_onnx
+from ansor.frontend.importers.importer import is_onnx
 from ansor.frontend.variants import KINDS
 from ansor.models.registry import model_config
 from ansor.task_scheduler.objective import Objective, slopes

@@ -13,7 +13,7 @@ import tvm
 from ansor.dag.from_tir import read_dag
 from ansor.errors import UnsupportedError
 from ansor.frontend.extract import ExtractedFunction, extract_functions
-from ansor.frontend.importer import import_model
+from ansor.frontend.importers.importer import import_model
 from ansor.frontend.operator import import_operator, is_operator
 from ansor.frontend.variants import KINDS, Variant, operator_variants, optimize_with_variants
 from ansor.hardware.target import is_cpu

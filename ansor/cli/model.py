@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ansor import workloads
 from ansor.errors import ArgumentError
-from ansor.frontend.importer import is_onnx
+from ansor.frontend.importers.importer import is_onnx
 from ansor.models import model_names
 
 HELP = (

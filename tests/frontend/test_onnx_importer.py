@@ -402,7 +402,7 @@ def test_a_weight_that_is_not_there_or_too_short() -> None:
 
 
 def test_onnx_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ansor.frontend.importer.find_spec", lambda name: None)
+    monkeypatch.setattr("ansor.frontend.importers.importer.find_spec", lambda name: None)
     with pytest.raises(ArgumentError, match=r"needs onnx: pip install 'ansor\[onnx\]'"):
         import_model("model.onnx")
 

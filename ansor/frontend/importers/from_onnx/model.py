@@ -16,7 +16,7 @@ import onnx
 from onnx import checker, external_data_helper, helper
 
 from ansor.errors import ArgumentError, UnsupportedError
-from ansor.frontend.onnx_inputs import dtype_of, fix_shapes
+from ansor.frontend.importers.from_onnx.inputs import dtype_of, fix_shapes
 from ansor.frontend.signature import check_dtype
 
 SMALL = 1024  # elements: shapes, axes, bounds; anything larger is a weight

@@ -14,9 +14,9 @@ from onnx import inliner, version_converter
 from tvm.relax.frontend.onnx import from_onnx
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.onnx_fold import fold_shapes
-from ansor.frontend.onnx_model import completed, label, read_model, skeleton_of
-from ansor.frontend.onnx_tidy import tidy
+from ansor.frontend.importers.from_onnx.fold import fold_shapes
+from ansor.frontend.importers.from_onnx.model import completed, label, read_model, skeleton_of
+from ansor.frontend.importers.from_onnx.tidy import tidy
 
 _DOMAINS = ("", "ai.onnx")
 # Attributes that the importer passes over.

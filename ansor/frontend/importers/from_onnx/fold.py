@@ -16,7 +16,7 @@ import onnx
 from onnx import helper, numpy_helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 
-from ansor.frontend.onnx_model import SMALL
+from ansor.frontend.importers.from_onnx.model import SMALL
 
 Array = npt.NDArray[Any]
 

@@ -48,7 +48,7 @@ def import_model(model: object, example_inputs: object = None) -> ImportedModel:
         return from_relax(model)
     if is_torch(model):
         # PyTorch is optional: its door opens only for a model that came from it.
-        from ansor.frontend.torch_importer import import_torch
+        from ansor.frontend.importers.from_torch.importer import import_torch
 
         return from_relax(import_torch(model, example_inputs))
     raise ArgumentError(
@@ -79,7 +79,7 @@ def _from_onnx(model: object, example_inputs: object) -> tvm.IRModule:
         kind = model if isinstance(model, str) else type(model).__name__
         raise ArgumentError("model", kind, "needs onnx: pip install 'ansor[onnx]'")
     # ONNX is optional, as PyTorch is.
-    from ansor.frontend.onnx_importer import import_onnx
+    from ansor.frontend.importers.from_onnx.importer import import_onnx
 
     return import_onnx(model, example_inputs)
 

@@ -1,0 +1,1 @@
+"""ONNX models: reading, folding, conversion to Relax. Needs the optional package `onnx`."""

@@ -1,0 +1,1 @@
+"""PyTorch models: capture, decomposition, conversion to Relax. Needs the optional PyTorch."""

@@ -1,0 +1,1 @@
+"""Operators that both importers use, as Relax expressions with the frameworks' exact semantics."""
