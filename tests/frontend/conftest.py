@@ -8,7 +8,7 @@ from tvm import relax
 from tvm.target import Target
 
 from ansor.frontend import CompiledModel, ImportedModel, compile_model, optimize
-from ansor.frontend.importers.importer import from_relax
+from ansor.frontend.importers.from_relax import from_relax
 from ansor.models import BuiltModel, ResNetConfig, build
 
 TINY = ResNetConfig(blocks=(1, 2), width=8, classes=10, image=32)

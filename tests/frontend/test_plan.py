@@ -11,7 +11,7 @@ from tvm.ir import GenericConst
 
 from ansor.frontend import optimize
 from ansor.frontend.extract import extract_functions, tir_calls
-from ansor.frontend.importers.importer import from_relax
+from ansor.frontend.importers.from_relax import from_relax
 from ansor.frontend.operator import import_operator
 from ansor.frontend.plan import call_plan
 from ansor.frontend.signature import entry_of

@@ -13,7 +13,7 @@ from tvm.target import Target
 
 from ansor.errors import ArgumentError
 from ansor.frontend import compile_model, import_model, optimize
-from ansor.frontend.importers.importer import from_relax
+from ansor.frontend.importers.from_relax import from_relax
 from ansor.models import (
     BuiltModel,
     ResNetConfig,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -12,36 +11,33 @@ import tvm
 from tvm import relax, te, tirx
 
 from ansor.errors import ArgumentError
-from ansor.frontend.signature import InputSpec, entry_of, input_specs
+from ansor.frontend.importers.from_relax import from_relax
+from ansor.frontend.importers.original import ImportedModel
+from ansor.frontend.importers.sizes import Sizes
 from ansor.models import build_model
 
 
-@dataclass(frozen=True, eq=False)
-class ImportedModel:
-    """A network: `mod` holds one Relax function, `entry`, with static shapes and bound weights."""
-
-    mod: tvm.IRModule
-    entry: str
-    inputs: tuple[InputSpec, ...]
-
-
-def import_model(model: object, example_inputs: object = None) -> ImportedModel:
+def import_model(
+    model: object, example_inputs: object = None, sizes: Sizes | None = None
+) -> ImportedModel:
     """Imports a PyTorch, ONNX or Relax model, or a built-in one by name.
 
-    A PyTorch model is a module or an exported program; an ONNX model is an `onnx.ModelProto`, its
-    bytes, or the path of a file that ends in ".onnx".
-
-    `example_inputs` (a tensor or a sequence of tensors, of torch or NumPy) gives a PyTorch
-    module's input shapes and dtypes, and fixes an ONNX model's dynamic dimensions; the other kinds
-    know theirs.
+    Args:
+        model: a PyTorch module or exported program; an ONNX model (an `onnx.ModelProto`, its bytes,
+            or the path of a file that ends in ".onnx"); a Relax module; a name.
+        example_inputs: arguments of a PyTorch module: one tensor, a sequence of arguments, or a
+            mapping of their names; nested as the module takes them, of torch or NumPy. For an ONNX
+            model, arrays that fix its dynamic dimensions. The other kinds need none.
+        sizes: of the dynamic dimensions of an ONNX model or an exported program.
 
     Raises:
         ArgumentError: unknown name or kind of model, a file that is missing or broken, missing or
-            wrong `example_inputs`, weights that are not bound.
+            wrong `example_inputs` or sizes, weights that are not bound.
         UnsupportedError: a dynamic shape, an unsupported dtype or operator.
     """
+    given = sizes or Sizes()
     if is_onnx(model):
-        return from_relax(_from_onnx(model, example_inputs))
+        return _from_onnx(model, example_inputs, given)
     if isinstance(model, str):
         return _from_name(model)
     if isinstance(model, tvm.IRModule):
@@ -50,7 +46,7 @@ def import_model(model: object, example_inputs: object = None) -> ImportedModel:
         # PyTorch is optional: its door opens only for a model that came from it.
         from ansor.frontend.importers.from_torch.importer import import_torch
 
-        return from_relax(import_torch(model, example_inputs))
+        return import_torch(model, example_inputs, given)
     raise ArgumentError(
         "model",
         type(model).__name__,
@@ -74,42 +70,20 @@ def is_onnx(model: object) -> bool:
     return is_proto or isinstance(model, bytes)
 
 
-def _from_onnx(model: object, example_inputs: object) -> tvm.IRModule:
+def _from_onnx(model: object, example_inputs: object, sizes: Sizes) -> ImportedModel:
     if find_spec("onnx") is None:
         kind = model if isinstance(model, str) else type(model).__name__
         raise ArgumentError("model", kind, "needs onnx: pip install 'ansor[onnx]'")
     # ONNX is optional, as PyTorch is.
     from ansor.frontend.importers.from_onnx.importer import import_onnx
 
-    return import_onnx(model, example_inputs)
+    return import_onnx(model, example_inputs, sizes)
 
 
 def _from_name(name: str) -> ImportedModel:
     built = build_model(name)
     weights = {key: tvm.runtime.tensor(value) for key, value in built.params.items()}
     return from_relax(relax.transform.BindParams("forward", weights)(built.mod))
-
-
-def from_relax(mod: tvm.IRModule) -> ImportedModel:
-    """A Relax module that holds one function, with its weights bound.
-
-    Raises:
-        ArgumentError: weights are still parameters.
-        UnsupportedError: several functions, a dynamic shape, an unsupported dtype.
-    """
-    entry = entry_of(mod)
-    function = mod[entry]
-    _check_bound(function)
-    return ImportedModel(mod, entry, input_specs(function))
-
-
-def _check_bound(function: relax.Function) -> None:
-    attrs = function.attrs or {}
-    count = int(attrs.get("num_input", len(function.params)))
-    unbound = [str(parameter.name) for parameter in function.params[count:]]
-    if unbound:
-        remedy = "bind these weights first, with tvm.relax.transform.BindParams"
-        raise ArgumentError("model", ", ".join(unbound), remedy)
 
 
 def from_te(tensors: Sequence[te.Tensor]) -> tirx.PrimFunc:

@@ -15,8 +15,19 @@ from tvm.relax.frontend.onnx import from_onnx
 
 from ansor.errors import UnsupportedError
 from ansor.frontend.importers.from_onnx.fold import fold_shapes
-from ansor.frontend.importers.from_onnx.model import completed, label, read_model, skeleton_of
+from ansor.frontend.importers.from_onnx.inputs import examples_of
+from ansor.frontend.importers.from_onnx.model import (
+    Skeleton,
+    completed,
+    label,
+    read_model,
+    skeleton_of,
+)
+from ansor.frontend.importers.from_onnx.original import OnnxOriginal
 from ansor.frontend.importers.from_onnx.tidy import tidy
+from ansor.frontend.importers.from_relax import from_relax
+from ansor.frontend.importers.original import ImportedModel
+from ansor.frontend.importers.sizes import Sizes
 
 _DOMAINS = ("", "ai.onnx")
 # Attributes that the importer passes over.
@@ -27,17 +38,26 @@ _MISREAD = {
 _OPSET = 13  # the oldest that TVM's importer reads throughout
 
 
-def import_onnx(source: object, example_inputs: object) -> tvm.IRModule:
-    """An `onnx.ModelProto`, its bytes or its file as a Relax module, weights as constants.
+def import_onnx(source: object, example_inputs: object, sizes: Sizes) -> ImportedModel:
+    """An `onnx.ModelProto`, its bytes or its file, its weights as constants.
 
-    `example_inputs`, one array for each input in their order, fix dynamic dimensions.
+    `example_inputs`, one array for each input in their order, or `sizes` fix dynamic dimensions.
 
     Raises:
         ArgumentError: no such file, no valid model, missing weights, a dynamic dimension, wrong
             `example_inputs`.
         UnsupportedError: an unsupported dtype, or an operator, which is named with its node.
     """
-    skeleton = skeleton_of(read_model(source), label(source), example_inputs)
+    skeleton = skeleton_of(read_model(source), label(source), example_inputs, sizes)
+    original = OnnxOriginal(completed(skeleton), _import_alone, examples_of(example_inputs))
+    return from_relax(_imported(skeleton), original)
+
+
+def _import_alone(model: Any) -> tvm.IRModule:
+    return _imported(skeleton_of(model, label(model), None, Sizes()))
+
+
+def _imported(skeleton: Skeleton) -> tvm.IRModule:
     plain = _modern(inliner.inline_local_functions(skeleton.model))
     for node in plain.graph.node:
         _check_node(node)

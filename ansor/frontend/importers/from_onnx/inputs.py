@@ -11,6 +11,7 @@ from onnx import helper
 
 from ansor.errors import ArgumentError
 from ansor.frontend.convert import check_array, is_torch_tensor
+from ansor.frontend.importers.sizes import Sizes
 from ansor.frontend.signature import InputSpec
 
 _DTYPES = {"float": "float32", "double": "float64"}  # the other names are NumPy's in capitals
@@ -22,12 +23,14 @@ def dtype_of(code: int) -> str:
     return _DTYPES.get(name, name)
 
 
-def fix_shapes(inputs: list[Any], example_inputs: object) -> list[Any]:
+def fix_shapes(inputs: list[Any], example_inputs: object, sizes: Sizes) -> list[Any]:
     """The inputs' declarations with static shapes.
 
     Raises:
-        ArgumentError: a dynamic dimension without `example_inputs`, or inputs that do not fit.
+        ArgumentError: a dynamic dimension without `example_inputs` or a size, or inputs or sizes
+            that do not fit.
     """
+    inputs = _sized(inputs, sizes)
     if example_inputs is None:
         _check_static(inputs)
         return inputs
@@ -36,8 +39,37 @@ def fix_shapes(inputs: list[Any], example_inputs: object) -> list[Any]:
     if len(arrays) != len(inputs):
         names = ", ".join(value.name for value in inputs)
         raise ArgumentError("example_inputs", len(arrays), f"give {len(inputs)} arrays: {names}")
-    sizes: dict[str, int] = {}
-    return [_fixed(*pair, sizes) for pair in enumerate(zip(inputs, arrays, strict=True))]
+    found: dict[str, int] = {}
+    return [_fixed(*pair, found) for pair in enumerate(zip(inputs, arrays, strict=True))]
+
+
+def _sized(inputs: list[Any], sizes: Sizes) -> list[Any]:
+    """The declarations with the sizes that a user gives."""
+    symbols = [dim.dim_param for value in inputs for dim in value.type.tensor_type.shape.dim]
+    sizes.check_names([value.name for value in inputs], list(filter(None, dict.fromkeys(symbols))))
+    return [_with_sizes(value, sizes) for value in inputs] if sizes else inputs
+
+
+def _with_sizes(value: Any, sizes: Sizes) -> Any:
+    ty = value.type.tensor_type
+    dims = [dim.dim_value or sizes.dims.get(dim.dim_param, dim.dim_param) for dim in ty.shape.dim]
+    given = sizes.shapes.get(value.name)
+    if given is not None:
+        known = ty.HasField("shape")
+        fits = [not isinstance(d, int) or d == g for d, g in zip(dims, given, strict=False)]
+        if known and (len(dims) != len(given) or not all(fits)):
+            raise ArgumentError("shapes", {value.name: tuple(given)}, f"the input is {dims}")
+        dims = list(given)
+    return helper.make_tensor_value_info(value.name, ty.elem_type, dims)
+
+
+def examples_of(example_inputs: object) -> tuple[Any, ...] | None:
+    """The arrays that a user gives, for NumPy."""
+    if example_inputs is None:
+        return None
+    several = isinstance(example_inputs, list | tuple)
+    arrays: Any = example_inputs if several else (example_inputs,)
+    return tuple(np.asarray(a.detach().cpu() if is_torch_tensor(a) else a) for a in arrays)
 
 
 def _check_static(inputs: list[Any]) -> None:

@@ -17,6 +17,7 @@ from onnx import checker, external_data_helper, helper
 
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.importers.from_onnx.inputs import dtype_of, fix_shapes
+from ansor.frontend.importers.sizes import Sizes
 from ansor.frontend.signature import check_dtype
 
 SMALL = 1024  # elements: shapes, axes, bounds; anything larger is a weight
@@ -91,8 +92,8 @@ def _check_complete(model: Any, where: str) -> None:
         raise ArgumentError("model", where, remedy)
 
 
-def skeleton_of(model: Any, where: str, example_inputs: object) -> Skeleton:
-    """The model with static shapes, those of `example_inputs` if there are any.
+def skeleton_of(model: Any, where: str, example_inputs: object, sizes: Sizes) -> Skeleton:
+    """The model with static shapes, those of `example_inputs` or `sizes` if there are any.
 
     `where` is what messages call it.
 
@@ -106,7 +107,7 @@ def skeleton_of(model: Any, where: str, example_inputs: object) -> Skeleton:
     _check_dtypes(inputs, graph)
     small, weights = _by_size(graph.initializer)
     declared = [helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in weights]
-    fixed = fix_shapes(inputs, example_inputs)
+    fixed = fix_shapes(inputs, example_inputs, sizes)
     bare = helper.make_graph(graph.node, graph.name, [*fixed, *declared], graph.output, small)
     version = max(model.ir_version, _IR_VERSION)
     made = helper.make_model(

@@ -1,149 +1,181 @@
-"""PyTorch models as Relax modules (the only file of the frontend that imports torch)."""
+"""PyTorch models as Relax modules: capture, decomposition, conversion."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import torch
 import tvm
 from torch.export import ExportedProgram
-from tvm import relax
-from tvm.relax.frontend import detach_params
-from tvm.relax.frontend.torch import from_exported_program
+from torch.export.graph_signature import InputKind
 
 from ansor.errors import ArgumentError, UnsupportedError
-from ansor.frontend.signature import check_dtype, static_extent
+from ansor.frontend.importers.from_torch.capture import (
+    Examples,
+    array_of,
+    examples_for,
+    export,
+    resized,
+)
+from ansor.frontend.importers.from_torch.original import TorchOriginal
+from ansor.frontend.importers.from_torch.program import (
+    TensorProgram,
+    parameter_names,
+    random_nodes,
+    tensor_program,
+)
+from ansor.frontend.importers.from_torch.translate import (
+    Translator,
+    dtype_name,
+    layer_of,
+    program_tensors,
+)
+from ansor.frontend.importers.original import ImportedModel
+from ansor.frontend.importers.sizes import Sizes
+from ansor.frontend.signature import InputSpec, check_dtype, static_extent
 
-# TVM's importer adds a bfloat16 bias to a float32 product and refuses the result.
-_NOT_FROM_TORCH = frozenset(("bfloat16",))
 
-
-def import_torch(model: Any, example_inputs: object) -> tvm.IRModule:
+def import_torch(model: Any, example_inputs: object, sizes: Sizes) -> ImportedModel:
     """A `torch.nn.Module` (with example inputs) or an `ExportedProgram`, its weights as constants.
 
     A module is captured in eval mode; its own mode is left as it was.
 
     Raises:
-        ArgumentError: missing or wrong `example_inputs`.
-        UnsupportedError: what PyTorch cannot export or Relax cannot express.
+        ArgumentError: missing or wrong `example_inputs` or sizes.
+        UnsupportedError: what PyTorch cannot export, what is not the same at every call, or an
+            operator that cannot be converted.
     """
     with _quiet():
-        program = model if isinstance(model, ExportedProgram) else _export(model, example_inputs)
-        _check_inputs(program)
-        _check_weights(program)
-        return _bind(_translate(program.run_decompositions()))
+        module, examples, program = _captured(model, example_inputs, sizes)
+        parts = _tensor_program(program, parameter_names(module.forward))
+        specs = input_specs(parts.program)
+        mod = Translator().module(parts.program)
+        state = tuple(map(array_of, parts.state.values()))
+        original = TorchOriginal(
+            model=module,
+            calling=parts.calling,
+            num_arguments=len(examples.args),
+            program=parts.program,
+            state=tuple(parts.state),
+            inputs=specs,
+            examples=(*map(array_of, tensors_of(examples)), *state),
+            import_module=_import_alone,
+        )
+    return ImportedModel(mod, "main", specs, parts.calling, state, original)
+
+
+def _captured(
+    model: Any, example_inputs: object, sizes: Sizes
+) -> tuple[torch.nn.Module, Examples, ExportedProgram]:
+    """The module, the arguments of a run, and the program that PyTorch makes of both."""
+    if isinstance(model, ExportedProgram):
+        return _recaptured(model, example_inputs, sizes)
+    examples = resized(examples_for(model, example_inputs), parameter_names(model.forward), sizes)
+    return model, examples, export(model, examples)
+
+
+def _recaptured(
+    program: ExportedProgram, example_inputs: object, sizes: Sizes
+) -> tuple[torch.nn.Module, Examples, ExportedProgram]:
+    """A program that is exported already; anew, with static shapes, if these are given."""
+    module = program.module(check_guards=False)
+    names = parameter_names(module.forward)
+    if example_inputs is not None:
+        examples = resized(examples_for(module, example_inputs), names, sizes)
+        return module, examples, export(module, examples)
+    if program.example_inputs is None:
+        remedy = "the program holds no example inputs; give some"
+        raise ArgumentError("example_inputs", None, remedy)
+    args, kwargs = program.example_inputs
+    examples = Examples(tuple(args), kwargs)
+    if not sizes:
+        input_specs(program)  # refuses dynamic dimensions
+        return module, examples, program
+    static = resized(examples, names, _as_shapes(program, sizes))
+    return module, static, export(module, static)
+
+
+def _as_shapes(program: ExportedProgram, sizes: Sizes) -> Sizes:
+    """The sizes as shapes of inputs, with those of the example for all other dimensions."""
+    values = {
+        node.name: node.meta["val"].shape
+        for node in program.graph.find_nodes(op="placeholder")
+        if isinstance(node.meta.get("val"), torch.Tensor)
+    }
+    symbols = {str(e) for shape in values.values() for e in shape if not isinstance(e, int)}
+    sizes.check_names(list(values), sorted(symbols))
+    found = {
+        name: [sizes.dims.get(str(extent), _hint(extent)) for extent in shape]
+        for name, shape in values.items()
+        if any(str(extent) in sizes.dims for extent in shape)
+    }
+    return Sizes(found | dict(sizes.shapes))
+
+
+def _hint(extent: Any) -> int:
+    """The extent in the run that the program was exported with."""
+    return extent if isinstance(extent, int) else int(extent.node.hint)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """PyTorch's exporter warns of its own deprecated calls, which no user can act on."""
+    """PyTorch's exporter warns of its own code, which no user can act on."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore")
         yield
 
 
-def _export(model: torch.nn.Module, example_inputs: object) -> ExportedProgram:
-    inputs = _example_tensors(example_inputs)
-    with _eval_mode(model):
-        try:
-            return torch.export.export(model, inputs)
-        except Exception as error:  # the exporter raises errors of many unrelated kinds
-            reason = str(error).strip().splitlines()[0]
-            raise UnsupportedError(f"torch.export cannot capture the model: {reason}") from error
-
-
-def _example_tensors(example_inputs: object) -> tuple[torch.Tensor, ...]:
-    if example_inputs is None:
-        remedy = "a PyTorch module needs example inputs, one tensor per argument of its forward"
-        raise ArgumentError("example_inputs", None, remedy)
-    several = isinstance(example_inputs, list | tuple)
-    values: Any = example_inputs if several else (example_inputs,)
-    return tuple(_tensor(index, value) for index, value in enumerate(values))
-
-
-def _tensor(index: int, value: object) -> torch.Tensor:
-    if isinstance(value, torch.Tensor):
-        return value
-    if isinstance(value, np.ndarray):
-        return torch.from_numpy(value.copy())
-    kind = type(value).__name__
-    raise ArgumentError(f"example_inputs[{index}]", kind, "give torch tensors or NumPy arrays")
-
-
-@contextmanager
-def _eval_mode(model: torch.nn.Module) -> Iterator[None]:
-    training = [module for module in model.modules() if module.training]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module in training:
-            module.training = True
-
-
-def _check_inputs(program: ExportedProgram) -> None:
-    names = set(program.graph_signature.user_inputs)
-    for node in program.graph.find_nodes(op="placeholder"):
-        if node.name in names:
-            _check_input(node)
-
-
-def _check_input(node: torch.fx.Node) -> None:
-    value = node.meta.get("val")
-    if not isinstance(value, torch.Tensor):
-        raise UnsupportedError(f"input {node.name!r} is not a tensor but {type(value).__name__}")
-    check_dtype(f"input {node.name!r}", _dtype(value), _NOT_FROM_TORCH)
-    for axis, extent in enumerate(value.shape):
-        static_extent(node.name, axis, extent)
-
-
-def _check_weights(program: ExportedProgram) -> None:
-    for name, value in program.state_dict.items():
-        check_dtype(f"weight {name!r}", _dtype(value), _NOT_FROM_TORCH)
-
-
-def _dtype(tensor: torch.Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
-
-
-def _translate(program: ExportedProgram) -> tvm.IRModule:
-    try:
-        return from_exported_program(
-            program,
-            keep_params_as_input=True,
-            unwrap_unit_return_tuple=True,
-            run_ep_decomposition=False,
+def _tensor_program(program: ExportedProgram, names: Sequence[str]) -> TensorProgram:
+    _check_weights(program_tensors(program))
+    decomposed = program.run_decompositions()
+    for node in random_nodes(decomposed):
+        raise UnsupportedError(
+            f"operator {node.target} in {layer_of(node)} draws random numbers; "
+            f"let the model take them as an input"
         )
-    except Exception as error:  # the translator raises assertions, type, value and key errors
-        place = _place(program, str(error))
-        raise UnsupportedError(f"cannot import the PyTorch model: {error}{place}") from error
+    return tensor_program(decomposed, names)
 
 
-def _place(program: ExportedProgram, message: str) -> str:
-    """Layers whose operator the message names, as " (in layer a.b)"; empty if none is named."""
-    layers = [
-        _layer(node)
-        for node in program.graph.nodes
-        if node.op == "call_function" and node.target.__name__ in message
-    ]
-    return f" (in {', '.join(dict.fromkeys(layers))})" if layers else ""
+def input_specs(program: ExportedProgram) -> tuple[InputSpec, ...]:
+    """The user inputs that are tensors.
+
+    Raises:
+        UnsupportedError: a dynamic shape, an unsupported dtype.
+    """
+    specs = program.graph_signature.input_specs
+    users = {spec.arg.name for spec in specs if spec.kind is InputKind.USER_INPUT}
+    nodes = {node.name: node for node in program.graph.find_nodes(op="placeholder")}
+    ordered = [spec.arg.name for spec in specs if spec.arg.name in users]
+    return tuple(
+        _input_spec(nodes[name])
+        for name in ordered
+        if name in nodes and isinstance(nodes[name].meta.get("val"), torch.Tensor)
+    )
 
 
-def _layer(node: torch.fx.Node) -> str:
-    stack = list((node.meta.get("nn_module_stack") or {}).values())
-    path = stack[-1][0] if stack else ""
-    return f"layer {path}" if path else "the top-level forward"
+def _input_spec(node: torch.fx.Node) -> InputSpec:
+    value = node.meta["val"]
+    check_dtype(f"input {node.name!r}", dtype_name(value))
+    shape = [static_extent(node.name, axis, extent) for axis, extent in enumerate(value.shape)]
+    return InputSpec(node.name, tuple(shape), dtype_name(value))
 
 
-def _bind(mod: tvm.IRModule) -> tvm.IRModule:
-    bare, weights = detach_params(mod)
-    function = bare["main"]
-    count = int(function.attrs["num_input"])
-    names = [parameter.name for parameter in function.params[count:]]
-    bound = dict(zip(names, weights.get("main", []), strict=True))
-    return relax.transform.BindParams("main", bound)(bare)
+def _check_weights(tensors: Mapping[str, torch.Tensor]) -> None:
+    for name, value in tensors.items():
+        check_dtype(f"weight {name!r}", dtype_name(value))
+
+
+def tensors_of(examples: Examples) -> list[torch.Tensor]:
+    """The tensors among the arguments, in a row."""
+    leaves = torch.utils._pytree.tree_leaves((examples.args, dict(examples.kwargs)))
+    return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+
+
+def _import_alone(module: torch.nn.Module, tensors: Sequence[torch.Tensor]) -> tvm.IRModule:
+    with _quiet():
+        program = export(module, Examples(tuple(tensors), {}))
+        names = [f"operand{place}" for place in range(len(tensors))]
+        return Translator().module(_tensor_program(program, names).program)
