@@ -55,7 +55,9 @@ class Finisher:
         assert self._built is not None
         compiled = loaded(self._built.result(), threads)
         network = self._network
-        return TunedModel(compiled, _results(network, winners, finish), finish, seed, network.mod)
+        results = _results(network, winners, finish)
+        calling, state = network.calling, network.state
+        return TunedModel(compiled, results, finish, seed, network.mod, calling, state)
 
 
 def _built(

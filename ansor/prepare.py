@@ -10,10 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import tvm
 
+from ansor.check.network import uncompilable
 from ansor.dag.from_tir import read_dag
 from ansor.errors import UnsupportedError
+from ansor.frontend.calling import Calling
 from ansor.frontend.extract import ExtractedFunction, extract_functions
 from ansor.frontend.importers.importer import import_model
+from ansor.frontend.importers.sizes import Sizes
+from ansor.frontend.importers.source import Array, ImportedModel, SourceModel
 from ansor.frontend.operator import import_operator, is_operator
 from ansor.frontend.variants import KINDS, Variant, operator_variants, optimize_with_variants
 from ansor.hardware.target import is_cpu
@@ -30,12 +34,18 @@ class Network:
         tasks: one for each distinct function that can be scheduled, and for each variant of one.
         variants: by name of their task.
         unscheduled: function to the reason why it cannot be scheduled.
+        calling: how users call it; None for tensors in a row.
+        state: initial values of tensors that it keeps between calls.
+        source: the model in its framework, if there is one.
     """
 
     mod: tvm.IRModule
     tasks: tuple[Task, ...]
     variants: dict[str, Variant] = field(default_factory=dict)
     unscheduled: dict[str, str] = field(default_factory=dict)
+    calling: Calling | None = None
+    state: tuple[Array, ...] = ()
+    source: SourceModel | None = None
 
 
 def prepare(
@@ -44,6 +54,7 @@ def prepare(
     target_key: str,
     example_inputs: object = None,
     kinds: Collection[str] = tuple(KINDS),
+    sizes: Sizes | None = None,
 ) -> Network:
     """Imports and optimises a model and splits it into tasks.
 
@@ -53,18 +64,19 @@ def prepare(
         target_key: canonical text of the target, under which records are kept.
         example_inputs: as for `auto_schedule`.
         kinds: of variants that may be used.
+        sizes: of dynamic dimensions.
 
     Raises:
         UnsupportedError: an operator that cannot be scheduled; inside a network it is noted.
     """
     variants: tuple[Variant, ...] = ()
+    imported: ImportedModel | None = None
     if is_operator(model):
         mod = import_operator(model)
         variants = operator_variants(mod, kinds) if is_cpu(target) else ()
     else:
-        mod, variants = optimize_with_variants(
-            import_model(model, example_inputs).mod, target, kinds
-        )
+        imported = import_model(model, example_inputs, sizes)
+        mod, variants = _optimized(imported, target, kinds)
     functions = extract_functions(mod)
     in_network = sum(function.weight for function in functions) > 1
     tasks, unscheduled = [], {}
@@ -80,7 +92,29 @@ def prepare(
         replaced = plain[variant.replaces]
         original = _original(variant, replaced)
         tasks.append(_task(variant.function, target_key, in_network, original))
-    return Network(mod, tuple(tasks), {v.function.name: v for v in variants}, unscheduled)
+    network = Network(mod, tuple(tasks), {v.function.name: v for v in variants}, unscheduled)
+    if imported is None:
+        return network
+    return replace(network, calling=imported.calling, state=imported.state, source=imported.source)
+
+
+def _optimized(
+    imported: ImportedModel, target: tvm.target.Target, kinds: Collection[str]
+) -> tuple[tvm.IRModule, tuple[Variant, ...]]:
+    """The network's functions, and their variants.
+
+    Raises:
+        UnsupportedError: an operator that TVM cannot compile, with its layer where that is known.
+    """
+    try:
+        return optimize_with_variants(imported.mod, target, kinds)
+    except Exception as error:  # TVM's passes raise errors of many unrelated kinds
+        fault = uncompilable(imported.source, target) if imported.source else None
+        if fault is None and isinstance(error, UnsupportedError):
+            raise
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        what = str(fault) if fault else f"TVM cannot compile the network: {reason}"
+        raise UnsupportedError(what) from error
 
 
 def _original(variant: Variant, replaced: ExtractedFunction) -> Original:

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from types import MappingProxyType
 
 import tvm
@@ -20,10 +21,12 @@ from ansor.arguments import (
     opened,
 )
 from ansor.callbacks import Callback
+from ansor.check.network import SourceComparison
 from ansor.config import FULL, TuneConfig
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
 from ansor.finish import Finisher
+from ansor.frontend.importers.sizes import Sizes
 from ansor.frontend.plan import call_plan
 from ansor.frozen_heap import frozen_heap
 from ansor.hardware.detect import detect_machine
@@ -57,6 +60,9 @@ def auto_schedule(
     allow: Collection[str] | None = None,
     forbid: Collection[str] = (),
     objective: Objective = total_latency,
+    shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    dims: Mapping[str, int] = MappingProxyType({}),
+    check_import: bool = True,
 ) -> TunedModel:
     """Tunes a network or an operator and compiles it with the best programs found.
 
@@ -66,8 +72,9 @@ def auto_schedule(
             first), a TensorIR `PrimFunc`, or the name of a built-in network.
         target: "native" (this machine), "llvm -mcpu=...", "cuda", or a TVM target; on "cuda -tf32"
             products in float32 may be rounded for tensor cores.
-        example_inputs: tensors that fix the input shapes of a `torch.nn.Module`, and the dynamic
-            dimensions of an ONNX model.
+        example_inputs: arguments of a `torch.nn.Module`: one tensor, a sequence of arguments, or a
+            mapping of their names, nested as the module takes them. For an ONNX model, arrays
+            that fix its dynamic dimensions.
         minutes: time for everything, from the call to the result.
         trials: programs to measure, over all tasks. Without `minutes` and `trials`, or with
             ``trials=0``, nothing is measured: each task takes the best program that `database`
@@ -83,13 +90,20 @@ def auto_schedule(
         forbid: kinds of variants that may not.
         objective: what is to become small: `total_latency`, a `LatencyRequirement`, below which the
             search ends, or any function of an array with the network's latency in seconds.
+        shapes: of inputs, by name, which fix the dynamic dimensions of an ONNX model or an
+            exported program.
+        dims: sizes of dynamic dimensions, by their symbol.
+        check_import: whether the import is compared with the original model in PyTorch or ONNX
+            Runtime before the search, and the tuned network after it.
 
     Returns:
         the compiled network. An interrupt (Ctrl-C) ends the search, and the best so far is used.
 
     Raises:
         ArgumentError: an argument is wrong; nothing has been done yet.
-        UnsupportedError: the model uses what cannot be scheduled; it is named.
+        UnsupportedError: the model uses what cannot be imported, or its import computes something
+            else than the original; the operator and its layer are named.
+        ResultError: the tuned network computes something else than the original.
         DatabaseError: the database cannot be used.
         MeasureError: no measurement worker can be started.
     """
@@ -108,6 +122,8 @@ def auto_schedule(
         allow=allow,
         forbid=forbid,
         objective=objective,
+        sizes={"model": Sizes(shapes, dims)},
+        check_import=check_import,
     )["model"]
 
 
@@ -127,6 +143,8 @@ def auto_schedule_many(
     allow: Collection[str] | None = None,
     forbid: Collection[str] = (),
     objective: Objective = total_latency,
+    sizes: Mapping[str, Sizes] = MappingProxyType({}),
+    check_import: bool = True,
 ) -> dict[str, TunedModel]:
     """Tunes several networks at once: functions that they share are searched once, and the time
     goes where the objective gains most.
@@ -135,6 +153,7 @@ def auto_schedule_many(
         models: by name; each is anything that `auto_schedule` takes.
         example_inputs: by the name of the model that needs some.
         objective: as for `auto_schedule`; it is given the latencies in the order of `models`.
+        sizes: of dynamic dimensions, by the name of the model.
 
     Other arguments, what is returned for each name, and errors are those of `auto_schedule`.
     """
@@ -155,10 +174,18 @@ def auto_schedule_many(
         LocalDevice(text, cores, config.measure) as device,
     ):
         device.start(1)  # in the background, where it takes as long as to import a model
-        networks = {}
+        networks: dict[str, Network] = {}
+        checks: dict[str, SourceComparison] = {}
         for name, model in models.items():
             _stage(callbacks, f"importing {name}")
-            networks[name] = prepare(model, resolved, text, example_inputs.get(name), kinds)
+            network = prepare(
+                model, resolved, text, example_inputs.get(name), kinds, sizes.get(name)
+            )
+            networks[name] = network
+            if check_import and network.source is not None:
+                _stage(callbacks, f"comparing the import of {name} with the original")
+                checks[name] = SourceComparison(network.source, resolved)
+                checks[name].check_import(network.mod)
         tasks, calls = merged(networks)
         if minutes is None and trials is None:
             _check_records(records, tasks, text)
@@ -185,10 +212,19 @@ def auto_schedule_many(
             }
             device.close()  # workers leave the cores to what is still to be compiled
             _stage(callbacks, "compiling")
-            return {
+            tuned = {
                 name: finisher.tuned(winners[name], finish, seed, cores)
                 for name, finisher in finishers.items()
             }
+            return {name: _compared(model, checks.get(name)) for name, model in tuned.items()}
+
+
+def _compared(tuned: TunedModel, comparison: SourceComparison | None) -> TunedModel:
+    """The network with how it compares with the original model."""
+    if comparison is None:
+        return tuned
+    comparison.check_tuned(tuned.compiled)
+    return replace(tuned, checks=tuple(comparison.checks))
 
 
 def _winners(

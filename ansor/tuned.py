@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +13,9 @@ import tvm
 from tvm import tirx
 
 from ansor.callbacks import Finish
+from ansor.check.network import NetworkCheck
+from ansor.frontend.calling import Calling, calling_from_json, calling_to_json
+from ansor.frontend.importers.source import Array
 from ansor.frontend.runtime import CompiledModel, compile_model
 from ansor.frontend.storage import StoredModel, load_model, save_model
 from ansor.hardware.detect import peak_gflops
@@ -72,6 +76,10 @@ class TunedModel:
         finish: how the search ended; None for a model that was loaded.
         seed: of the search.
         baseline: the network before tuning; None for a model that was loaded.
+        calling: how it is called; None for tensors in a row.
+        state: initial values of tensors that the network keeps between calls, such as caches and
+            counters.
+        checks: how it compared with the original model, before and after tuning.
     """
 
     compiled: CompiledModel
@@ -79,10 +87,38 @@ class TunedModel:
     finish: Finish | None
     seed: int
     baseline: tvm.IRModule | None = None
+    calling: Calling | None = None
+    state: tuple[Array, ...] = ()
+    checks: tuple[NetworkCheck, ...] = ()
+    # Holds the state's values of now: a model with state serves one call at a time.
+    _kept: list[Any] = field(default_factory=list, init=False, repr=False)
+    _turn: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
-    def __call__(self, *arrays: Any) -> Any:
-        """Runs the network; returns the kind of array that it is given."""
-        return self.compiled(*arrays)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the network on NumPy arrays or torch tensors; returns the kind that it is given.
+
+        The arguments are those of the original model, or its tensors in a row. The result has the
+        original's structure; see `NamedOutputs` for dictionaries and dataclasses.
+
+        Raises:
+            ArgumentError: wrong number, structure, shape or dtype; names the argument.
+        """
+        if self.calling is None:
+            return self.compiled(*args, **kwargs)
+        tensors = self.calling.tensors(args, kwargs)
+        if not self.state:
+            return self.calling.results(_in_row(self.compiled(*tensors)))
+        with self._turn:
+            self._kept[:] = self._kept or self.state
+            results = _in_row(self.compiled(*tensors, *self._kept))
+            count = len(results) - len(self.state)
+            self._kept[:] = results[count:]
+            return self.calling.results(results[:count])
+
+    def reset(self) -> None:
+        """Gives the state, if the network keeps one, its initial values again."""
+        with self._turn:
+            self._kept.clear()
 
     @cached_property
     def untuned(self) -> CompiledModel:
@@ -110,7 +146,8 @@ class TunedModel:
             summary = replace(
                 summary, search_s=done.elapsed_s, trials=done.trials, reason=done.reason
             )
-        return render(self.tasks, summary)
+        checks = [check.text for check in self.checks]
+        return "\n".join([render(self.tasks, summary), *checks])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the network, scheduled functions and weights, to one file; `load` reads it.
@@ -119,6 +156,9 @@ class TunedModel:
             StorageError: the file cannot be written.
         """
         notes = {"tasks": [asdict(task) for task in self.tasks], "seed": self.seed}
+        if self.calling is not None:
+            notes["calling"] = calling_to_json(self.calling)
+        notes["checks"] = [asdict(check) for check in self.checks]
         save_model(StoredModel(self.compiled.mod, self.compiled.target, notes), path)
 
 
@@ -136,7 +176,16 @@ def load(path: str | os.PathLike[str], threads: int | None = None) -> TunedModel
     stored = load_model(path)
     with pass_context(_functions(stored.mod)):
         compiled = compile_model(stored.mod, stored.target, threads)
-    return TunedModel(compiled, _tasks(stored.notes), None, int(stored.notes.get("seed", 0)))
+    notes = stored.notes
+    calling = calling_from_json(notes["calling"]) if "calling" in notes else None
+    checks = tuple(NetworkCheck(**check) for check in notes.get("checks", ()))
+    seed = int(notes.get("seed", 0))
+    return TunedModel(compiled, _tasks(notes), None, seed, calling=calling, checks=checks)
+
+
+def _in_row(result: Any) -> Sequence[Any]:
+    """A network's result as a sequence of tensors."""
+    return result if isinstance(result, tuple) else (result,)
 
 
 def _functions(mod: tvm.IRModule) -> list[tirx.PrimFunc]:

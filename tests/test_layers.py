@@ -22,6 +22,7 @@ LAYERS = (
     ("evolve", "cost_model", "measure"),
     ("database",),
     ("policy", "frontend"),
+    ("check",),
     ("report", "task_scheduler"),
     ("search_state",),
     ("tuner", "winners"),

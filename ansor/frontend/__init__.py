@@ -9,7 +9,7 @@ from ansor.frontend.apply import apply_programs, compile_module
 from ansor.frontend.extract import ExtractedFunction, extract_functions
 from ansor.frontend.graph import optimize
 from ansor.frontend.importers.importer import from_te, import_model
-from ansor.frontend.importers.original import ImportedModel
+from ansor.frontend.importers.source import ImportedModel
 from ansor.frontend.runtime import CompiledModel, compile_model, random_inputs
 from ansor.frontend.signature import InputSpec
 from ansor.frontend.storage import StorageError, StoredModel, load_model, save_model

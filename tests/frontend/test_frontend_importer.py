@@ -154,9 +154,10 @@ class TestTorch:
             import_model(torch.nn.Identity(), x)
 
     def test_unsupported_weight_dtype(self, torch: Any) -> None:
-        model = torch.nn.Embedding(4, 2, dtype=torch.complex64)
-        with pytest.raises(UnsupportedError, match="weight 'p_weight' has dtype complex64"):
-            import_model(model, torch.zeros(2, dtype=torch.int64))
+        model = torch.nn.Linear(2, 2)
+        model.register_buffer("scale", torch.ones(2, dtype=torch.float8_e4m3fn))
+        with pytest.raises(UnsupportedError, match="weight 'scale' has dtype float8_e4m3fn"):
+            import_model(model, torch.zeros(1, 2))
 
     def test_unsupported_operator_names_its_layer(self, torch: Any) -> None:
         class Bessel(torch.nn.Module):  # type: ignore[name-defined,misc]

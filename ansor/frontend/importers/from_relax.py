@@ -7,14 +7,14 @@ from tvm import relax
 
 from ansor.errors import ArgumentError
 from ansor.frontend.calling import flat_calling
-from ansor.frontend.importers.original import ImportedModel, Original
+from ansor.frontend.importers.source import ImportedModel, SourceModel
 from ansor.frontend.signature import entry_of, input_specs
 
 
-def from_relax(mod: tvm.IRModule, original: Original | None = None) -> ImportedModel:
+def from_relax(mod: tvm.IRModule, source: SourceModel | None = None) -> ImportedModel:
     """A Relax module that holds one function, with its weights bound.
 
-    `original` is what it was imported from.
+    `source` is what it was imported from.
 
     Raises:
         ArgumentError: weights are still parameters.
@@ -26,7 +26,7 @@ def from_relax(mod: tvm.IRModule, original: Original | None = None) -> ImportedM
     specs, result = input_specs(function), function.ret_ty
     is_tuple = isinstance(result, relax.TupleType)
     calling = flat_calling([s.name for s in specs], len(result.fields) if is_tuple else None)
-    return ImportedModel(mod, entry, specs, calling, original=original)
+    return ImportedModel(mod, entry, specs, calling, source=source)
 
 
 def _check_bound(function: relax.Function) -> None:

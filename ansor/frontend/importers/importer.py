@@ -12,8 +12,8 @@ from tvm import relax, te, tirx
 
 from ansor.errors import ArgumentError
 from ansor.frontend.importers.from_relax import from_relax
-from ansor.frontend.importers.original import ImportedModel
 from ansor.frontend.importers.sizes import Sizes
+from ansor.frontend.importers.source import ImportedModel
 from ansor.models import build_model
 
 

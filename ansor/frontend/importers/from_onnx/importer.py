@@ -23,11 +23,11 @@ from ansor.frontend.importers.from_onnx.model import (
     read_model,
     skeleton_of,
 )
-from ansor.frontend.importers.from_onnx.original import OnnxOriginal
+from ansor.frontend.importers.from_onnx.source import OnnxSource
 from ansor.frontend.importers.from_onnx.tidy import tidy
 from ansor.frontend.importers.from_relax import from_relax
-from ansor.frontend.importers.original import ImportedModel
 from ansor.frontend.importers.sizes import Sizes
+from ansor.frontend.importers.source import ImportedModel
 
 _DOMAINS = ("", "ai.onnx")
 # Attributes that the importer passes over.
@@ -49,8 +49,8 @@ def import_onnx(source: object, example_inputs: object, sizes: Sizes) -> Importe
         UnsupportedError: an unsupported dtype, or an operator, which is named with its node.
     """
     skeleton = skeleton_of(read_model(source), label(source), example_inputs, sizes)
-    original = OnnxOriginal(completed(skeleton), _import_alone, examples_of(example_inputs))
-    return from_relax(_imported(skeleton), original)
+    source = OnnxSource(completed(skeleton), _import_alone, examples_of(example_inputs))
+    return from_relax(_imported(skeleton), source)
 
 
 def _import_alone(model: Any) -> tvm.IRModule:

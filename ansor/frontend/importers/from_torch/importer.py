@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,21 +20,21 @@ from ansor.frontend.importers.from_torch.capture import (
     export,
     resized,
 )
-from ansor.frontend.importers.from_torch.original import TorchOriginal
 from ansor.frontend.importers.from_torch.program import (
     TensorProgram,
     parameter_names,
     random_nodes,
     tensor_program,
 )
+from ansor.frontend.importers.from_torch.source import TorchSource
 from ansor.frontend.importers.from_torch.translate import (
     Translator,
     dtype_name,
     layer_of,
     program_tensors,
 )
-from ansor.frontend.importers.original import ImportedModel
 from ansor.frontend.importers.sizes import Sizes
+from ansor.frontend.importers.source import ImportedModel
 from ansor.frontend.signature import InputSpec, check_dtype, static_extent
 
 
@@ -54,7 +54,7 @@ def import_torch(model: Any, example_inputs: object, sizes: Sizes) -> ImportedMo
         specs = input_specs(parts.program)
         mod = Translator().module(parts.program)
         state = tuple(map(array_of, parts.state.values()))
-        original = TorchOriginal(
+        source = TorchSource(
             model=module,
             calling=parts.calling,
             num_arguments=len(examples.args),
@@ -64,7 +64,7 @@ def import_torch(model: Any, example_inputs: object, sizes: Sizes) -> ImportedMo
             examples=(*map(array_of, tensors_of(examples)), *state),
             import_module=_import_alone,
         )
-    return ImportedModel(mod, "main", specs, parts.calling, state, original)
+    return ImportedModel(mod, "main", specs, parts.calling, state, source)
 
 
 def _captured(
@@ -129,7 +129,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _tensor_program(program: ExportedProgram, names: Sequence[str]) -> TensorProgram:
-    _check_weights(program_tensors(program))
+    _check_weights(program)
     decomposed = program.run_decompositions()
     for node in random_nodes(decomposed):
         raise UnsupportedError(
@@ -163,9 +163,11 @@ def _input_spec(node: torch.fx.Node) -> InputSpec:
     return InputSpec(node.name, tuple(shape), dtype_name(value))
 
 
-def _check_weights(tensors: Mapping[str, torch.Tensor]) -> None:
-    for name, value in tensors.items():
-        check_dtype(f"weight {name!r}", dtype_name(value))
+def _check_weights(program: ExportedProgram) -> None:
+    tensors = program_tensors(program)
+    for spec in program.graph_signature.input_specs:
+        if spec.arg.name in tensors:
+            check_dtype(f"weight {spec.target!r}", dtype_name(tensors[spec.arg.name]))
 
 
 def tensors_of(examples: Examples) -> list[torch.Tensor]:

@@ -16,15 +16,15 @@ from torch.utils import _pytree as pytree
 from ansor.frontend.calling import Calling, Structure
 from ansor.frontend.importers.from_torch.capture import array_of, eval_mode, tensor_of
 from ansor.frontend.importers.from_torch.translate import layer_of, program_tensors
-from ansor.frontend.importers.original import Array, NodeCase
+from ansor.frontend.importers.source import Array, NodeCase
 from ansor.frontend.signature import InputSpec
 
 Import = Callable[[torch.nn.Module, Sequence[torch.Tensor]], tvm.IRModule]
 
 
 @dataclass(frozen=True, eq=False)
-class TorchOriginal:
-    """See `Original`.
+class TorchSource:
+    """See `SourceModel`.
 
     Attributes:
         model: the user's module, or an exported program's.
@@ -63,7 +63,7 @@ class TorchOriginal:
         return tuple(map(array_of, [*found, *(written[name] for name in self.state)]))
 
     def nodes(self, arrays: Sequence[Array]) -> Iterator[NodeCase]:
-        """See `Original`."""
+        """See `SourceModel`."""
         found: list[NodeCase] = []
         values = dict(program_tensors(self.program))
         users = [

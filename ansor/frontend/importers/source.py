@@ -35,7 +35,7 @@ class NodeCase:
     import_alone: Callable[[], tvm.IRModule]
 
 
-class Original(Protocol):
+class SourceModel(Protocol):
     """A model in the framework that it comes from."""
 
     @property
@@ -76,7 +76,7 @@ class ImportedModel:
         calling: how users call it.
         state: initial values of tensors that the network keeps between calls: its last inputs, and
             its last outputs.
-        original: the model that it was imported from; None where nothing can be compared.
+        source: the model that it was imported from; None where nothing can be compared.
     """
 
     mod: tvm.IRModule
@@ -84,4 +84,4 @@ class ImportedModel:
     inputs: tuple[InputSpec, ...]
     calling: Calling
     state: tuple[Array, ...] = field(default=())
-    original: Original | None = None
+    source: SourceModel | None = None

@@ -15,13 +15,13 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from ansor.frontend.importers.from_onnx.inputs import dtype_of
-from ansor.frontend.importers.original import Array, NodeCase
+from ansor.frontend.importers.source import Array, NodeCase
 from ansor.frontend.signature import InputSpec
 
 
 @dataclass(frozen=True, eq=False)
-class OnnxOriginal:
-    """See `Original`.
+class OnnxSource:
+    """See `SourceModel`.
 
     Attributes:
         model: the whole model, with static shapes.
@@ -49,14 +49,14 @@ class OnnxOriginal:
         return _runner(self.model)
 
     def run(self, arrays: Sequence[Array]) -> tuple[Array, ...]:
-        """See `Original`."""
+        """See `SourceModel`."""
         return self._session.run(self._feed(arrays))  # type: ignore[no-any-return]
 
     def _feed(self, arrays: Sequence[Array]) -> dict[str, Array]:
         return {spec.name: array for spec, array in zip(self.inputs, arrays, strict=True)}
 
     def nodes(self, arrays: Sequence[Array]) -> Iterator[NodeCase]:
-        """See `Original`."""
+        """See `SourceModel`."""
         values = self._values(arrays)
         weights = {tensor.name: tensor for tensor in self.model.graph.initializer}
         known: set[Any] = set()

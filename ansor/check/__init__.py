@@ -1,0 +1,1 @@
+"""Checks that a network computes what the original model computes in its framework."""
