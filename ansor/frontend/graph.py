@@ -14,20 +14,15 @@ from tvm.target import Target
 
 from ansor.errors import UnsupportedError
 from ansor.frontend.batch_norm import fold_batch_norms
+from ansor.frontend.channels_last import channels_last
 from ansor.frontend.fold import fold_constants
 from ansor.frontend.pairs import fuse_pairs
 from ansor.frontend.rewrite import op_name
 from ansor.frontend.simplify import simplify
-from ansor.frontend.spread import LAYOUTS, can_spread, with_spread
+from ansor.frontend.spread import with_spread
 from ansor.frontend.widen import with_wide_sums
-from ansor.frontend.winograd import TRANSPOSED
 from ansor.hardware.target import is_cpu
 
-CHANNELS_LAST = {
-    "relax.nn.conv1d": ["NWC", "WIO"],
-    "relax.nn.conv2d": ["NHWC", "HWIO"],
-    "relax.nn.conv3d": ["NDHWC", "DHWIO"],
-}
 LOW_LEVEL = frozenset(("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad"))
 
 
@@ -60,20 +55,6 @@ def inference_form(mod: tvm.IRModule) -> tvm.IRModule:
     folded = fold_batch_norms(fold_constants(simplify(tidy)))
     decomposed = _run(folded, relax.transform.DecomposeOpsForInference())
     return fold_constants(simplify(decomposed))
-
-
-def channels_last(mod: tvm.IRModule) -> tvm.IRModule:
-    """Convolutions, and all that lies between them, in NHWC; kernels in HWIO."""
-    converted = _run(mod, relax.transform.ConvertLayout({}, _layouts))
-    return fold_constants(simplify(converted))
-
-
-def _layouts(call: Any) -> dict[str, list[str]]:
-    """The layouts of data and weights that an operator is asked to have; none to leave it alone."""
-    name = op_name(call)
-    if name == TRANSPOSED and can_spread(call):
-        return {name: LAYOUTS}
-    return {name: CHANNELS_LAST[name]} if name in CHANNELS_LAST else {}
 
 
 def fuse(mod: tvm.IRModule, target: Target) -> tvm.IRModule:

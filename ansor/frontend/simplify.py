@@ -53,9 +53,10 @@ def transpose_to_reshape(call: Any, lookup: Lookup) -> Any:
     axes = call.attrs.axes
     if shape is None or result is None or axes is None:
         return call
-    moved = [int(axis) for axis in axes if shape[int(axis)] != 1]
-    if moved != sorted(moved):
-        return call
+    order = [int(axis) % len(shape) for axis in axes]
+    moved = [axis for axis in order if shape[axis] != 1]
+    if moved != sorted(moved):  # non-negative axes: `ConvertLayout` knows no others
+        return relax.op.permute_dims(call.args[0], order)
     return merge_reshapes(relax.op.reshape(call.args[0], result), lookup)
 
 
