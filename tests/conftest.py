@@ -25,14 +25,13 @@ def update_golden(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(autouse=True, scope="session")
 def all_cores() -> None:
-    """The first parallel kernel of a process decides how many threads TVM has: unless it is told,
-    as many as half of the cores, whichever test comes first."""
+    """Every test's kernels run on all cores, but for those of tests that say otherwise."""
     use_threads(available_cores())
 
 
 @pytest.fixture(autouse=True)
 def cores() -> Iterator[None]:
-    """A test may run the first kernel of the process: TVM then holds the thread to fewer cores."""
+    """A test leaves the cores that its thread may run on as they were."""
     before = os.sched_getaffinity(0)
     yield
     os.sched_setaffinity(0, before)

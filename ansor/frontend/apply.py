@@ -105,8 +105,12 @@ def _packed_calls(
     return rewrite(mod, packed) if packings else mod
 
 
-def compile_module(mod: tvm.IRModule, target: Target) -> relax.VMExecutable:
+def compile_module(
+    mod: tvm.IRModule, target: Target, threads: int | None = None
+) -> relax.VMExecutable:
     """Compiles an optimised module in memory; its PrimFuncs are taken as they are.
+
+    `threads` is how many it will run on, by default those that this process runs on.
 
     TVM's default pipeline would legalise and rewrite again; this one plans memory and lowers calls.
     """
@@ -124,7 +128,7 @@ def compile_module(mod: tvm.IRModule, target: Target) -> relax.VMExecutable:
     ]
     pipeline = "default"
     if is_cpu(target):
-        mod, pipeline = for_cpu(mod, target), CPU_PIPELINE
+        mod, pipeline = for_cpu(mod, target, threads), CPU_PIPELINE
     else:
         os.environ.update(compiler_variables())
         mod = with_threads(mod, target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,13 +14,13 @@ import tvm
 from tvm import relax, tirx
 from tvm.target import Target
 
-from ansor.errors import ArgumentError
+from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.apply import compile_module
 from ansor.frontend.convert import Staging, check_array, from_tvm, is_torch_tensor, to_tvm
 from ansor.frontend.signature import InputSpec, entry_of, input_specs
 from ansor.frontend.weights import detach_weights, in_huge_pages
 from ansor.hardware.target import is_cpu
-from ansor.hardware.threads import free_cores, on_cores, start_threads
+from ansor.hardware.threads import available_cores, on_threads, start_threads
 from ansor.measure.inputs import on_device
 
 MAX_RUNS = 100_000  # inside one timed repeat
@@ -29,7 +30,10 @@ MAX_RUNS = 100_000  # inside one timed repeat
 class CompiledModel:
     """A network as machine code in memory.
 
-    `mod` is what was compiled; `machine` runs it on `device`, with `weights` as further arguments.
+    `mod` is what was compiled; `machine` runs it on `device`, on `threads` threads, with `weights`
+    as further arguments.
+
+    Several threads may call it, in turns, and so may a process that was forked from this one.
     """
 
     mod: tvm.IRModule
@@ -39,8 +43,10 @@ class CompiledModel:
     device: tvm.runtime.Device
     machine: relax.VirtualMachine
     weights: tuple[Any, ...] = ()
-    # The machine and the memory that inputs are copied to serve one call at a time.
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    threads: int = field(default_factory=available_cores)
+    # The machine and the memory that inputs are copied to serve one call at a time, in each
+    # process: in a forked child, a call of the parent's never ends.
+    _locks: dict[int, threading.Lock] = field(default_factory=dict, init=False, repr=False)
 
     def __call__(self, *arrays: Any) -> Any:
         """Runs the network on NumPy arrays or torch tensors; gives back the kind that it was given.
@@ -50,12 +56,23 @@ class CompiledModel:
         Raises:
             ArgumentError: wrong number, kind, shape or dtype; names the input.
         """
-        with self._lock:
+        with self._turn():
             tensors = self._tensors(arrays)
-            with on_cores(self._cores):
+            with on_threads(self.threads):
                 result = self.machine[self.entry](*tensors, *self.weights)
             found = from_tvm(result, to_torch=any(map(is_torch_tensor, arrays)))
             return self._apart(found)
+
+    def _turn(self) -> threading.Lock:
+        """What a call holds.
+
+        Raises:
+            UnsupportedError: a network on a GPU, in a process that was forked.
+        """
+        process = os.getpid()
+        if process not in self._locks and self._locks and not is_cpu(self.target):
+            raise UnsupportedError("a GPU cannot be used in a forked process; load the file there")
+        return self._locks.setdefault(process, threading.Lock())
 
     def _apart(self, result: Any) -> Any:
         """The result; a copy of what is nothing but an input, where the next one will be."""
@@ -83,7 +100,7 @@ class CompiledModel:
         """
         _check_positive("min_time_s", min_time_s)
         _check_positive("repeats", repeats)
-        with self._lock:
+        with self._turn():
             tensors = self._tensors(random_inputs(self.inputs))
             once = self._mean_times(tensors, number=1, repeat=1)[0]
             number = min(MAX_RUNS, max(1, round(min_time_s / repeats / once)))
@@ -93,14 +110,9 @@ class CompiledModel:
         evaluate = self.machine.time_evaluator(
             self.entry, self.device, number=number, repeat=repeat
         )
-        with on_cores(self._cores):
+        with on_threads(self.threads):
             times = evaluate(*tensors, *self.weights).results
         return [float(time_s) for time_s in times]
-
-    @cached_property
-    def _cores(self) -> frozenset[int]:
-        """Where the calling thread runs: not where TVM's threads are bound."""
-        return free_cores()
 
     def _tensors(self, arrays: Sequence[Any]) -> list[Any]:
         if len(arrays) != len(self.inputs):
@@ -115,12 +127,13 @@ class CompiledModel:
 def compile_model(mod: tvm.IRModule, target: Target, threads: int | None = None) -> CompiledModel:
     """Compiles an optimised module for this process.
 
-    `threads` defaults to all available cores, with a warning if TVM's pool cannot grow to them.
+    `threads` defaults to all available cores.
 
     Raises:
-        ArgumentError: more threads than TVM's pool, which is started already, holds.
+        ArgumentError: fewer threads than one, or more than the system allows.
     """
-    return loaded(built(mod, target), threads)
+    threads = start_threads(threads)
+    return loaded(built(mod, target, threads), threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,10 +152,14 @@ class BuiltModel:
     weights: Mapping[str, Any]
 
 
-def built(mod: tvm.IRModule, target: Target) -> BuiltModel:
-    """Compiles an optimised module; runs nothing, so that any thread may do it."""
+def built(mod: tvm.IRModule, target: Target, threads: int | None = None) -> BuiltModel:
+    """Compiles an optimised module; runs nothing, so that any thread may do it.
+
+    Args:
+        threads: that it will run on; by default those that this process runs on.
+    """
     bare, weights = detach_weights(mod)
-    executable = compile_module(bare, target)
+    executable = compile_module(bare, target, threads)
     if is_cpu(target):
         _make_machine_code(executable, bare)
     return BuiltModel(mod, target, executable, weights)
@@ -158,7 +175,7 @@ def _make_machine_code(executable: relax.VMExecutable, mod: tvm.IRModule) -> Non
 
 def loaded(model: BuiltModel, threads: int | None = None) -> CompiledModel:
     """What was built, ready to run in this process; see `compile_model`."""
-    start_threads(threads)
+    threads = start_threads(threads)
     mod, target = model.mod, model.target
     device = tvm.cpu() if is_cpu(target) else tvm.device(str(target.kind.name))
     arrays = model.weights
@@ -166,7 +183,7 @@ def loaded(model: BuiltModel, threads: int | None = None) -> CompiledModel:
     entry = entry_of(mod)
     machine = relax.VirtualMachine(model.executable, device)
     specs = input_specs(mod[entry])
-    return CompiledModel(mod, target, specs, entry, device, machine, tuple(weights))
+    return CompiledModel(mod, target, specs, entry, device, machine, tuple(weights), threads)
 
 
 def random_inputs(specs: Sequence[InputSpec], seed: int = 0) -> list[Any]:

@@ -1,37 +1,46 @@
-"""The number of threads that TVM's kernels run on."""
+"""The number of threads that kernels run on, and the cores of these threads."""
 
 from __future__ import annotations
 
 import os
 import sys
-import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import psutil
-import tvm
 
 from ansor.errors import ArgumentError
+from ansor.hardware import pool
+from ansor.hardware.pool_code import MAX_WORKERS
+from ansor.hardware.quota import quota_cores
 
-THREADS_VARIABLE = "TVM_NUM_THREADS"  # all of them read by TVM once, when its pool starts
+THREADS_VARIABLE = "TVM_NUM_THREADS"  # all of them read by TVM's own pools, once
 BIND_VARIABLE = "TVM_BIND_THREADS"
 SPIN_VARIABLE = "TVM_THREAD_POOL_SPIN_COUNT"
-SPIN_COUNT = 2_000  # polls (1 ms) before an idle thread of the pool sleeps; TVM's own: 300000
+SPIN_COUNT = 2_000  # polls (1 ms) before an idle thread of TVM's pool sleeps; TVM's own: 300000
+_SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+
+_chosen: int | None = None  # threads of what is compiled or run without a number of its own
 
 
 def available_cores() -> int:
-    """Physical cores that this process may use; hyper-threads of one core count once."""
-    allowed = len(os.sched_getaffinity(0))
-    physical = psutil.cpu_count(logical=False)
-    return min(allowed, physical) if physical else allowed
+    """Physical cores that this process may use; hyper-threads of one core count once.
+
+    A container's share of the processor is so many cores, too.
+    """
+    allowed, physical, quota = _allowed_cores(), psutil.cpu_count(logical=False), quota_cores()
+    return min(limit for limit in (len(allowed), physical, quota) if limit)
+
+
+def _allowed_cores() -> set[int]:
+    return os.sched_getaffinity(0)
 
 
 def pool_variables(threads: int) -> dict[str, str]:
     """Environment variables of a process whose kernels run on `threads` threads.
 
-    The threads are bound to cores, as TVM does by default. Free ones that sleep after a kernel were
-    woken on the caller's core: of the bursts of kernels 50 ms apart, 60 % ran at half speed. Bound,
-    and with the caller kept off their cores (`free_cores`), 1 %.
+    Those of TVM's own pool, which peers run on, are bound to cores, as ours are.
     """
     return {
         THREADS_VARIABLE: str(threads),
@@ -48,23 +57,95 @@ def module_path(*first: str) -> dict[str, str]:
 
 
 def running_threads() -> int:
-    """Threads that kernels of this process run on."""
-    return int(tvm.get_global_func("runtime.NumThreads")())
+    """Threads that kernels of this process run on, where nothing else is said; starts them.
+
+    As many as `use_threads` was told last, or else as the environment says (see `pool_variables`),
+    or else all available cores.
+    """
+    count = _chosen or _said() or available_cores()
+    _start(count)
+    return count
 
 
-def free_cores() -> frozenset[int]:
-    """Cores of the calling thread that no thread of this process is bound to; none if none is."""
-    allowed = os.sched_getaffinity(0)
-    others = [_affinity(thread.id) for thread in psutil.Process().threads()]
-    bound = frozenset().union(*(cores for cores in others if len(cores) == 1))
-    return frozenset(allowed - bound) if bound & allowed else frozenset()
+def _said() -> int | None:
+    said = os.environ.get(THREADS_VARIABLE, "")
+    return int(said) if said.isdecimal() else None
 
 
-def _affinity(thread: int) -> frozenset[int]:
+def use_threads(count: int) -> None:
+    """Lets kernels of this process run on `count` threads from now on; more or fewer at any time.
+
+    Raises:
+        ArgumentError: count below one, or more than the system allows.
+    """
+    global _chosen
+    if not 1 <= count <= MAX_WORKERS + 1:
+        raise ArgumentError("threads", count, f"must be between 1 and {MAX_WORKERS + 1}")
+    _start(count)
+    _chosen = count
+
+
+def start_threads(threads: int | None) -> int:
+    """Lets kernels of this process run on so many threads from now on, on all cores for None;
+    returns their number.
+
+    Raises:
+        ArgumentError: a number below one, or more than the system allows.
+    """
+    count = available_cores() if threads is None else threads
+    use_threads(count)
+    return count
+
+
+def _start(count: int) -> None:
+    """Raises an `ArgumentError` where the system does not allow so many threads."""
+    if pool.num_threads() >= count:
+        return
     try:
-        return frozenset(os.sched_getaffinity(thread))
-    except ProcessLookupError:  # it has just ended
-        return frozenset()
+        pool.start(count, _one_per_core(_allowed_cores()))
+    except OSError as error:
+        raise ArgumentError("threads", count, f"{error}; ask for fewer") from error
+
+
+def _one_per_core(allowed: Collection[int]) -> list[int]:
+    """Processors, one of each core."""
+    found: dict[str, int] = {}
+    for number in sorted(allowed):
+        found.setdefault(_siblings(number), number)
+    return list(found.values())
+
+
+def _siblings(processor: int) -> str:
+    """What the hyper-threads of a core have in common."""
+    try:
+        return Path(_SIBLINGS.format(processor)).read_text()
+    except OSError:  # the system does not say: each is a core
+        return str(processor)
+
+
+@contextmanager
+def on_threads(count: int) -> Iterator[None]:
+    """Lets loops that the calling thread runs meanwhile take so many threads, which it keeps off
+    the cores of; on its own, while another thread uses them.
+
+    Workers are bound to cores, and the caller is kept off these. Free ones that sleep after a
+    kernel were woken on the caller's core: of the bursts of kernels 50 ms apart, 60 % ran at half
+    speed; bound, 1 %.
+    """
+    _start(count)
+    with pool.holding(count) as held, on_cores(free_cores(count) if held else ()):
+        yield
+
+
+def free_cores(threads: int | None = None) -> frozenset[int]:
+    """Cores of the calling thread that no worker is bound to; none if none is.
+
+    Args:
+        threads: that share a loop with the calling one, itself included; by default all there are.
+    """
+    bound = pool.cores_of_workers(threads or pool.num_threads())
+    allowed = _allowed_cores()
+    return frozenset(allowed - bound) if bound & allowed else frozenset()
 
 
 @contextmanager
@@ -79,44 +160,3 @@ def on_cores(cores: Collection[int]) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-def use_threads(count: int) -> None:
-    """Lets TVM's kernels of this process run on `count` threads.
-
-    TVM sizes its pool on first use, from the environment or else with half of the processors, and
-    never enlarges it afterwards: call this before any kernel runs. Where the environment says
-    nothing about binding and spinning, `pool_variables` does. The calling thread keeps its cores:
-    TVM would hold it, and all that it starts later, to as many as the pool has threads.
-
-    Raises:
-        ArgumentError: count below one, or more than the pool that already runs.
-    """
-    if count < 1:
-        raise ArgumentError("threads", count, "must be a positive integer")
-    os.environ.update(pool_variables(count) | os.environ | {THREADS_VARIABLE: str(count)})
-    with on_cores(os.sched_getaffinity(0)):
-        tvm.get_global_func("runtime.config_threadpool")(1, count)
-    running = running_threads()
-    if running != count:
-        remedy = (
-            f"TVM already runs with {running}; set {THREADS_VARIABLE} before the process starts"
-        )
-        raise ArgumentError("threads", count, remedy)
-
-
-def start_threads(threads: int | None) -> int:
-    """Lets TVM's kernels of this process run on so many threads, on all cores for None, or with a
-    warning on as many as TVM's pool holds, if it runs already; returns their number.
-
-    Raises:
-        ArgumentError: more threads than TVM's pool, which is started already, holds.
-    """
-    if threads is not None:
-        use_threads(threads)
-        return threads
-    try:
-        use_threads(available_cores())
-    except ArgumentError as error:
-        warnings.warn(f"the network will not use all cores; {error}", RuntimeWarning, stacklevel=3)
-    return running_threads()

@@ -10,6 +10,7 @@ import tvm
 from tvm import tirx
 
 from ansor.hardware.target import compiler_target, is_cpu
+from ansor.hardware.threads import running_threads
 from ansor.measure.intrinsics import vector_math
 from ansor.program.for_cpu import for_cpu
 from ansor.program.lower import ASYNC_COPIES, TENSOR_CORES
@@ -69,6 +70,7 @@ def build(
     module = tvm.IRModule({ENTRY: func.with_attr("global_symbol", ENTRY)})
     resolved = tvm.target.Target(target)
     pipeline = "default"
+    running_threads()  # what is compiled before takes TVM's own
     if is_cpu(resolved) and not exact:
         module, pipeline = for_cpu(module, resolved), CPU_PIPELINE
     with pass_context([func], exact):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from ansor.hardware.pool import prepare
 from ansor.measure.worker import die_with_parent, main
 
 MOST_BYTES = 1 << 16  # of a request or an answer
@@ -26,6 +27,7 @@ def serve(fd: int) -> None:
     and its answer is ``[number, answer]``.
     """
     die_with_parent()
+    prepare()
     with socket.socket(fileno=fd) as control:
         while True:
             request, fds, _, _ = socket.recv_fds(control, MOST_BYTES, 3)

@@ -10,6 +10,13 @@ from ansor.program.stealing import share_out
 from ansor.program.whole_vectors import whole_vectors
 
 
-def for_cpu(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.IRModule:
-    """The module with its parallel loops shared out and its vectors cut to registers."""
-    return whole_vectors(share_out(mod, running_threads()), vector_unit(target).bytes)
+def for_cpu(
+    mod: tvm.IRModule, target: tvm.target.Target, threads: int | None = None
+) -> tvm.IRModule:
+    """The module with its parallel loops shared out and its vectors cut to registers.
+
+    Args:
+        threads: that its loops will run on; by default those that this process runs on.
+    """
+    shared = share_out(mod, threads or running_threads())
+    return whole_vectors(shared, vector_unit(target).bytes)

@@ -13,6 +13,7 @@ from tvm.target import Target
 from ansor.errors import ArgumentError
 from ansor.frontend import CompiledModel, InputSpec, compile_model, optimize, random_inputs
 from ansor.frontend.convert import to_tvm
+from ansor.hardware.pool import num_threads
 from ansor.hardware.threads import available_cores, use_threads
 
 SHAPE = (1, 3, 32, 32)
@@ -169,17 +170,10 @@ def test_random_inputs_follow_the_seed() -> None:
 
 
 def test_all_cores_run(compiled: CompiledModel) -> None:
-    assert compiled is not None  # compiling has started TVM's threads
-    assert tvm.get_global_func("runtime.NumThreads")() == available_cores()
+    assert compiled.threads == available_cores()
+    assert num_threads() >= available_cores()
 
 
 def test_threads_must_be_positive() -> None:
     with pytest.raises(ArgumentError, match="threads=0"):
         use_threads(0)
-
-
-def test_threads_cannot_outgrow_a_running_pool(compiled: CompiledModel) -> None:
-    assert compiled is not None
-    with pytest.raises(ArgumentError, match="TVM already runs with"):
-        use_threads(available_cores() + 1)
-    use_threads(available_cores())

@@ -10,7 +10,6 @@ import sys
 import pytest
 
 from ansor.hardware.threads import (
-    SPIN_COUNT,
     available_cores,
     on_cores,
     pool_variables,
@@ -84,12 +83,11 @@ def test_the_caller_keeps_its_cores() -> None:
     assert done.stdout.strip() == "True"
 
 
-def test_what_the_environment_says_stays() -> None:
-    script = f"import os; from {use_threads.__module__} import use_threads; use_threads(1); "
-    script += "print(os.environ['TVM_BIND_THREADS'], os.environ['TVM_THREAD_POOL_SPIN_COUNT'])"
-    said = os.environ | {"TVM_BIND_THREADS": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
-    said.pop("TVM_THREAD_POOL_SPIN_COUNT", None)
+def test_the_environment_says_how_many_and_stays() -> None:
+    script = f"import os; from {use_threads.__module__} import running_threads; "
+    script += "before = dict(os.environ); print(running_threads(), before == dict(os.environ))"
+    said = os.environ | {"TVM_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-c", script], env=said, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["0", str(SPIN_COUNT)]
+    assert done.stdout.split() == ["1", "True"]

@@ -1,0 +1,55 @@
+"""CPU time that a container may use, as a number of cores (cgroup v1 and v2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+_ROOT = Path("/")
+_V1 = ("cpu,cpuacct", "cpu")  # folders of the controller, below /sys/fs/cgroup
+
+
+def quota_cores(root: Path = _ROOT) -> int | None:
+    """Whole cores that the process may use all the time; None without a limit.
+
+    The tightest limit of the process's group and those around it counts, rounded down, but at least
+    one: with more threads than that, all of them are stopped for a part of each period.
+
+    Args:
+        root: of the file system; another one for tests.
+    """
+    limits = [limit for group in _groups(root) if (limit := _limit(group)) is not None]
+    return max(1, int(min(limits))) if limits else None
+
+
+def _groups(root: Path) -> Iterator[Path]:
+    """Folders of the process's groups that may limit its time, and of those around them.
+
+    In a container the path may be the host's, of which only the end is mounted, or nothing.
+    """
+    mounted = root / "sys/fs/cgroup"
+    for line in _read(root / "proc/self/cgroup").splitlines():
+        number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        bases = [mounted] if number == "0" else []
+        if "cpu" in controllers.split(","):
+            bases = [mounted / name for name in _V1]
+        inner = PurePosixPath(path.lstrip("/"))
+        for base in bases:
+            yield from (base / part for part in (inner, *inner.parents))
+
+
+def _limit(group: Path) -> float | None:
+    """Cores that a group may use; None without a limit, or where there is no such group."""
+    quota, period = _read(group / "cpu.max").split() or ("max", "1")
+    if quota == "max":
+        quota = _read(group / "cpu.cfs_quota_us").strip() or "-1"
+        period = _read(group / "cpu.cfs_period_us").strip() or "0"
+    return int(quota) / int(period) if int(quota) > 0 and int(period) > 0 else None
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:  # no such group, or none that may be looked at: it then limits nothing
+        return ""
