@@ -181,5 +181,14 @@ def _as_output(spec: OutputSpec) -> OutputSpec:
 def random_nodes(program: ExportedProgram) -> Iterator[torch.fx.Node]:
     """The operators that draw random numbers."""
     for node in program.graph.nodes:
-        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+        if _draws_numbers(node):
             yield node
+
+
+def _draws_numbers(node: torch.fx.Node) -> bool:
+    """Whether an operator draws random numbers: recurrent layers only for dropout in training."""
+    if torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ()):
+        return False
+    names = [argument.name for argument in node.target._schema.arguments]
+    given = dict(zip(names, node.args, strict=False)) | dict(node.kwargs)
+    return bool(given.get("train", True)) and given.get("dropout", 1.0) != 0.0
