@@ -20,6 +20,7 @@ from ansor.frontend.importers.from_torch.capture import (
     export,
     resized,
 )
+from ansor.frontend.importers.from_torch.decompositions import decompositions
 from ansor.frontend.importers.from_torch.program import (
     TensorProgram,
     parameter_names,
@@ -130,7 +131,7 @@ def _quiet() -> Iterator[None]:
 
 def _tensor_program(program: ExportedProgram, names: Sequence[str]) -> TensorProgram:
     _check_weights(program)
-    decomposed = program.run_decompositions()
+    decomposed = program.run_decompositions(decompositions())
     for node in random_nodes(decomposed):
         raise UnsupportedError(
             f"operator {node.target} in {layer_of(node)} draws random numbers; "

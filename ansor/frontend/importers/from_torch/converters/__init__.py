@@ -1,17 +1,37 @@
-"""Our converters of ATen operators, which come before TVM's."""
+"""Our converters of ATen operators.
+
+`registry.convert` binds a node's arguments, calls the function that one of these files registers
+for the operator, and compares the result's shape and dtype with PyTorch's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
+# Importing a file registers what it converts.
+from ansor.frontend.importers.from_torch.converters import (  # noqa: F401
+    activation,
+    create,
+    elementwise,
+    indexing,
+    mathematics,
+    normalization,
+    ordering,
+    pool,
+    product,
+    recurrent,
+    reduction,
+    resize,
+    shape,
+)
+from ansor.frontend.importers.from_torch.converters.registry import convert
+
 Converter = Callable[[torch.fx.Node, Any], Any]  # (node, translator) -> Relax expression(s)
 
-CONVERTERS: Mapping[str, Converter] = {}  # by the operator's name with its overload, "add.Tensor"
 
-
-def converter_for(node: torch.fx.Node) -> Converter | None:
-    """Our converter of the node's operator; None where TVM's is used."""
-    return CONVERTERS.get(node.target.__name__)
+def converter_for(node: torch.fx.Node) -> Converter:
+    """The converter of the node's operator."""
+    return convert

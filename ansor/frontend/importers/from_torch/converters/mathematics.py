@@ -1,0 +1,316 @@
+"""Functions of one or two operands that Relax has no operator for, or an inexact one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tvm import relax, te, tirx
+
+from ansor.errors import UnsupportedError
+from ansor.frontend.importers.from_torch.converters.context import (
+    Context,
+    dtype_of,
+    is_float,
+    number,
+    shape_of,
+)
+from ansor.frontend.importers.from_torch.converters.elementwise import in_float, wide
+from ansor.frontend.importers.from_torch.converters.registry import FUNCTIONS, converts
+
+op = relax.op
+
+
+def pointwise(context: Context, function: Callable[..., Any], *operands: Any) -> Any:
+    """`function` of scalars at every place; operands are in one dtype, the function's."""
+    shape = context.shape
+    given = [context.spread(operand, shape) for operand in operands]
+
+    def define(*tensors: Any) -> Any:
+        return te.compute(shape, lambda *at: function(*(t(*at) for t in tensors)), name="pointwise")
+
+    name = str(context.node.target.__name__).split(".")[0].strip("_")
+    return context.te(define, *given, name=name)
+
+
+def in_wide(context: Context, function: Callable[..., Any], *operands: Any) -> Any:
+    """`pointwise` in the result's dtype, or in float32 for a shorter one."""
+    dtype = wide(context.dtype)
+    given = [context.cast(operand, dtype) for operand in operands]
+    return context.cast(pointwise(context, function, *given), context.dtype)
+
+
+@converts("log2.default")
+def log2(context: Context, x: Any) -> Any:
+    """Logarithm to base 2."""
+    return in_wide(context, tirx.log2, x)
+
+
+@converts("log10.default")
+def log10(context: Context, x: Any) -> Any:
+    """Logarithm to base 10."""
+    return in_wide(context, tirx.log10, x)
+
+
+@converts("exp2.default")
+def exp2(context: Context, x: Any) -> Any:
+    """Power of two."""
+    return in_wide(context, tirx.exp2, x)
+
+
+@converts("log1p.default")
+def log1p(context: Context, x: Any) -> Any:
+    """`log(1 + x)`, accurate near zero: Kahan's correction of what the sum rounds off."""
+
+    def function(value: Any) -> Any:
+        one = tirx.const(1, value.ty.dtype)
+        total = value + one
+        plain = tirx.log(total)
+        exact = tirx.any(total == one, tirx.abs(value) > one)
+        corrected = plain * value / tirx.Select(exact, one, total - one)
+        return tirx.Select(total == one, value, tirx.Select(exact, plain, corrected))
+
+    return in_wide(context, function, x)
+
+
+@converts("expm1.default")
+def expm1(context: Context, x: Any) -> Any:
+    """`exp(x) - 1`, accurate near zero: `2 sinh(x / 2) exp(x / 2)`, its series for small ones."""
+
+    def function(value: Any) -> Any:
+        dtype = value.ty.dtype
+        series = tirx.const(0, dtype)
+        for k in range(14 if str(dtype) == "float64" else 8, 0, -1):
+            series = value / tirx.const(k, dtype) * (tirx.const(1, dtype) + series)
+        small = tirx.abs(value) < tirx.const(0.5, dtype)
+        return tirx.Select(small, series, tirx.exp(value) - tirx.const(1, dtype))
+
+    return in_wide(context, function, x)
+
+
+@converts("erfc.default", "special_erfc.default")
+def erfc(context: Context, x: Any) -> Any:
+    """`1 - erf(x)`."""
+    one = number(1, wide(context.dtype))
+    return in_float(context, lambda value: op.subtract(one, op.erf(value)), x)
+
+
+@converts("atan2.default")
+def atan2(context: Context, x: Any, other: Any) -> Any:
+    """Angle of a point, `x` being its height."""
+    return in_wide(context, tirx.atan2, x, other)
+
+
+@converts("hypot.default")
+def hypot(context: Context, x: Any, other: Any) -> Any:
+    """Length of the hypotenuse."""
+    return in_wide(context, tirx.hypot, x, other)
+
+
+@converts("copysign.Tensor", "copysign.Scalar")
+def copysign(context: Context, x: Any, other: Any) -> Any:
+    """`x` with the sign of `other`."""
+    return in_wide(context, tirx.copysign, x, other)
+
+
+def _operands(context: Context, *operands: Any) -> list[Any]:
+    return [context.cast(operand, context.dtype) for operand in operands]
+
+
+@converts("fmod.Tensor", "fmod.Scalar")
+def fmod(context: Context, x: Any, other: Any) -> Any:
+    """Remainder with the sign of `x`."""
+    if is_float(context.dtype):
+        return in_wide(context, tirx.fmod, x, other)
+    return pointwise(context, tirx.truncmod, *_operands(context, x, other))
+
+
+@converts("remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor")
+def remainder(context: Context, x: Any, other: Any) -> Any:
+    """Remainder with the sign of `other`."""
+    if is_float(context.dtype):
+        return in_wide(context, _float_remainder, x, other)
+    return pointwise(context, tirx.floormod, *_operands(context, x, other))
+
+
+def _float_remainder(x: Any, other: Any) -> Any:
+    zero = tirx.const(0, x.ty.dtype)
+    rest = tirx.fmod(x, other)
+    differ = tirx.all(rest != zero, (rest < zero) != (other < zero))
+    return tirx.Select(differ, rest + other, rest)
+
+
+@converts("div.Tensor_mode", "div.Scalar_mode")
+def div_mode(context: Context, x: Any, other: Any, rounding_mode: Any) -> Any:
+    """Division, rounded towards zero ("trunc") or downwards ("floor")."""
+    if rounding_mode is None:
+        return op.divide(*_operands(context, x, other))
+    if is_float(context.dtype):
+        function = _float_floor if rounding_mode == "floor" else _float_trunc
+        return in_wide(context, function, x, other)
+    integer = tirx.floordiv if rounding_mode == "floor" else tirx.truncdiv
+    return pointwise(context, integer, *_operands(context, x, other))
+
+
+@converts("floor_divide.default", "floor_divide.Scalar")
+def floor_divide(context: Context, x: Any, other: Any) -> Any:
+    """Division, rounded downwards."""
+    return div_mode(context, x, other, "floor")
+
+
+def _float_trunc(x: Any, other: Any) -> Any:
+    return tirx.trunc(x / other)
+
+
+def _float_floor(x: Any, other: Any) -> Any:
+    """As PyTorch does: the exact quotient of `x` less its remainder."""
+    zero, one = tirx.const(0, x.ty.dtype), tirx.const(1, x.ty.dtype)
+    rest = tirx.fmod(x, other)
+    quotient = (x - rest) / other
+    differ = tirx.all(rest != zero, (other < zero) != (rest < zero))
+    quotient = tirx.Select(differ, quotient - one, quotient)
+    floor = tirx.floor(quotient)
+    up = quotient - floor > tirx.const(0.5, x.ty.dtype)
+    return tirx.Select(other == zero, x / other, tirx.Select(up, floor + one, floor))
+
+
+@converts("pow.Tensor_Scalar")
+def pow_scalar(context: Context, x: Any, exponent: Any) -> Any:
+    """`x ** exponent`."""
+    if exponent == 2:
+        given = context.cast(x, context.dtype)
+        return op.multiply(given, given)
+    if is_float(context.dtype):
+        return in_float(context, op.power, x, exponent)
+    return _integer_power(context, context.cast(x, context.dtype), exponent)
+
+
+@converts("pow.Tensor_Tensor", "pow.Scalar")
+def pow_tensor(context: Context, x: Any, exponent: Any) -> Any:
+    """`x ** exponent`."""
+    if not is_float(context.dtype):
+        raise UnsupportedError("integer powers whose exponents are not known are not supported")
+    return in_float(context, op.power, x, exponent)
+
+
+def _integer_power(context: Context, base: Any, exponent: int) -> Any:
+    """By repeated squaring; wraps around as PyTorch's does."""
+    if not isinstance(exponent, int) or exponent < 0:
+        raise UnsupportedError(f"the power {exponent} of an integer is not supported")
+    result = context.spread(number(1, context.dtype), shape_of(base))
+    while exponent:
+        if exponent % 2:
+            result = context.emit(op.multiply(result, base))
+        base, exponent = context.emit(op.multiply(base, base)), exponent // 2
+    return result
+
+
+@converts("round.decimals")
+def round_decimals(context: Context, x: Any, decimals: int) -> Any:
+    """Rounded to a number of decimals, exactly as PyTorch scales."""
+    if not is_float(context.dtype):
+        if decimals < 0:
+            raise UnsupportedError("rounding integers to tens is not supported")
+        return x
+    scale = 10.0 ** abs(decimals)
+
+    def function(value: Any) -> Any:
+        factor = tirx.const(scale, value.ty.dtype)
+        if decimals >= 0:
+            return tirx.nearbyint(value * factor) / factor
+        return tirx.nearbyint(value / factor) * factor
+
+    return in_wide(context, function, x)
+
+
+@converts("fmax.default")
+def fmax(context: Context, x: Any, other: Any) -> Any:
+    """The larger one; the other one where one is NaN."""
+    return _unless_nan(context, op.maximum, x, other)
+
+
+@converts("fmin.default")
+def fmin(context: Context, x: Any, other: Any) -> Any:
+    """The smaller one; the other one where one is NaN."""
+    return _unless_nan(context, op.minimum, x, other)
+
+
+def _unless_nan(context: Context, function: Callable[..., Any], x: Any, other: Any) -> Any:
+    left, right = _operands(context, x, other)
+    if not is_float(context.dtype):
+        return function(left, right)
+    first = context.emit(op.where(op.isnan(left), right, left))
+    second = context.emit(op.where(op.isnan(right), left, right))
+    return function(first, second)
+
+
+@converts("signbit.default")
+def signbit(context: Context, x: Any) -> Any:
+    """Whether the sign is negative, of a zero too."""
+    dtype = dtype_of(x)
+    if not is_float(dtype):
+        return op.less(context.cast(x, "int64"), number(0, "int64"))
+    given, zero = context.cast(x, wide(dtype)), number(0, wide(dtype))
+    one = context.spread(number(1, wide(dtype)), context.shape)
+    return op.less(pointwise(context, tirx.copysign, one, given), zero)
+
+
+def _shift(left: bool) -> Callable[..., Any]:
+    function = op.left_shift if left else op.right_shift
+
+    def convert(context: Context, x: Any, other: Any) -> Any:
+        return function(*_operands(context, x, other))
+
+    return convert
+
+
+FUNCTIONS["bitwise_left_shift.Tensor"] = _shift(True)
+FUNCTIONS["bitwise_right_shift.Tensor"] = _shift(False)
+
+
+@converts("erfinv.default")
+def erfinv(context: Context, x: Any) -> Any:
+    """Inverse of `erf`: Giles' approximation, then two steps of Newton's method."""
+    return in_wide(context, _erfinv, x)
+
+
+def _erfinv(x: Any) -> Any:
+    def c(value: float) -> Any:
+        return tirx.const(value, x.ty.dtype)
+
+    # M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2010.
+    w = -tirx.log((c(1) - x) * (c(1) + x))
+    near, far = w - c(2.5), tirx.sqrt(w) - c(3)
+    p, q = c(NEAR[0]), c(FAR[0])
+    for a, b in zip(NEAR[1:], FAR[1:], strict=True):
+        p, q = c(a) + p * near, c(b) + q * far
+    y = tirx.Select(w < c(5), p, q) * x
+    for _ in range(2):
+        y = y - (tirx.erf(y) - x) / (c(2 / math.sqrt(math.pi)) * tirx.exp(-y * y))
+    infinite = tirx.Select(x > c(0), c(math.inf), c(-math.inf))
+    return tirx.Select(tirx.abs(x) == c(1), infinite, y)
+
+
+NEAR = (
+    2.81022636e-08,
+    3.43273939e-07,
+    -3.5233877e-06,
+    -4.39150654e-06,
+    0.00021858087,
+    -0.00125372503,
+    -0.00417768164,
+    0.246640727,
+    1.50140941,
+)
+FAR = (
+    -0.000200214257,
+    0.000100950558,
+    0.00134934322,
+    -0.00367342844,
+    0.00573950773,
+    -0.0076224613,
+    0.00943887047,
+    1.00167406,
+    2.83297682,
+)

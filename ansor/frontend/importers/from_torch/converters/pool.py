@@ -1,0 +1,117 @@
+"""Pooling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm import relax
+
+from ansor.errors import UnsupportedError
+from ansor.frontend.importers.from_torch.converters.context import Context, is_float, shape_of
+from ansor.frontend.importers.from_torch.converters.elementwise import wide
+from ansor.frontend.importers.from_torch.converters.registry import FUNCTIONS
+from ansor.frontend.importers.operators import pooling
+
+op = relax.op
+
+
+def _each(values: int | Sequence[int], ndim: int) -> list[int]:
+    given = [values] if isinstance(values, int) else list(values)
+    return given * ndim if len(given) == 1 else given
+
+
+def _windows(
+    x: Any, ndim: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> pooling.Windows:
+    sizes, pads = _each(kernel, ndim), _each(padding, ndim)
+    steps = _each(stride, ndim) if stride else sizes
+    return pooling.windows(
+        shape_of(x)[-ndim:], sizes, steps, pads, pads, _each(dilation, ndim), ceil_mode=ceil_mode
+    )
+
+
+def _batched(context: Context, x: Any, ndim: int) -> Any:
+    """`[N, C, …]`; a batch of one is added where there is none."""
+    shape = shape_of(x)
+    return x if len(shape) == ndim + 2 else context.reshape(x, (1, *shape))
+
+
+def _max_pool(ndim: int, indices: bool) -> Callable[..., Any]:
+    def convert(
+        context: Context,
+        x: Any,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        ceil_mode: bool,
+    ) -> list[Any]:
+        at = _windows(x, ndim, kernel_size, stride, padding, dilation, ceil_mode)
+        data = _batched(context, x, ndim)
+        found = [context.emit(pooling.max_pool(context.bb, data, at))]
+        if indices:
+            found.append(pooling.max_pool_indices(context.bb, data, at))
+        return [context.reshape(part, context.shape) for part in found]
+
+    return convert
+
+
+def _average_pool(ndim: int) -> Callable[..., Any]:
+    def convert(
+        context: Context,
+        x: Any,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: Any = None,
+    ) -> Any:
+        if not is_float(context.dtype):
+            raise UnsupportedError("means of integers are not supported")
+        at = _windows(x, ndim, kernel_size, stride, padding, 1, ceil_mode)
+        data = context.cast(_batched(context, x, ndim), wide(context.dtype))
+        result = context.emit(
+            pooling.average_pool(
+                context.bb,
+                data,
+                at,
+                count_include_pad=count_include_pad,
+                divisor=divisor_override,
+            )
+        )
+        return context.cast(context.reshape(result, context.shape), context.dtype)
+
+    return convert
+
+
+_ADAPTIVE = {
+    1: op.nn.adaptive_avg_pool1d,
+    2: op.nn.adaptive_avg_pool2d,
+    3: op.nn.adaptive_avg_pool3d,
+}
+_LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+
+
+def _adaptive_average(ndim: int) -> Callable[..., Any]:
+    def convert(context: Context, x: Any, output_size: Any) -> Any:
+        shape = shape_of(x)
+        data = context.reshape(x, (math.prod(shape[:-ndim]), 1, *shape[-ndim:]))
+        if len(shape) == ndim + 2:
+            data = x
+        data = context.cast(data, wide(context.dtype))
+        size = list(context.shape[-ndim:])
+        result = context.emit(_ADAPTIVE[ndim](data, size, layout=_LAYOUTS[ndim]))
+        return context.cast(context.reshape(result, context.shape), context.dtype)
+
+    return convert
+
+
+for _ndim in (1, 2, 3):
+    FUNCTIONS[f"max_pool{_ndim}d.default"] = _max_pool(_ndim, indices=False)
+    FUNCTIONS[f"max_pool{_ndim}d_with_indices.default"] = _max_pool(_ndim, indices=True)
+    FUNCTIONS[f"avg_pool{_ndim}d.default"] = _average_pool(_ndim)
+    FUNCTIONS[f"_adaptive_avg_pool{_ndim}d.default"] = _adaptive_average(_ndim)
+    FUNCTIONS[f"adaptive_avg_pool{_ndim}d.default"] = _adaptive_average(_ndim)
