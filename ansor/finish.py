@@ -10,7 +10,8 @@ import tvm
 
 from ansor.callbacks import Finish
 from ansor.frontend.apply import apply_programs
-from ansor.frontend.runtime import BuiltModel, built, loaded
+from ansor.frontend.built import BuiltModel, built
+from ansor.frontend.runtime import loaded
 from ansor.frontend.variants import with_variants
 from ansor.measure.build import pass_context
 from ansor.measure.device import Candidate

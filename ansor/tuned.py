@@ -10,17 +10,18 @@ from functools import cached_property
 from typing import Any
 
 import tvm
-from tvm import tirx
 
 from ansor.callbacks import Finish
 from ansor.check.network import NetworkCheck
+from ansor.errors import UnsupportedError
+from ansor.frontend.built import BuiltModel, rebuilt
 from ansor.frontend.calling import Calling, calling_from_json, calling_to_json
 from ansor.frontend.importers.source import Array
-from ansor.frontend.runtime import CompiledModel, compile_model
+from ansor.frontend.runtime import CompiledModel, compile_model, loaded
 from ansor.frontend.storage import StoredModel, load_model, save_model
 from ansor.hardware.detect import peak_gflops
-from ansor.hardware.threads import running_threads
-from ansor.measure.build import pass_context
+from ansor.hardware.target import NATIVE, check_runs_here, is_cpu, resolve_target
+from ansor.hardware.threads import start_threads
 from ansor.report.table import Summary, render
 from ansor.task import DIRECT
 
@@ -129,7 +130,7 @@ class TunedModel:
         """
         if self.baseline is None:
             raise ValueError("a loaded model does not carry the network it was tuned from")
-        return compile_model(self.baseline, self.compiled.target, running_threads())
+        return compile_model(self.baseline, self.compiled.target, self.compiled.threads)
 
     def benchmark(self, min_time_s: float = 1.0, untuned: bool = False) -> Benchmark:
         """Times the whole network, the untuned one too if `untuned`."""
@@ -139,7 +140,7 @@ class TunedModel:
     def report(self, benchmark: Benchmark | None = None) -> str:
         """A table of the tasks for people; with a `benchmark`, the network's latency beside it."""
         measured = benchmark or self.benchmark()
-        peak = peak_gflops(self.compiled.target, running_threads())
+        peak = peak_gflops(self.compiled.target, self.compiled.threads)
         summary = Summary(measured.latency_s, measured.untuned_s, peak and peak * 1e9)
         if self.finish is not None:
             done = self.finish
@@ -150,46 +151,71 @@ class TunedModel:
         return "\n".join([render(self.tasks, summary), *checks])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the network, scheduled functions and weights, to one file; `load` reads it.
+        """Writes the network, machine code and weights, to one file; `load` reads it.
 
         Raises:
-            StorageError: the file cannot be written.
+            ArgumentError: the file cannot be written.
         """
         notes = {"tasks": [asdict(task) for task in self.tasks], "seed": self.seed}
         if self.calling is not None:
             notes["calling"] = calling_to_json(self.calling)
         notes["checks"] = [asdict(check) for check in self.checks]
-        save_model(StoredModel(self.compiled.mod, self.compiled.target, notes), path)
+        save_model(StoredModel(self.compiled.complete, notes, self.state), path)
 
 
-def load(path: str | os.PathLike[str], threads: int | None = None) -> TunedModel:
-    """Reads a tuned network and compiles it for this process; nothing is tuned.
+def load(
+    path: str | os.PathLike[str], threads: int | None = None, *, recompile: bool = False
+) -> TunedModel:
+    """Reads a tuned network, which is ready to run then: nothing is tuned, nor compiled.
+
+    Compiled is a file that another version of TVM has written, or with code that this package
+    cannot store (for GPUs, and other processors than x86-64).
 
     Args:
         path: a file that `TunedModel.save` wrote.
         threads: that the network runs on; all cores by default.
+        recompile: whether its loops are compiled for this machine, which takes some seconds; they
+            are as they were chosen for the machine that it was tuned on.
 
     Raises:
+        ArgumentError: no such file, or fewer threads than one.
         StorageError: the file cannot be read, is not ours, or is damaged.
-        ArgumentError: fewer threads than one, or more than TVM's pool holds, if it runs already.
+        UnsupportedError: the file is for a machine that this one is not.
     """
     stored = load_model(path)
-    with pass_context(_functions(stored.mod)):
-        compiled = compile_model(stored.mod, stored.target, threads)
+    count = start_threads(threads)
+    compiled = loaded(_ready(stored.model, os.fspath(path), count, recompile), count)
     notes = stored.notes
     calling = calling_from_json(notes["calling"]) if "calling" in notes else None
     checks = tuple(NetworkCheck(**check) for check in notes.get("checks", ()))
-    seed = int(notes.get("seed", 0))
-    return TunedModel(compiled, _tasks(notes), None, seed, calling=calling, checks=checks)
+    seed, tasks = int(notes.get("seed", 0)), _tasks(notes)
+    return TunedModel(
+        compiled, tasks, None, seed, calling=calling, state=stored.state, checks=checks
+    )
+
+
+def _ready(model: BuiltModel, path: str, threads: int, recompile: bool) -> BuiltModel:
+    """The network with code for this machine.
+
+    Raises:
+        UnsupportedError: it has none.
+    """
+    if recompile and is_cpu(model.target):
+        return rebuilt(model, resolve_target(NATIVE), threads)
+    try:
+        check_runs_here(model.target)
+    except UnsupportedError as error:
+        remedy = "tune the model on this machine"
+        if is_cpu(model.target):
+            remedy += ", or load the file with recompile=True"
+        raise UnsupportedError(f"{path}: {error}; {remedy}") from error
+    needs_code = model.code is None or recompile
+    return rebuilt(model, model.target, threads) if needs_code else model
 
 
 def _in_row(result: Any) -> Sequence[Any]:
     """A network's result as a sequence of tensors."""
     return result if isinstance(result, tuple) else (result,)
-
-
-def _functions(mod: tvm.IRModule) -> list[tirx.PrimFunc]:
-    return [func for func in mod.functions.values() if isinstance(func, tirx.PrimFunc)]
 
 
 def _tasks(notes: Mapping[str, Any]) -> tuple[TaskResult, ...]:

@@ -13,6 +13,7 @@ from ansor.compare.results import Comparison, judge
 from ansor.compare.systems import OWN, PEERS, SYSTEMS
 from ansor.compare.turns import take_turns
 from ansor.errors import ArgumentError
+from ansor.frontend.built import uncompiled
 from ansor.frontend.storage import StoredModel, save_model
 from ansor.tuned import TunedModel
 
@@ -38,7 +39,7 @@ def save_networks(model: TunedModel, case: Case) -> None:
     """Writes the tuned and the untuned network for the processes to load."""
     model.save(case.tuned)
     if model.baseline is not None:
-        save_model(StoredModel(model.baseline, model.compiled.target, {}), case.untuned)
+        save_model(StoredModel(uncompiled(model.baseline, model.compiled.target), {}), case.untuned)
 
 
 def compare(

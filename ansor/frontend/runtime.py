@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import tvm
-from tvm import relax, tirx
+from tvm import relax
 from tvm.target import Target
 
 from ansor.errors import ArgumentError, UnsupportedError
-from ansor.frontend.apply import compile_module
+from ansor.frontend.built import BuiltModel, built
 from ansor.frontend.convert import Staging, check_array, from_tvm, is_torch_tensor, to_tvm
-from ansor.frontend.signature import InputSpec, entry_of, input_specs
-from ansor.frontend.weights import detach_weights, in_huge_pages
+from ansor.frontend.machine_code import load_code
+from ansor.frontend.signature import InputSpec
+from ansor.frontend.weights import in_huge_pages
 from ansor.hardware.target import is_cpu
-from ansor.hardware.threads import available_cores, on_threads, start_threads
-from ansor.measure.inputs import on_device
+from ansor.hardware.threads import on_threads, start_threads
+from ansor.measure.inputs import on_device, on_host
 
 MAX_RUNS = 100_000  # inside one timed repeat
 
@@ -30,23 +31,43 @@ MAX_RUNS = 100_000  # inside one timed repeat
 class CompiledModel:
     """A network as machine code in memory.
 
-    `mod` is what was compiled; `machine` runs it on `device`, on `threads` threads, with `weights`
-    as further arguments.
+    `machine` runs what was `built` (without its weights) on `device`, on `threads` threads, with
+    `weights` as further arguments.
 
     Several threads may call it, in turns, and so may a process that was forked from this one.
     """
 
-    mod: tvm.IRModule
-    target: Target
-    inputs: tuple[InputSpec, ...]
-    entry: str
+    built: BuiltModel
     device: tvm.runtime.Device
     machine: relax.VirtualMachine
-    weights: tuple[Any, ...] = ()
-    threads: int = field(default_factory=available_cores)
+    weights: tuple[Any, ...]
+    threads: int
     # The machine and the memory that inputs are copied to serve one call at a time, in each
     # process: in a forked child, a call of the parent's never ends.
     _locks: dict[int, threading.Lock] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def target(self) -> Target:
+        """What the network was compiled for."""
+        return self.built.target
+
+    @property
+    def inputs(self) -> tuple[InputSpec, ...]:
+        """The arrays that it takes."""
+        return self.built.inputs
+
+    @property
+    def mod(self) -> tvm.IRModule:
+        """The scheduled module, with its weights."""
+        return self.complete.mod
+
+    @property
+    def complete(self) -> BuiltModel:
+        """What was built, with its weights; the same for a process that loads it."""
+        names = [str(p.name) for p in self.built.bare()[self.built.entry].params]
+        arrays = map(on_host, self.weights)
+        names = names[len(self.inputs) :]
+        return replace(self.built, weights=dict(zip(names, arrays, strict=True)))
 
     def __call__(self, *arrays: Any) -> Any:
         """Runs the network on NumPy arrays or torch tensors; gives back the kind that it was given.
@@ -59,7 +80,7 @@ class CompiledModel:
         with self._turn():
             tensors = self._tensors(arrays)
             with on_threads(self.threads):
-                result = self.machine[self.entry](*tensors, *self.weights)
+                result = self.machine[self.built.entry](*tensors, *self.weights)
             found = from_tvm(result, to_torch=any(map(is_torch_tensor, arrays)))
             return self._apart(found)
 
@@ -108,7 +129,7 @@ class CompiledModel:
 
     def _mean_times(self, tensors: Sequence[Any], number: int, repeat: int) -> Sequence[float]:
         evaluate = self.machine.time_evaluator(
-            self.entry, self.device, number=number, repeat=repeat
+            self.built.entry, self.device, number=number, repeat=repeat
         )
         with on_threads(self.threads):
             times = evaluate(*tensors, *self.weights).results
@@ -136,54 +157,15 @@ def compile_model(mod: tvm.IRModule, target: Target, threads: int | None = None)
     return loaded(built(mod, target, threads), threads)
 
 
-@dataclass(frozen=True, eq=False)
-class BuiltModel:
-    """A network as machine code that no process has taken its place in yet.
-
-    Attributes:
-        mod: what was compiled.
-        executable: without its weights.
-        weights: by the names that they had.
-    """
-
-    mod: tvm.IRModule
-    target: Target
-    executable: relax.VMExecutable
-    weights: Mapping[str, Any]
-
-
-def built(mod: tvm.IRModule, target: Target, threads: int | None = None) -> BuiltModel:
-    """Compiles an optimised module; runs nothing, so that any thread may do it.
-
-    Args:
-        threads: that it will run on; by default those that this process runs on.
-    """
-    bare, weights = detach_weights(mod)
-    executable = compile_module(bare, target, threads)
-    if is_cpu(target):
-        _make_machine_code(executable, bare)
-    return BuiltModel(mod, target, executable, weights)
-
-
-def _make_machine_code(executable: relax.VMExecutable, mod: tvm.IRModule) -> None:
-    """Lets LLVM make now what it would make when the first function is asked for."""
-    names = [v.name_hint for v, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)]
-    for library in executable.mod.imports:
-        for name in names[:1]:
-            library.get_function(name)
-
-
 def loaded(model: BuiltModel, threads: int | None = None) -> CompiledModel:
     """What was built, ready to run in this process; see `compile_model`."""
     threads = start_threads(threads)
-    mod, target = model.mod, model.target
+    target, arrays = model.target, model.weights
     device = tvm.cpu() if is_cpu(target) else tvm.device(str(target.kind.name))
-    arrays = model.weights
     weights = in_huge_pages(arrays) if is_cpu(target) else on_device(list(arrays.values()), device)
-    entry = entry_of(mod)
-    machine = relax.VirtualMachine(model.executable, device)
-    specs = input_specs(mod[entry])
-    return CompiledModel(mod, target, specs, entry, device, machine, tuple(weights), threads)
+    executable = model.executable if model.code is None else load_code(model.code)
+    machine = relax.VirtualMachine(executable, device)
+    return CompiledModel(replace(model, weights={}), device, machine, tuple(weights), threads)
 
 
 def random_inputs(specs: Sequence[InputSpec], seed: int = 0) -> list[Any]:

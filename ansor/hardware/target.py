@@ -10,6 +10,7 @@ import tvm
 from tvm.target import codegen
 
 from ansor.errors import ArgumentError, UnsupportedError
+from ansor.hardware.features import architecture, needed_features, why_not_here
 from ansor.hardware.gpu import gpu_of, has_tf32
 from ansor.hardware.threads import available_cores
 
@@ -166,9 +167,12 @@ def check_runs_here(target: tvm.target.Target) -> None:
     """Whether programs for a target can be run on this machine.
 
     Raises:
-        UnsupportedError: a GPU is asked for; what is missing is named.
+        UnsupportedError: they cannot; what is missing is named.
     """
     if is_cpu(target):
+        reason = why_not_here(architecture(target), needed_features(target))
+        if reason is not None:
+            raise UnsupportedError(f"target {_short(target)}: {reason}")
         return
     arch, device = str(target.attrs["arch"]), tvm.runtime.cuda(0)
     if not device.exist:
@@ -176,6 +180,11 @@ def check_runs_here(target: tvm.target.Target) -> None:
     here = _arch_here()
     if here != arch.removesuffix("a"):
         raise UnsupportedError(f"target cuda, {arch}: the GPU of this machine is {here}")
+
+
+def _short(target: tvm.target.Target) -> str:
+    names = [f"-{key}={target.attrs[key]}" for key in ("mtriple", "mcpu") if target.attrs.get(key)]
+    return " ".join([str(target.kind.name), *names])
 
 
 # Level 3 makes our programs no faster (55 of eleven operators take 1.00 times as long on average,
