@@ -139,7 +139,7 @@ def _lstm(cell: Cell, o: Operands) -> tuple[Any, ...]:
     fresh = te.compute(o.cell.shape, new_cell, name="fresh_cell")
 
     def new_hidden(n: Any, j: Any) -> Any:
-        return gate(before("o", n, j, fresh[n, j], 1)) * output(fresh[n, j])
+        return gate(before("o", n, j, fresh(n, j), 1)) * output(fresh(n, j))
 
     hidden = te.compute(o.cell.shape, new_hidden, name="fresh_hidden")
     if o.projection is not None:
