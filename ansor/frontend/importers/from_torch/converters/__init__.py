@@ -15,6 +15,7 @@ import torch
 from ansor.frontend.importers.from_torch.converters import (  # noqa: F401
     activation,
     create,
+    distance,
     elementwise,
     indexing,
     mathematics,
