@@ -66,6 +66,7 @@ def fuse(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
     lowered = _run(
         with_spread(mod),
         relax.transform.FoldConstant(),
+        relax.backend.DispatchSortScan(),
         relax.transform.LegalizeOps(),
         relax.transform.AnnotateTIROpPattern(),
     )

@@ -7,6 +7,7 @@ of the compiler knows as a whole stays whole: convolutions, products, normalisat
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -37,6 +38,11 @@ RESIZES = (aten.upsample_nearest2d.vec, aten.upsample_bilinear2d.vec)
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """The table for `ExportedProgram.run_decompositions`."""
+    return dict(_table())
+
+
+@cache
+def _table() -> dict[Any, Callable[..., Any]]:
     table = dict(torch.export.default_decompositions())
     table.update({op: decomposition_table[op] for op in FURTHER if op in decomposition_table})
     table.update({op: _unless_whole(decomposition_table[op]) for op in RESIZES})

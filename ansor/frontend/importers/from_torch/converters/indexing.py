@@ -44,7 +44,7 @@ def embedding(
     sparse: bool = False,
 ) -> Any:
     """Rows of a table; the further arguments matter to gradients alone."""
-    return op.take(weight, indices, axis=0)
+    return op.take(weight, indices, axis=0, mode="clip")
 
 
 @converts("index_select.default")
@@ -53,7 +53,7 @@ def index_select(context: Context, x: Any, dim: int, index: Any) -> Any:
     shape = shape_of(x)
     data = x if shape else context.reshape(x, (1,))
     places = index if shape_of(index) else context.reshape(index, (1,))
-    taken = context.emit(op.take(data, places, axis=axis_of(dim, len(shape))))
+    taken = context.emit(op.take(data, places, axis_of(dim, len(shape)), "clip"))
     return context.reshape(taken, context.shape)
 
 
@@ -65,9 +65,9 @@ def index(context: Context, x: Any, indices: Sequence[Any]) -> Any:
     _refuse_masks([indices[axis] for axis in given])
     if len(given) == 1:
         axis = given[0]
-        return op.take(x, from_zero(context, indices[axis], shape[axis]), axis=axis)
+        return op.take(x, from_zero(context, indices[axis], shape[axis]), axis=axis, mode="clip")
     flat = _flat_places(context, shape, indices)
-    return op.take(context.reshape(x, (math.prod(shape),)), flat, axis=0)
+    return op.take(context.reshape(x, (math.prod(shape),)), flat, axis=0, mode="clip")
 
 
 def _refuse_masks(indices: Sequence[Any]) -> None:
@@ -283,3 +283,17 @@ def _neutral(reduce: str, dtype: str) -> Any:
         return float("-inf") if reduce == "amax" else float("inf")
     info = np.iinfo(dtype)
     return int(info.min if reduce == "amax" else info.max)
+
+
+@converts("masked_scatter.default")
+def masked_scatter(context: Context, x: Any, mask: Any, source: Any) -> Any:
+    """`x` with the next element of `source` wherever the mask holds."""
+    flags = context.spread(mask, context.shape)
+    size, shape = math.prod(context.shape), context.shape
+    counted = context.reshape(context.cast(flags, "int64"), (size,))
+    order = context.emit(op.cumsum(counted, 0, "int64"))
+    place = context.emit(op.maximum(op.subtract(order, number(1, "int64")), number(0, "int64")))
+    count = math.prod(shape_of(source))
+    place = context.emit(op.minimum(place, number(count - 1, "int64")))
+    taken = context.emit(op.take(context.reshape(source, (count,)), place, axis=0, mode="clip"))
+    return op.where(flags, context.reshape(taken, shape), x)

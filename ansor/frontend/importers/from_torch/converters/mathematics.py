@@ -118,11 +118,16 @@ def _operands(context: Context, *operands: Any) -> list[Any]:
     return [context.cast(operand, context.dtype) for operand in operands]
 
 
+def _fmod(x: Any, other: Any) -> Any:
+    """Remainder of floats: `frem` of LLVM, which is the C library's `fmod`."""
+    return tirx.Mod(x, other)
+
+
 @converts("fmod.Tensor", "fmod.Scalar")
 def fmod(context: Context, x: Any, other: Any) -> Any:
     """Remainder with the sign of `x`."""
     if is_float(context.dtype):
-        return in_wide(context, tirx.fmod, x, other)
+        return in_wide(context, _fmod, x, other)
     return pointwise(context, tirx.truncmod, *_operands(context, x, other))
 
 
@@ -134,10 +139,15 @@ def remainder(context: Context, x: Any, other: Any) -> Any:
     return pointwise(context, tirx.floormod, *_operands(context, x, other))
 
 
+def _signs_differ(rest: Any, other: Any) -> Any:
+    """Whether one is negative and the other is not; a rest of zero has any sign."""
+    zero = tirx.const(0, rest.ty.dtype)
+    return tirx.any(tirx.all(rest < zero, other > zero), tirx.all(rest > zero, other < zero))
+
+
 def _float_remainder(x: Any, other: Any) -> Any:
-    zero = tirx.const(0, x.ty.dtype)
-    rest = tirx.fmod(x, other)
-    differ = tirx.all(rest != zero, (rest < zero) != (other < zero))
+    rest = _fmod(x, other)
+    differ = _signs_differ(rest, other)
     return tirx.Select(differ, rest + other, rest)
 
 
@@ -166,9 +176,9 @@ def _float_trunc(x: Any, other: Any) -> Any:
 def _float_floor(x: Any, other: Any) -> Any:
     """As PyTorch does: the exact quotient of `x` less its remainder."""
     zero, one = tirx.const(0, x.ty.dtype), tirx.const(1, x.ty.dtype)
-    rest = tirx.fmod(x, other)
+    rest = _fmod(x, other)
     quotient = (x - rest) / other
-    differ = tirx.all(rest != zero, (other < zero) != (rest < zero))
+    differ = _signs_differ(rest, other)
     quotient = tirx.Select(differ, quotient - one, quotient)
     floor = tirx.floor(quotient)
     up = quotient - floor > tirx.const(0.5, x.ty.dtype)

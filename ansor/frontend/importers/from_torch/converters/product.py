@@ -115,12 +115,23 @@ def convolution(
         "out_dtype": context.dtype,
     }
     if transposed:
-        settings["output_padding"] = _each(output_padding, ndim)
+        settings |= _further_output(settings, _each(output_padding, ndim))
     function = (TRANSPOSED if transposed else CONVOLUTIONS)[ndim]
     result = context.emit(function(x, weight, **settings))
     if bias is None:
         return result
     return op.add(result, context.reshape(bias, (1, shape_of(bias)[0], *[1] * ndim)))
+
+
+def _further_output(settings: dict[str, Any], further: list[int]) -> dict[str, Any]:
+    """How far a transposed convolution's result reaches: Relax takes less than a stride.
+
+    The rest is padding that is not cut off at the end.
+    """
+    strides, padding = settings["strides"], settings["padding"]
+    small = [f % s for f, s in zip(further, strides, strict=True)]
+    after = [p - f + r for p, f, r in zip(padding, further, small, strict=True)]
+    return {"output_padding": small, "padding": [*padding, *after]}
 
 
 def _each(values: Sequence[int], ndim: int) -> list[int]:

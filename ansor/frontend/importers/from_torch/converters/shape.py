@@ -312,7 +312,7 @@ def _stretched(context: Context, src: Any, axis: int, places: range, extent: int
     """`src` with each place where it belongs, anything between."""
     table = torch.zeros(extent, dtype=torch.int64)
     table[list(places)] = torch.arange(len(places))
-    return context.emit(op.take(src, relax.const(table.numpy(), "int64"), axis))
+    return context.emit(op.take(src, relax.const(table.numpy(), "int64"), axis, "clip"))
 
 
 @converts("tril.default")
