@@ -12,8 +12,8 @@ from ansor.models import model_names
 
 HELP = (
     f"MODEL is a built-in network ({', '.join(model_names())}; for a batch write "
-    f"resnet50:batch=16), a file that torch.export.save wrote (.pt2), an ONNX file of static "
-    f"shapes (.onnx), or an operator with its sizes, e.g. conv2d:height=28,width=28 "
+    f"resnet50:batch=16), a file that torch.export.save wrote (.pt2), an ONNX file "
+    f"(.onnx), or an operator with its sizes, e.g. conv2d:height=28,width=28 "
     f"({', '.join(workloads.names())})."
 )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from ansor.cli.model import HELP, read_model
+from ansor.cli.sizes import read_sizes, size_options
 from ansor.config import FULL, QUICK
 from ansor.errors import ArgumentError
 from ansor.report.progress import Progress
@@ -36,6 +37,13 @@ MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
 @click.option("--threads", type=int, help="That programs run on; all cores by default.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all randomness.")
 @click.option("--preset", type=click.Choice(list(PRESETS)), default="full", show_default=True)
+@size_options
+@click.option(
+    "--check/--no-check",
+    default=True,
+    show_default=True,
+    help="Compare with the original model, in PyTorch or ONNX Runtime.",
+)
 @click.option(
     "--until-ms", type=float, help="A network whose functions take no longer gets no more time."
 )
@@ -49,12 +57,16 @@ def tune(
     threads: int | None,
     seed: int,
     preset: str,
+    shapes: tuple[str, ...],
+    dims: tuple[str, ...],
+    check: bool,
     until_ms: float | None,
 ) -> None:
     """Searches for fast programs of one or several MODELs and saves them compiled.
 
     Several share the time and their common functions. Ctrl-C ends the search with the best so far.
     """
+    sizes = read_sizes(shapes, dims)
     folders = _folders(models, out)
     objective = total_latency if until_ms is None else LatencyRequirement(until_ms * 1e-3)
     if minutes is None and trials is None:
@@ -71,6 +83,8 @@ def tune(
             threads=threads,
             config=PRESETS[preset],
             objective=objective,
+            sizes=dict.fromkeys(folders, sizes),
+            check_import=check,
         )
     keep({folder: tuned[name] for name, folder in folders.items()})
 
@@ -116,4 +130,10 @@ def keep(models: Mapping[Path, TunedModel]) -> None:
         report = model.report()
         (folder / REPORT_FILE).write_text(f"{report}\n", encoding="utf-8")
         click.echo(report)
-        click.echo(f"\nsaved: {folder / MODEL_FILE} (ansor.load reads it), {folder / REPORT_FILE}")
+        click.echo(f"\ninputs: {_inputs(model)}")
+        click.echo(f"saved: {folder / MODEL_FILE} (ansor.load reads it), {folder / REPORT_FILE}")
+
+
+def _inputs(model: TunedModel) -> str:
+    specs = model.compiled.inputs
+    return ", ".join(f"{s.name} {s.dtype}[{', '.join(map(str, s.shape))}]" for s in specs)

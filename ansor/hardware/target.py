@@ -172,7 +172,9 @@ def check_runs_here(target: tvm.target.Target) -> None:
     if is_cpu(target):
         reason = why_not_here(architecture(target), needed_features(target))
         if reason is not None:
-            raise UnsupportedError(f"target {_short(target)}: {reason}")
+            raise UnsupportedError(
+                f"target {_short(target)}: {reason}; programs are tuned where they run"
+            )
         return
     arch, device = str(target.attrs["arch"]), tvm.runtime.cuda(0)
     if not device.exist:

@@ -35,7 +35,7 @@ def import_model(
             wrong `example_inputs` or sizes, weights that are not bound.
         UnsupportedError: a dynamic shape, an unsupported dtype or operator.
     """
-    given = sizes or Sizes()
+    given = Sizes() if sizes is None else sizes
     if is_onnx(model):
         return _from_onnx(model, example_inputs, given)
     if isinstance(model, str):

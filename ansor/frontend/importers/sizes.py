@@ -15,10 +15,13 @@ class Sizes:
     Attributes:
         shapes: whole shapes, by the name of the input.
         dims: sizes of dynamic dimensions, by their symbol, for all inputs.
+        default: of dynamic dimensions that nothing else gives a size; an exported program has its
+            example's then. None asks.
     """
 
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     dims: Mapping[str, int] = field(default_factory=dict)
+    default: int | None = None
 
     def __bool__(self) -> bool:
         return bool(self.shapes or self.dims)

@@ -32,6 +32,7 @@ def fix_shapes(inputs: list[Any], example_inputs: object, sizes: Sizes) -> list[
     """
     inputs = _sized(inputs, sizes)
     if example_inputs is None:
+        inputs = [_with_default(value, sizes.default) for value in inputs]
         _check_static(inputs)
         return inputs
     several = isinstance(example_inputs, list | tuple)
@@ -60,6 +61,15 @@ def _with_sizes(value: Any, sizes: Sizes) -> Any:
         if known and (len(dims) != len(given) or not all(fits)):
             raise ArgumentError("shapes", {value.name: tuple(given)}, f"the input is {dims}")
         dims = list(given)
+    return helper.make_tensor_value_info(value.name, ty.elem_type, dims)
+
+
+def _with_default(value: Any, size: int | None) -> Any:
+    """The declaration with this size of its dynamic dimensions, if it is known how many it has."""
+    ty = value.type.tensor_type
+    if size is None or not ty.HasField("shape"):
+        return value
+    dims = [dim.dim_value if dim.HasField("dim_value") else size for dim in ty.shape.dim]
     return helper.make_tensor_value_info(value.name, ty.elem_type, dims)
 
 

@@ -92,7 +92,7 @@ def _recaptured(
         raise ArgumentError("example_inputs", None, remedy)
     args, kwargs = program.example_inputs
     examples = Examples(tuple(args), kwargs)
-    if not sizes:
+    if not sizes and sizes.default is None:
         input_specs(program)  # refuses dynamic dimensions
         return module, examples, program
     static = resized(examples, names, _as_shapes(program, sizes))
@@ -111,9 +111,15 @@ def _as_shapes(program: ExportedProgram, sizes: Sizes) -> Sizes:
     found = {
         name: [sizes.dims.get(str(extent), _hint(extent)) for extent in shape]
         for name, shape in values.items()
-        if any(str(extent) in sizes.dims for extent in shape)
+        if any(_is_fixed(extent, sizes) for extent in shape)
     }
     return Sizes(found | dict(sizes.shapes))
+
+
+def _is_fixed(extent: Any, sizes: Sizes) -> bool:
+    """Whether a dimension is dynamic and has a size."""
+    is_dynamic = not isinstance(extent, int)
+    return str(extent) in sizes.dims or (is_dynamic and sizes.default is not None)
 
 
 def _hint(extent: Any) -> int:
