@@ -45,7 +45,7 @@ def batch_norm(
         running_var,
     )
     given = [context.cast(vector, dtype) for vector in vectors]
-    result = context.emit(op.nn.batch_norm(x, *given, axis=1, epsilon=eps))
+    result = context.emit(op.nn.batch_norm(x, *given, axis=1, epsilon=eps, training=False))
     normal = context.emit(relax.TupleGetItem(result, 0))
     nothing = [constant(np.zeros(r.shape), dtype_name(r.dtype)) for r in context.results[1:]]
     return [normal, *nothing]
