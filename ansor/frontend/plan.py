@@ -7,7 +7,6 @@ from typing import Any
 
 import tvm
 from tvm import relax
-from tvm.ir import GenericConst
 
 from ansor.frontend.rewrite import op_name
 from ansor.frontend.signature import entry_of
@@ -83,7 +82,8 @@ class _Flow:
         self._variables[variable] = self.tensors_of(source)
 
     def _input(self, operand: Any) -> int | None:
-        return None if isinstance(operand, GenericConst) else self.tensors_of(operand)[0]
+        tensors = self.tensors_of(operand)
+        return tensors[0] if tensors else None  # none: a weight, or a view of one
 
 
 def _placed(flow: _Flow) -> CallPlan:

@@ -22,6 +22,7 @@ import torchvision  # noqa: E402
 import transformers  # noqa: E402
 
 from tests.suites.own_networks import (  # noqa: E402
+    CausalEncoder,
     RecurrentClassifier,
     UNet,
     YoloHead,
@@ -90,9 +91,7 @@ def _encoder() -> tuple[nn.Module, Callable[[], Inputs]]:
 
 
 def _causal_encoder() -> tuple[nn.Module, Callable[[], Inputs]]:
-    layer = nn.TransformerEncoderLayer(64, 4, 128, activation="gelu", norm_first=True)
-    mask = nn.Transformer.generate_square_subsequent_mask(10)
-    return nn.TransformerEncoder(layer, 2), lambda: (torch.randn(10, 2, 64), mask)
+    return CausalEncoder(64, 10), lambda: (torch.randn(10, 2, 64),)
 
 
 def _own(model: Callable[[], nn.Module], inputs: Callable[[], Inputs]) -> Case:

@@ -105,3 +105,17 @@ class YoloHead(nn.Module):
         rows, columns = (torch.arange(extent) + 0.5 for extent in x.shape[-2:])
         y, across = torch.meshgrid(rows, columns, indexing="ij")
         return torch.stack([across, y]).view(1, 2, -1)
+
+
+class CausalEncoder(nn.Module):
+    """`nn.TransformerEncoder` with norms first, in which no position sees a later one."""
+
+    def __init__(self, size: int, length: int) -> None:
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(size, 4, 2 * size, activation="gelu", norm_first=True)
+        self.layers = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(length))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """`[length, rows, size]`."""
+        return self.layers(x, mask=self.mask, is_causal=True)  # type: ignore[no-any-return]

@@ -148,8 +148,10 @@ class _Layers:
         shape = shape_of(state)
         if shape[0] == 1:
             return [self._context.reshape(state, shape[1:])]
-        split = self._context.emit(relax.op.split(state, shape[0], 0))
-        parts = [self._context.emit(relax.TupleGetItem(split, i)) for i in range(shape[0])]
+        parts = [
+            self._context.emit(relax.op.strided_slice(state, [0], [place], [place + 1]))
+            for place in range(shape[0])
+        ]
         return [self._context.reshape(part, shape[1:]) for part in parts]
 
     def _stacked(self, parts: Sequence[Any], batched: bool) -> Any:
