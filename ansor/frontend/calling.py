@@ -106,11 +106,13 @@ class NamedOutputs(tuple[Any, ...]):
     def __getitem__(self, key: Any) -> Any:
         return self._parts[key] if isinstance(key, str) else super().__getitem__(key)
 
+    def __getattribute__(self, name: str) -> Any:
+        # Outputs come before a tuple's methods: one may be called "count" or "index".
+        parts = super().__getattribute__("__dict__").get("_parts", {})
+        return parts[name] if name in parts else super().__getattribute__(name)
+
     def __getattr__(self, name: str) -> Any:
-        parts = self.__dict__.get("_parts", {})
-        if name not in parts:
-            raise AttributeError(f"no output {name!r}; there are {', '.join(parts)}")
-        return parts[name]
+        raise AttributeError(f"no output {name!r}; there are {', '.join(self._parts)}")
 
     def keys(self) -> list[str]:
         """Names of the parts."""

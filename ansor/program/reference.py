@@ -102,6 +102,8 @@ def _order(sch: Any, block: Any, most: float) -> npt.NDArray[np.int64] | None:
     all are."""
     loops = sch.get_loops(block)
     kinds = [int(axis.iter_type) for axis in sch.get(block).iter_vars]
+    if len(loops) != len(kinds):  # a definition of no dimensions has an axis, and no loop for it
+        return None
     reduce = [loop for loop, kind in zip(loops, kinds, strict=True) if kind == REDUCE]
     spatial = [loop for loop, kind in zip(loops, kinds, strict=True) if kind != REDUCE]
     iterations = math.prod(int(sch.get(loop).extent) for loop in loops)
