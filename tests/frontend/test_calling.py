@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ansor.errors import ArgumentError
@@ -62,7 +62,8 @@ def value_of(structure: Structure, tensors: list[Any]) -> Any:
     return parts if structure.kind == LIST else tuple(parts)
 
 
-@given(st.lists(structures(), min_size=1, max_size=4))
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.lists(structures(2), min_size=1, max_size=4))
 def test_nested_arguments_become_a_row_and_survive_json(parts: list[Structure]) -> None:
     counter = [0]
     listed = [numbered(part, counter) for part in parts]
