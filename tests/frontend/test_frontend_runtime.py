@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -177,3 +178,40 @@ def test_all_cores_run(compiled: CompiledModel) -> None:
 def test_threads_must_be_positive() -> None:
     with pytest.raises(ArgumentError, match="threads=0"):
         use_threads(0)
+
+
+def test_threads_of_a_program_call_one_model_and_others(
+    compiled: CompiledModel, optimized: tvm.IRModule, target: Target
+) -> None:
+    models = [compiled, compile_model(optimized, target, 1), compile_model(optimized, target, 2)]
+    arrays = random_inputs(compiled.inputs)
+    expected = compiled(*arrays)
+
+    def call(number: int) -> float:
+        found = [models[number % len(models)](*arrays) for _ in range(20)]
+        return max(float(np.abs(one - expected).max()) for one in found)
+
+    with ThreadPoolExecutor(max_workers=6) as executor:
+        worst = list(executor.map(call, range(6), timeout=60))
+    assert max(worst) < 1e-4
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork")
+def test_a_forked_child_calls_it(compiled: CompiledModel) -> None:
+    arrays = random_inputs(compiled.inputs)
+    expected = compiled(*arrays)
+    with compiled._turn():  # another thread of the parent is inside a call
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if np.array_equal(compiled(*arrays), expected) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_another_number_of_threads_later(optimized: tvm.IRModule, target: Target) -> None:
+    before = dict(os.environ)
+    one, three = (compile_model(optimized, target, count) for count in (1, 3))
+    arrays = random_inputs(one.inputs)
+    np.testing.assert_allclose(one(*arrays), three(*arrays), rtol=1e-4, atol=1e-5)
+    assert (one.threads, three.threads) == (1, 3)
+    assert dict(os.environ) == before
+    use_threads(available_cores())

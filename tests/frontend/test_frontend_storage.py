@@ -122,7 +122,7 @@ def test_for_another_processor(saved: Path, foreign_target: dict[str, Any], reas
 
 
 def test_state_is_kept(compiled: CompiledModel, tmp_path: Path) -> None:
-    state = (np.arange(3), np.ones((2, 2), np.float32), np.zeros((), np.int64))
+    state: tuple[Any, ...] = (np.arange(3), np.ones((2, 2), np.float32), np.zeros((), np.int64))
     path = tmp_path / "state.ansor"
     save_model(StoredModel(compiled.complete, {}, state), path)
     for found, expected in zip(load_model(path).state, state, strict=True):

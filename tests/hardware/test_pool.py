@@ -66,6 +66,7 @@ def test_a_second_caller_runs_alone() -> None:
         assert mine
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork")
 def test_a_forked_child_has_threads_of_its_own() -> None:
     module, arrays = _touch()
     module["main"](*arrays)
