@@ -33,6 +33,8 @@ WITHOUT_EFFECT = frozenset(
     ("layout", "device", "pin_memory", "memory_format", "non_blocking", "dtype", "out_dtype")
 )
 GETITEM = "getitem"
+# What they check of dtypes and shapes held when the model was captured, and holds for every call.
+CHECKS = frozenset(("_assert_tensor_metadata.default",))
 
 
 def converts(*operators: str) -> Callable[[Function], Function]:
@@ -54,6 +56,8 @@ def convert(node: torch.fx.Node, translator: Any) -> Any:
     """
     if node.target.__name__ == GETITEM:
         return _part(node, translator)
+    if node.target.__name__ in CHECKS:
+        return None
     function = FUNCTIONS.get(node.target.__name__)
     context = Context(translator.block_builder, node, _results(node))
     found = _without_data(context)
