@@ -428,16 +428,29 @@ def test_operators_are_named(node: Any, message: str) -> None:
         import_model(model)
 
 
-def test_an_operator_that_cannot_be_lowered(target: Target) -> None:
-    mod = import_model(network([Node("NonZero", ["x"], ["y"])], {}, (2, 3))).mod
-    with pytest.raises(UnsupportedError, match="nonzero"):
-        optimize(mod, target)
+def test_a_shape_that_depends_on_values() -> None:
+    with pytest.raises(UnsupportedError, match=r"NonZero \(the node that makes 'y'\) is not supp"):
+        import_model(network([Node("NonZero", ["x"], ["y"])], {}, (2, 3)))
+
+
+def branches(condition: str) -> list[Any]:
+    out = [helper.make_tensor_value_info("y", FLOAT, (2, 3))]
+    then = helper.make_graph([Node("Neg", ["x"], ["y"])], "then", [], out)
+    other = helper.make_graph([Node("Exp", ["x"], ["y"])], "else", [], out)
+    compare = Node("Greater", ["total", "zero"], ["p"])
+    total = Node("ReduceSum", ["x"], ["total"], keepdims=0)
+    branch = Node("If", [condition], ["y"], then_branch=then, else_branch=other)
+    return [total, compare, branch]
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_a_branch_that_is_known(chosen: bool, target: Target) -> None:
+    nodes = branches("known")[2:]
+    check(network(nodes, {"known": chosen}, (2, 3)), target)
 
 
 def test_control_flow() -> None:
-    out = [helper.make_tensor_value_info("y", FLOAT, (2, 3))]
-    then = helper.make_graph([Node("Neg", ["x"], ["y"])], "then", [], out)
-    model = network([Node("If", ["p"], ["y"], then_branch=then, else_branch=then)], {"p": True})
+    model = network(branches("p"), {"zero": np.float32(0)}, (2, 3))
     with pytest.raises(UnsupportedError, match=r"operator If \(.*'y'\) is control flow"):
         import_model(model)
 
@@ -446,12 +459,6 @@ def test_training_mode() -> None:
     node = Node("BatchNormalization", ["x", "s", "t", "m", "v"], ["y", "a", "b"], training_mode=1)
     with pytest.raises(UnsupportedError, match="is in training mode; export the model in eval"):
         import_model(network([node], NORM))
-
-
-def test_smoothed_resizing() -> None:
-    node = Node("Resize", ["x", "", "", "n"], ["y"], mode="linear", antialias=1)
-    with pytest.raises(UnsupportedError, match="export it without antialias"):
-        import_model(network([node], {"n": integers(1, 4, 4, 4)}, opset=18))
 
 
 def test_dtypes() -> None:

@@ -1,0 +1,38 @@
+"""Converters of ONNX's operators: a table by kind in each file, and all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ansor.frontend.importers.from_onnx.converters import (
+    activation,
+    convolution,
+    create,
+    elementwise,
+    indexing,
+    linear,
+    normalization,
+    pool,
+    quantization,
+    recurrent,
+    reduction,
+    resize,
+    shape,
+)
+from ansor.frontend.importers.from_onnx.converters.context import Converter
+
+CONVERTERS: Mapping[str, Converter] = {
+    **activation.CONVERTERS,
+    **convolution.CONVERTERS,
+    **create.CONVERTERS,
+    **elementwise.CONVERTERS,
+    **indexing.CONVERTERS,
+    **linear.CONVERTERS,
+    **normalization.CONVERTERS,
+    **pool.CONVERTERS,
+    **quantization.CONVERTERS,
+    **recurrent.CONVERTERS,
+    **reduction.CONVERTERS,
+    **resize.CONVERTERS,
+    **shape.CONVERTERS,
+}

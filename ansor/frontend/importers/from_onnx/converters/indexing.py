@@ -1,0 +1,141 @@
+"""Reading and writing at places that other tensors hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from tvm import relax, te, tirx
+
+from ansor.errors import UnsupportedError
+from ansor.frontend.importers.from_onnx.converters.context import (
+    Context,
+    Converter,
+    axis_of,
+    dtype_of,
+    shape_of,
+)
+from ansor.frontend.importers.operators import indexing
+from ansor.frontend.rewrite import constant
+
+op = relax.op
+_REDUCTIONS = {"none": "update", "add": "add", "mul": "mul", "max": "max", "min": "min"}
+
+
+def _axis(c: Context, x: Any) -> int:
+    return axis_of(c.attr("axis", 0), len(shape_of(x)))
+
+
+def gather(c: Context) -> Any:
+    """Slices at places along an axis."""
+    x = c.operand(0)
+    return indexing.take(c.bb, x, c.operand(1), _axis(c, x))
+
+
+def gather_elements(c: Context) -> Any:
+    """Elements at places along an axis."""
+    x = c.operand(0)
+    return indexing.gather(c.bb, x, c.operand(1), _axis(c, x))
+
+
+def gather_nd(c: Context) -> Any:
+    """Slices at places in the first axes."""
+    return indexing.gather_nd(c.bb, c.operand(0), c.operand(1), c.attr("batch_dims", 0))
+
+
+def _reduction(c: Context) -> str:
+    return _REDUCTIONS[c.attr("reduction", "none")]
+
+
+def scatter_elements(c: Context) -> Any:
+    """Elements put, or combined, at places along an axis."""
+    x, places, updates = c.operands
+    return indexing.scatter(c.bb, x, places, updates, _axis(c, x), _reduction(c))
+
+
+def scatter_nd(c: Context) -> Any:
+    """Slices put, or combined, at places in the first axes."""
+    x, places, updates = c.operands
+    return indexing.scatter_nd(c.bb, x, places, updates, _reduction(c))
+
+
+def one_hot(c: Context) -> Any:
+    """One value at the place along a new axis, another elsewhere and for places outside."""
+    places, values = c.operand(0), c.operand(2)
+    depth = int(c.known(1).reshape(-1)[0])
+    shape = shape_of(places)
+    axis = axis_of(c.attr("axis", -1), len(shape) + 1)
+    result = [*shape[:axis], depth, *shape[axis:]]
+
+    def define(index: Any, pair: Any) -> Any:
+        def element(*at: Any) -> Any:
+            place = index(*at[:axis], *at[axis + 1 :])
+            here = tirx.Cast(place.dtype if hasattr(place, "dtype") else "int64", at[axis])
+            hit = tirx.any(place == here, place + tirx.const(depth, dtype_of(wide)) == here)
+            return tirx.if_then_else(hit, pair(1), pair(0))
+
+        return te.compute(result, element, name="one_hot")
+
+    wide = c.cast(places, "int64")
+    return c.te(define, wide, values, name="one_hot")
+
+
+def compress(c: Context) -> Any:
+    """Slices for which a known condition holds."""
+    x = c.operand(0)
+    chosen = np.flatnonzero(c.known(1))
+    if c.attr("axis") is None:
+        flat = c.reshape(x, (int(np.prod(shape_of(x))),))
+        return op.take(flat, constant(chosen.astype(np.int64)), 0)
+    return op.take(x, constant(chosen.astype(np.int64)), _axis(c, x))
+
+
+def topk(c: Context) -> Any:
+    """The first elements in order along an axis, and where they were; of equal ones the first."""
+    x = c.operand(0)
+    axis = axis_of(c.attr("axis", -1), len(shape_of(x)))
+    count = c.integers(1)[0] if c.has(1) else c.attr("k")
+    if dtype_of(x) in ("uint64", "float16", "bfloat16"):
+        raise UnsupportedError(f"it is not supported for {dtype_of(x)}")
+    order = c.emit(op.argsort(x, axis, bool(c.attr("largest", 1)), "int64"))
+    places = c.emit(op.strided_slice(order, [axis], [0], [count]))
+    return [indexing.gather(c.bb, x, places, axis), places]
+
+
+def _running(function: Any, neutral: float) -> Converter:
+    def convert(c: Context) -> Any:
+        x = c.operand(0)
+        axis = axis_of(c.integers(1)[0], len(shape_of(x)))
+        data = c.emit(op.flip(x, axis)) if c.attr("reverse", 0) else x
+        if c.attr("exclusive", 0):
+            end = shape_of(x)[axis] - 1
+            first = list(shape_of(x))
+            first[axis] = 1
+            rest = c.emit(op.strided_slice(data, [axis], [0], [end]))
+            data = c.emit(op.concat([c.spread(c.number(neutral, x), first), rest], axis))
+        found = c.emit(function(data, axis, dtype_of(x)))
+        return op.flip(found, axis) if c.attr("reverse", 0) else found
+
+    return convert
+
+
+def array_feature(c: Context) -> Any:
+    """Elements at places along the last axis."""
+    x = c.operand(0)
+    return indexing.take(c.bb, x, c.reshape(c.operand(1), (-1,)), len(shape_of(x)) - 1)
+
+
+CONVERTERS: Mapping[str, Converter] = {
+    "Gather": gather,
+    "GatherElements": gather_elements,
+    "GatherND": gather_nd,
+    "Scatter": scatter_elements,
+    "ScatterElements": scatter_elements,
+    "ScatterND": scatter_nd,
+    "OneHot": one_hot,
+    "Compress": compress,
+    "TopK": topk,
+    "CumSum": _running(op.cumsum, 0),
+    "CumProd": _running(op.cumprod, 1),
+}
