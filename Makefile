@@ -16,10 +16,10 @@ BENCH_DIR := build/bench
 MAKEFLAGS += --no-builtin-rules
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check check-slow check-cuda lint types format bench golden clean
+.PHONY: help demo test check check-slow check-models check-cuda lint types format bench golden clean
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /:/' | awk -F: '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /:/' | awk -F: '{printf "  make %-12s %s\n", $$1, $$2}'
 	@echo "  PEERS=none leaves PyTorch and ONNX Runtime out; MINUTES=$(MINUTES) is the demo's tuning time"
 
 demo: $(WITH_PEERS) ## tune ResNet-18 for this CPU and compare it with PyTorch and ONNX Runtime
@@ -32,6 +32,9 @@ check: lint types test ## run everything that must pass before a commit
 
 check-slow: $(DEV) $(WITH_PEERS) ## run the tests that take longest: whole runs, large networks (4 minutes)
 	$(BIN)/python -m pytest -m slow
+
+check-models: $(DEV) $(WITH_PEERS) $(VENV)/.installed-models ## run ONNX's, PyTorch's and the networks' suites (1 hour)
+	$(BIN)/python -m tests.suites
 
 check-cuda: $(DEV) ## compile 880 sampled GPU programs to machine code (14 minutes)
 	ANSOR_CUDA_PROGRAMS=20 $(BIN)/python -m pytest tests/measure/test_nvcc.py \
@@ -75,6 +78,11 @@ $(DEV): $(BASE)
 	@touch $@
 
 $(VENV)/.installed-none: $(BASE)
+	@touch $@
+
+$(VENV)/.installed-models: $(WITH_PEERS)
+	@echo "installing architectures of networks"
+	@$(PIP) --editable ".[models]"
 	@touch $@
 
 # Peers are optional: without them the demo compares with the untuned network alone.
