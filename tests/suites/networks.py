@@ -100,8 +100,8 @@ def main(arguments: Sequence[str]) -> None:
     counts: Counter[str] = Counter()
     for outcome in run_in_children(run, names or cases(), LIMIT_S):
         counts[outcome.verdict] += 1
-        print(f"{outcome.verdict:8s} {outcome.case}  {outcome.detail}", flush=True)  # noqa: T201
-    print(dict(counts))  # noqa: T201
+        print(f"{outcome.verdict:8s} {outcome.case}  {outcome.detail}", flush=True)
+    print(dict(counts))
 
 
 if __name__ == "__main__":

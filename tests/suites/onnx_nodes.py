@@ -108,7 +108,7 @@ def bound(model: Any, inputs: Sequence[Any]) -> tuple[Any, list[Any]]:
     """The model with what its operators must know as initializers, and the other inputs."""
     made = onnx.ModelProto()
     made.CopyFrom(model)
-    arrays = dict(zip((v.name for v in model.graph.input), map(np.asarray, inputs), strict=False))
+    arrays = dict(zip((v.name for v in model.graph.input), map(_array, inputs), strict=False))
     chosen = _needed(model.graph, arrays)
     for name in sorted(chosen):
         made.graph.initializer.append(numpy_helper.from_array(arrays[name], name))
@@ -119,6 +119,11 @@ def bound(model: Any, inputs: Sequence[Any]) -> tuple[Any, list[Any]]:
         kept.CopyFrom(value)
         _fix_shape(kept, arrays.get(value.name))
     return made, [arrays[value.name] for value in real]
+
+
+def _array(value: Any) -> Any:
+    is_proto = isinstance(value, onnx.TensorProto)
+    return numpy_helper.to_array(value) if is_proto else np.asarray(value)
 
 
 def _fix_shape(value: Any, array: Any) -> None:
@@ -154,7 +159,7 @@ def difference(found: Sequence[Any], expected: Sequence[Any], rtol: float, atol:
     """How results differ from the expected ones; empty if they do not."""
     if len(found) != len(expected):
         return f"{len(found)} results instead of {len(expected)}"
-    for place, (got, want) in enumerate(zip(found, map(np.asarray, expected), strict=True)):
+    for place, (got, want) in enumerate(zip(found, map(_array, expected), strict=True)):
         if (got.shape, got.dtype) != (want.shape, want.dtype):
             return f"result {place}: {got.shape} {got.dtype} for {want.shape} {want.dtype}"
         text = _elements(got, want, rtol, atol)

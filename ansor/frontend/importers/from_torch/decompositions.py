@@ -22,8 +22,6 @@ FURTHER = (
     aten.grid_sampler_2d.default,
     aten.ldexp.Tensor,
     aten.linalg_vector_norm.default,
-    aten.adaptive_max_pool2d.default,
-    aten.adaptive_max_pool3d.default,
     aten._native_batch_norm_legit_functional.default,
     aten._native_batch_norm_legit.no_stats,
     aten._batch_norm_with_update_functional.default,

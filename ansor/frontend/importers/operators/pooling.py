@@ -99,7 +99,7 @@ def max_pool_indices(bb: relax.BlockBuilder, data: relax.Expr, at: Windows) -> r
     def define(x: Any) -> Any:
         padded = _padded(x, at, te.min_value(x.dtype))
         axes = _axes(at)
-        reducer = te.comm_reducer(_first_largest, _nothing, name="place")
+        reducer = te.comm_reducer(first_largest, nothing, name="place")
 
         def element(n: Any, c: Any, *o: Any) -> Any:
             where = _place(at, o, axes)
@@ -179,11 +179,12 @@ def _flat(at: Windows, where: Sequence[Any]) -> Any:
     return tirx.Select(inside, flat, tirx.const(2**62, "int64"))
 
 
-def _nothing(index_dtype: str, dtype: str) -> tuple[Any, Any]:
+def nothing(index_dtype: str, dtype: str) -> tuple[Any, Any]:
+    """What is worse than any (place, value)."""
     return tirx.const(2**62, index_dtype), te.min_value(dtype)
 
 
-def _first_largest(a: Any, b: Any) -> tuple[Any, Any]:
+def first_largest(a: Any, b: Any) -> tuple[Any, Any]:
     """The better one of two (place, value)."""
     chosen = tirx.any(a[1] > b[1], tirx.all(a[1] == b[1], a[0] < b[0]))
     return tirx.Select(chosen, a[0], b[0]), tirx.Select(chosen, a[1], b[1])

@@ -263,8 +263,8 @@ def clamp_max(context: Context, x: Any, max: Any) -> Any:
 
 @converts("isnan.default")
 def isnan(context: Context, x: Any) -> Any:
-    """Whether an element is NaN: only NaN is not itself."""
-    return op.not_equal(x, x)
+    """Whether an element is NaN; no integer is."""
+    return op.isnan(x) if is_float(dtype_of(x)) else op.zeros(list(context.shape), "bool")
 
 
 @converts("isinf.default")

@@ -275,8 +275,11 @@ def _shift(left: bool) -> Callable[..., Any]:
     return convert
 
 
-FUNCTIONS["bitwise_left_shift.Tensor"] = _shift(True)
-FUNCTIONS["bitwise_right_shift.Tensor"] = _shift(False)
+for _overload in ("Tensor", "Scalar", "Tensor_Scalar"):
+    for _name in ("bitwise_left_shift", "__lshift__"):
+        FUNCTIONS[f"{_name}.{_overload}"] = _shift(True)
+    for _name in ("bitwise_right_shift", "__rshift__"):
+        FUNCTIONS[f"{_name}.{_overload}"] = _shift(False)
 
 
 @converts("erfinv.default")

@@ -19,6 +19,7 @@ from ansor.frontend.importers.from_torch.converters.registry import converts
 from ansor.frontend.rewrite import constant
 
 op = relax.op
+RELAX_DTYPES = ("float32", "float16")  # that TVM normalises layers and groups in
 
 
 def _or_ones(vector: Any, shape: Sequence[int], dtype: str, fill: float = 1.0) -> Any:
@@ -59,8 +60,12 @@ def layer_norm(
     axes = list(range(-len(normalized_shape), 0))
     scale = _or_ones(weight, normalized_shape, context.dtype)
     shift = _or_ones(bias, normalized_shape, context.dtype, 0.0)
-    normal = context.emit(op.nn.layer_norm(x, scale, shift, axes=axes, epsilon=eps))
-    return [normal, *_statistics(context, x, axes, eps)]
+    statistics = _statistics(context, x, axes, eps)
+    if context.dtype in RELAX_DTYPES:
+        normal = context.emit(op.nn.layer_norm(x, scale, shift, axes=axes, epsilon=eps))
+    else:
+        normal = _normalised(context, x, axes, eps, scale, shift)
+    return [normal, *statistics]
 
 
 @converts("native_group_norm.default")
@@ -79,20 +84,44 @@ def group_norm(
     scale = _or_ones(weight, [C], context.dtype)
     shift = _or_ones(bias, [C], context.dtype, 0.0)
     axes = list(range(2, len(shape_of(x))))
-    normal = op.nn.group_norm(x, scale, shift, group, channel_axis=1, axes=axes, epsilon=eps)
     rows = context.reshape(x, (N, group, C // group * HxW))
-    return [context.emit(normal), *_statistics(context, rows, [-1], eps)]
+    statistics = _statistics(context, rows, [-1], eps)
+    if context.dtype in RELAX_DTYPES:
+        normal = op.nn.group_norm(x, scale, shift, group, channel_axis=1, axes=axes, epsilon=eps)
+        return [context.emit(normal), *statistics]
+    split = context.reshape(x, (N, group, C // group, HxW))
+    columns = (1, group, C // group, 1)
+    vectors = [context.reshape(vector, columns) for vector in (scale, shift)]
+    normal = _normalised(context, split, [-2, -1], eps, *vectors)
+    return [context.reshape(normal, context.shape), *statistics]
 
 
-def _statistics(context: Context, x: Any, axes: list[int], eps: float) -> list[Any]:
-    """Means and reciprocal deviations, in the shapes and dtypes of the further results."""
+def _normalised(
+    context: Context, x: Any, axes: list[int], eps: float, scale: Any, shift: Any
+) -> Any:
+    """`x` without its mean, by its deviation along the axes, scaled and shifted; in one dtype."""
+    dtype = wide(context.dtype)
+    _, factors, off = _moments(context, x, axes, eps)
+    normal = context.emit(op.multiply(off, factors))
+    scaled = context.emit(op.multiply(normal, context.cast(scale, dtype)))
+    shifted = context.emit(op.add(scaled, context.cast(shift, dtype)))
+    return context.cast(shifted, context.dtype)
+
+
+def _moments(context: Context, x: Any, axes: list[int], eps: float) -> tuple[Any, Any, Any]:
+    """Means, reciprocal deviations, and `x` without its means."""
     dtype = wide(context.dtype)
     given = context.cast(x, dtype)
     means = context.emit(op.mean(given, axes, keepdims=True))
     off = context.emit(op.subtract(given, means))
     variance = context.emit(op.mean(context.emit(op.multiply(off, off)), axes, keepdims=True))
     deviation = context.emit(op.add(variance, number(eps, dtype)))
-    found = [means, context.emit(op.rsqrt(deviation))]
+    return means, context.emit(op.rsqrt(deviation)), off
+
+
+def _statistics(context: Context, x: Any, axes: list[int], eps: float) -> list[Any]:
+    """Means and reciprocal deviations, in the shapes and dtypes of the further results."""
+    found = _moments(context, x, axes, eps)[:2]
     return [
         context.cast(context.reshape(part, tuple(result.shape)), dtype_name(result.dtype))
         for part, result in zip(found, context.results[1:], strict=True)

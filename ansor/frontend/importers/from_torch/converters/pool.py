@@ -12,7 +12,7 @@ from ansor.errors import UnsupportedError
 from ansor.frontend.importers.from_torch.converters.context import Context, is_float, shape_of
 from ansor.frontend.importers.from_torch.converters.elementwise import wide
 from ansor.frontend.importers.from_torch.converters.registry import FUNCTIONS
-from ansor.frontend.importers.operators import pooling
+from ansor.frontend.importers.operators import adaptive_pooling, pooling
 
 op = relax.op
 
@@ -109,7 +109,20 @@ def _adaptive_average(ndim: int) -> Callable[..., Any]:
     return convert
 
 
+def _adaptive_max(ndim: int) -> Callable[..., Any]:
+    def convert(context: Context, x: Any, output_size: Any) -> list[Any]:
+        data, size = _batched(context, x, ndim), context.shape[-ndim:]
+        found = [
+            adaptive_pooling.adaptive_max_pool(context.bb, data, size),
+            adaptive_pooling.adaptive_max_pool_indices(context.bb, data, size),
+        ]
+        return [context.reshape(part, context.shape) for part in found]
+
+    return convert
+
+
 for _ndim in (1, 2, 3):
+    FUNCTIONS[f"adaptive_max_pool{_ndim}d.default"] = _adaptive_max(_ndim)
     FUNCTIONS[f"max_pool{_ndim}d.default"] = _max_pool(_ndim, indices=False)
     FUNCTIONS[f"max_pool{_ndim}d_with_indices.default"] = _max_pool(_ndim, indices=True)
     FUNCTIONS[f"avg_pool{_ndim}d.default"] = _average_pool(_ndim)

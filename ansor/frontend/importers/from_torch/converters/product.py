@@ -88,6 +88,27 @@ def _with_bias(context: Context, bias: Any, result: Any, beta: Any, alpha: Any) 
     return op.add(bias, result)
 
 
+@converts("_trilinear.default")
+def trilinear(
+    context: Context,
+    i1: Any,
+    i2: Any,
+    i3: Any,
+    expand1: Sequence[int],
+    expand2: Sequence[int],
+    expand3: Sequence[int],
+    sumdim: Sequence[int],
+    unroll_dim: int = 1,
+) -> Any:
+    """Three tensors with new axes, multiplied and summed up; unrolling is a matter of speed."""
+    first, second, third = (
+        context.emit(op.expand_dims(tensor, list(axes))) if axes else tensor
+        for tensor, axes in ((i1, expand1), (i2, expand2), (i3, expand3))
+    )
+    total = context.emit(op.multiply(context.emit(op.multiply(first, second)), third))
+    return op.sum(total, list(sumdim)) if sumdim else total
+
+
 @converts("convolution.default")
 def convolution(
     context: Context,
