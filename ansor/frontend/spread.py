@@ -72,4 +72,5 @@ def _definition(shapes: _Shapes) -> tirx.PrimFunc:
     weight = te.placeholder(shapes.weight, shapes.dtype, name="weight")
     out = spread(data, weight, shapes.strides, shapes.padding, shapes.out[1:3], "conv2d_transpose")
     func = te.create_prim_func([data, weight, out], index_dtype_override="int64")  # as Relax's
+    func = func.without_attr("global_symbol")  # private: several are in one module
     return func.with_attr({"op_pattern": OP_PATTERN, "tirx.noalias": True})

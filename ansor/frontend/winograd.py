@@ -121,4 +121,5 @@ def _definition(shapes: _Shapes, transform: Transform) -> tirx.PrimFunc:
     tiles = filtered(data, weight, transform, shapes.form)
     out = joined(tiles, shapes.form, _stage_name(shapes, transform))
     func = te.create_prim_func([data, weight, out], index_dtype_override="int64")  # as Relax's
+    func = func.without_attr("global_symbol")  # private: several are in one module
     return func.with_attr({"op_pattern": OP_PATTERN, "tirx.noalias": True})
