@@ -141,7 +141,8 @@ def stack(context: Context, tensors: Sequence[Any], dim: int) -> Any:
 @converts("repeat.default")
 def repeat(context: Context, x: Any, repeats: Sequence[int]) -> Any:
     """The whole tensor again and again."""
-    return op.tile(context.reshape(x, _padded(shape_of(x), len(repeats))), list(repeats))
+    whole = context.reshape(x, _padded(shape_of(x), len(repeats)))
+    return op.tile(whole, list(repeats)) if any(count != 1 for count in repeats) else whole
 
 
 def _padded(shape: Sequence[int], ndim: int) -> list[int]:
