@@ -9,12 +9,11 @@ import onnx
 import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
-from tvm import relax
 from tvm.target import Target
 
 from ansor.errors import UnsupportedError
 from ansor.frontend.graph import optimize
-from ansor.frontend.importers.operators.recurrent_onnx import recurrent
+from ansor.frontend.importers.importer import import_model
 from ansor.frontend.runtime import compile_model
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -70,18 +69,8 @@ def expected(operator: str, values: list[Any], attributes: dict[str, Any]) -> li
 
 
 def found(operator: str, values: list[Any], attributes: dict[str, Any], target: Target) -> Any:
-    builder = relax.BlockBuilder()
-    given = [
-        None if v is None else relax.Var(n, relax.TensorType(v.shape, str(v.dtype)))
-        for n, v in zip(INPUTS, values, strict=False)
-    ]
-    with builder.function("main", [var for var in given if var is not None]):
-        with builder.dataflow():
-            results = recurrent(builder, operator, attributes, given)
-            result = builder.emit_output(relax.Tuple(results))
-        builder.emit_func_output(result)
-    compiled = compile_model(optimize(builder.get(), target), target)
-    return compiled(*[v for v in values if v is not None])
+    mod = import_model(model_of(operator, values, attributes)).mod
+    return compile_model(optimize(mod, target), target)(*[v for v in values if v is not None])
 
 
 def check(operator: str, given: str, attributes: dict[str, Any], target: Target) -> None:
@@ -151,9 +140,7 @@ def test_activations(name: str, alpha: float | None, beta: float | None, target:
     check("RNN", "B", attributes, target)
 
 
-def test_what_is_not_known_is_refused() -> None:
-    builder = relax.BlockBuilder()
-    with pytest.raises(UnsupportedError, match="Cosine"):
-        recurrent(builder, "RNN", {"activations": ["Cosine"]}, operands("RNN", 1, ""))
-    with pytest.raises(UnsupportedError, match="output_sequence"):
-        recurrent(builder, "RNN", {"output_sequence": 1}, operands("RNN", 1, ""))
+def test_an_unknown_activation_is_refused() -> None:
+    model = model_of("RNN", operands("RNN", 1, ""), {"activations": ["Cosine"]})
+    with pytest.raises(UnsupportedError, match=r"RNN .*Cosine"):
+        import_model(model)
