@@ -13,7 +13,8 @@ from ansor.errors import UnsupportedError
 DTYPES = frozenset(
     (
         *("bfloat16", "float16", "float32", "float64"),
-        *("int8", "int16", "int32", "int64", "uint8", "bool"),
+        *("int8", "int16", "int32", "int64", "bool"),
+        *("uint8", "uint16", "uint32", "uint64"),
     )
 )
 

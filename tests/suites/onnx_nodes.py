@@ -45,6 +45,7 @@ KNOWN: Mapping[str, tuple[int, ...]] = {
     "DFT": (1, 2),
     "Dropout": (1, 2),
     "If": (0,),
+    "Loop": (0, 1),
     "MaxUnpool": (2,),
     "MelWeightMatrix": (0, 1, 2, 3, 4),
     "NonMaxSuppression": (2, 3, 4),
@@ -151,8 +152,17 @@ def _needed(graph: Any, arrays: Mapping[str, Any]) -> set[str]:
         if name in arrays:
             found.add(name)
         elif name in makers and makers[name].op_type not in ("Shape", "Size"):
-            left.extend(makers[name].input)
+            left.extend(_operands(makers[name]))
     return found
+
+
+def _operands(node: Any) -> list[str]:
+    """What a node reads, in its branches too."""
+    graphs = [a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH]
+    return [
+        *node.input,
+        *(name for graph in graphs for inner in graph.node for name in inner.input),
+    ]
 
 
 def difference(found: Sequence[Any], expected: Sequence[Any], rtol: float, atol: float) -> str:

@@ -94,7 +94,7 @@ def _dynamic(value: Any) -> Iterator[str]:
     if not value.type.tensor_type.HasField("shape"):
         yield f"input {value.name!r} has no known shape"
     for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-        if dim.dim_value < 1:
+        if not dim.HasField("dim_value") or dim.dim_value < 0:
             symbol = dim.dim_param or "unnamed"
             yield f"input {value.name!r}: dimension {axis} is dynamic ({symbol})"
 

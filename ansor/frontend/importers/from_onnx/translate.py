@@ -18,6 +18,7 @@ from tvm import relax
 from tvm.ir import GenericConst
 
 from ansor.errors import UnsupportedError
+from ansor.frontend.importers.from_onnx.control import FLOW, control_flow
 from ansor.frontend.importers.from_onnx.converters import CONVERTERS
 from ansor.frontend.importers.from_onnx.converters.context import Context, checked
 from ansor.frontend.importers.from_onnx.fold import folded
@@ -27,7 +28,6 @@ from ansor.frontend.importers.from_onnx.model import SMALL
 from ansor.frontend.rewrite import constant, static_shape
 
 _OWN = ("", "ai.onnx", "ai.onnx.preview")
-_FLOW = ("Loop", "Scan", "SequenceMap")
 _RANDOM = (
     *("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"),
     *("Bernoulli", "Multinomial"),
@@ -102,8 +102,8 @@ class _Translation:
     def _results(self, node: Any, values: dict[str, Any]) -> Sequence[Any]:
         _check_kind(node)
         operands = [values[name] if name else None for name in node.input]
-        if node.op_type == "If":
-            return self._branch(node, operands[0], values)
+        if node.op_type in FLOW:
+            return control_flow(self._bb, self.run, node, operands, values)
         shape = _shape_node(node, operands)
         if shape is not None:
             return (shape,)
@@ -135,20 +135,8 @@ class _Translation:
         scope.run(nodes, inner)
         return [inner.get(name) for name in function.output]
 
-    def _branch(self, node: Any, condition: Any, values: dict[str, Any]) -> Sequence[Any]:
-        if not isinstance(condition, np.ndarray):
-            raise UnsupportedError("is control flow; export the model with fixed branches")
-        name = "then_branch" if condition.reshape(-1)[0] else "else_branch"
-        graph = next(a.g for a in node.attribute if a.name == name)
-        inner = dict(values)
-        inner.update({t.name: numpy_helper.to_array(t) for t in graph.initializer})
-        self.run(graph.node, inner)
-        return [inner[value.name] for value in graph.output]
-
 
 def _check_kind(node: Any) -> None:
-    if node.op_type in _FLOW:
-        raise UnsupportedError("is control flow; export the model with fixed branches")
     if node.op_type in _RANDOM:
         raise UnsupportedError("it draws random numbers; pass them as an input instead")
 

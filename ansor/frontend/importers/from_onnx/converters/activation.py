@@ -56,7 +56,7 @@ def _elu(c: Context, x: Any) -> Any:
 
 def _celu(c: Context, x: Any) -> Any:
     alpha = c.number(c.attr("alpha", 1.0), x)
-    negative = op.multiply(alpha, _expm1(c, op.divide(x, alpha)))
+    negative = op.multiply(alpha, _expm1(c, c.emit(op.divide(x, alpha))))
     return _where_positive(c, x, x, negative)
 
 

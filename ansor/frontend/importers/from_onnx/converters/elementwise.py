@@ -75,9 +75,17 @@ def is_inf(c: Context) -> Any:
 
 
 def is_nan(c: Context) -> Any:
-    """What differs from itself."""
+    """Which elements are NaN."""
     x = c.operand(0)
-    return op.not_equal(x, x)
+    x = c.cast(x, _wide(dtype_of(x)))
+    # A comparison of a number with itself is taken for true by the simplifier.
+    bits, largest = ("int64", 0x7FF << 52) if dtype_of(x) == "float64" else ("int32", 0xFF << 23)
+
+    def scalar(value: Any) -> Any:
+        magnitude = tirx.reinterpret(bits, value) & tirx.const(np.iinfo(bits).max, bits)
+        return magnitude > tirx.const(largest, bits)
+
+    return _mapped(c, scalar, x, name="isnan")
 
 
 def sign(c: Context) -> Any:
@@ -138,14 +146,19 @@ def _spread_square(c: Context, a: Any, b: Any) -> Any:
 
 
 def shift(c: Context) -> Any:
-    """Bits shifted left or right; none are left when all are shifted out."""
+    """Bits shifted left or right; by less than nothing or more than all, none or signs are left."""
     a, b = c.operand(0), c.operand(1)
-    bits = tirx.const(8 * np.dtype(dtype_of(a)).itemsize, dtype_of(a))
-    left = c.attr("direction") == "LEFT"
+    dtype = dtype_of(a)
+    last = tirx.const(8 * np.dtype(dtype).itemsize - 1, dtype)
+    left, zero = c.attr("direction") == "LEFT", tirx.const(0, dtype)
 
     def scalar(x: Any, y: Any) -> Any:
-        moved = x << y if left else x >> y
-        return tirx.if_then_else(y < bits, moved, tirx.const(0, dtype_of(a)))
+        inside = tirx.all(y >= zero, y <= last)
+        within = tirx.Select(inside, y, last)
+        if left:
+            return tirx.Select(inside, x << within, zero)
+        rest = x >> within
+        return rest if not dtype.startswith("u") else tirx.Select(inside, rest, zero)
 
     return _mapped(c, scalar, a, b, name="shift")
 

@@ -122,19 +122,15 @@ def max_unpool(c: Context) -> Any:
         for a, (e, s, k) in enumerate(zip(shape[2:], strides, kernel, strict=True))
     ]
     result = c.integers(2) if c.has(2) else own
-    # Places are of the result; with a given shape, of that.
     count, total = int(np.prod(shape)), int(np.prod(own))
     flat, index = c.reshape(x, (count,)), c.reshape(places, (count,))
     zeros = c.spread(c.number(0, x), (total,))
-    if result != own:
-        return _unpooled_larger(c, flat, index, own, result)
-    return c.reshape(c.emit(op.scatter_elements(zeros, index, flat, 0)), own)
-
-
-def _unpooled_larger(c: Context, flat: Any, index: Any, own: list[int], result: list[int]) -> Any:
-    total = int(np.prod(result))
-    zeros = c.spread(c.number(0, flat), (total,))
-    return c.reshape(c.emit(op.scatter_elements(zeros, index, flat, 0)), result)
+    found = c.reshape(c.emit(op.scatter_elements(zeros, index, flat, 0)), own)
+    if any(r < e for r, e in zip(result, own, strict=True)):
+        raise UnsupportedError(f"its output_shape {result} is smaller than {own}")
+    # Places are of the shape that the attributes say, whatever shape the result has.
+    width = [side for r, e in zip(result, own, strict=True) for side in (0, r - e)]
+    return op.nn.pad(found, width) if any(width) else found
 
 
 def lrn(c: Context) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from tvm import relax
+from tvm import relax, te, tirx
 
 from ansor.errors import UnsupportedError
 from ansor.frontend.importers.from_onnx.converters.context import (
@@ -38,11 +38,33 @@ def _prod(c: Context, x: Any, axes: list[int], keep: bool) -> Any:
 
 
 def _max(c: Context, x: Any, axes: list[int], keep: bool) -> Any:
-    return op.max(x, axes, keep)
+    return _extreme(c, x, axes, keep, -1) if is_float(x) else op.max(x, axes, keep)
 
 
 def _min(c: Context, x: Any, axes: list[int], keep: bool) -> Any:
-    return op.min(x, axes, keep)
+    return _extreme(c, x, axes, keep, 1) if is_float(x) else op.min(x, axes, keep)
+
+
+def _extreme(c: Context, x: Any, axes: list[int], keep: bool, sign: int) -> Any:
+    """Begins with an infinity: TVM's begins with the largest finite number."""
+    shape = shape_of(x)
+    better = tirx.max if sign < 0 else tirx.min
+    reducer = te.comm_reducer(
+        lambda a, b: better(a, b), lambda t: tirx.const(sign * np.inf, t), name="extreme"
+    )
+
+    def define(data: Any) -> Any:
+        inner = {a: te.reduce_axis((0, shape[a]), f"k{a}") for a in axes}
+
+        def element(*at: Any) -> Any:
+            rest = iter(at)
+            places = [inner[a] if a in inner else next(rest) for a in range(len(shape))]
+            return reducer(data(*places), axis=list(inner.values()))
+
+        return te.compute(_reduced(shape, axes, False), element, name="extreme")
+
+    found = c.te(define, x, name="max" if sign < 0 else "min")
+    return c.reshape(found, _reduced(shape, axes, keep))
 
 
 def _l1(c: Context, x: Any, axes: list[int], keep: bool) -> Any:
@@ -66,7 +88,7 @@ def _log_sum(c: Context, x: Any, axes: list[int], keep: bool) -> Any:
 
 def _log_sum_exp(c: Context, x: Any, axes: list[int], keep: bool) -> Any:
     """Exponents are taken of differences from the largest element, where that is finite."""
-    high = c.emit(op.max(x, axes, True))
+    high = c.emit(_max(c, x, axes, True))
     finite = op.less(op.abs(high), c.number(np.inf, x))
     base = c.emit(op.where(finite, high, c.number(0, x)))
     total = op.log(op.sum(op.exp(op.subtract(x, base)), axes, keep))
