@@ -163,7 +163,12 @@ def uncompilable(source: SourceModel, target: Target) -> Fault | None:
 
 def with_plain_loops(mod: tvm.IRModule) -> tvm.IRModule:
     """An optimised network whose functions have their loops in an order that compilers can use."""
-    ordered = {f.name: reference_of(f.func).func for f in extract_functions(mod)}
+    ordered = {}
+    for function in extract_functions(mod):
+        try:
+            ordered[function.name] = reference_of(function.func).func
+        except UnsupportedError:  # no nest of loops, such as a call of TVM's runtime: it stays
+            continue
     return apply_programs(mod, ordered)
 
 

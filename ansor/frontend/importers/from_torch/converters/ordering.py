@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import relax, te
+import numpy as np
+from tvm import relax, te, tirx
 
 from ansor.frontend.importers.from_torch.converters.context import (
     Context,
     axis_of,
     dtype_of,
+    is_float,
     number,
     shape_of,
 )
@@ -53,9 +55,33 @@ def sort(
 
 def in_order(context: Context, x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
     """Sorted elements and their places."""
-    keys = context.cast(x, "uint8") if dtype_of(x) == "bool" else context.cast(x, wide(dtype_of(x)))
+    keys = _keys(context, x)
     places = context.emit(op.argsort(keys, axis, descending, "int64"))
     return along(context, x, places, axis), places
+
+
+def _keys(context: Context, x: Any) -> Any:
+    """Integers that are in order as PyTorch orders the elements: NaN comes after all numbers.
+
+    The bits of a float are in order if it is positive, and in the reverse order if it is not.
+    """
+    dtype = dtype_of(x)
+    if not is_float(dtype):
+        return context.cast(x, "int32") if dtype in ("bool", "int8", "uint8", "int16") else x
+    x = context.cast(x, wide(dtype))
+    bits = "int64" if dtype_of(x) == "float64" else "int32"
+    largest = int(np.iinfo(bits).max)
+
+    def key(value: Any) -> Any:
+        zero = tirx.const(0, value.ty.dtype)
+        plain = tirx.reinterpret(bits, tirx.Select(value == zero, zero, value))
+        ordered = tirx.Select(plain < 0, plain ^ tirx.const(largest, bits), plain)
+        return tirx.Select(tirx.isnan(value), tirx.const(largest, bits), ordered)
+
+    def define(data: Any) -> Any:
+        return te.compute(shape_of(x), lambda *at: key(data(*at)), name="keys")
+
+    return context.te(define, x, name="keys")
 
 
 def along(context: Context, x: Any, places: Any, axis: int) -> Any:
