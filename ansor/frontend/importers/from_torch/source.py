@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from ansor.frontend.calling import Calling, Structure
 from ansor.frontend.importers.from_torch.capture import array_of, eval_mode, tensor_of
+from ansor.frontend.importers.from_torch.ties import FirstOfEquals
 from ansor.frontend.importers.from_torch.translate import layer_of, program_tensors
 from ansor.frontend.importers.source import Array, NodeCase
 from ansor.frontend.signature import InputSpec
@@ -56,7 +57,7 @@ class TorchSource:
         values = [argument(part, tensors) for part in self.calling.parameters.values()]
         names = list(self.calling.parameters)[self.num_arguments :]
         kwargs = dict(zip(names, values[self.num_arguments :], strict=True))
-        with torch.no_grad(), eval_mode(model):
+        with torch.no_grad(), FirstOfEquals(), eval_mode(model):
             result = model(*values[: self.num_arguments], **kwargs)
         found = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
         written = dict(model.named_buffers())
@@ -74,7 +75,7 @@ class TorchSource:
         values.update(zip(users, map(tensor_of, arrays), strict=True))
         placeholders = self.program.graph.find_nodes(op="placeholder")
         watcher = _Watcher(self.program.graph_module, found, self.import_module)
-        with torch.no_grad():
+        with torch.no_grad(), FirstOfEquals():
             watcher.run(*(values[node.name] for node in placeholders), enable_io_processing=False)
         yield from found
 
