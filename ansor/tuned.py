@@ -91,9 +91,10 @@ class TunedModel:
     calling: Calling | None = None
     state: tuple[Array, ...] = ()
     checks: tuple[NetworkCheck, ...] = ()
-    # Holds the state's values of now: a model with state serves one call at a time.
+    # The state's values of now, and by process what a call holds: a model with state serves one
+    # call at a time, and a forked child must not wait for a thread of its parent.
     _kept: list[Any] = field(default_factory=list, init=False, repr=False)
-    _turn: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _locks: dict[int, threading.Lock] = field(default_factory=dict, init=False, repr=False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the network on NumPy arrays or torch tensors; returns the kind that it is given.
@@ -109,7 +110,7 @@ class TunedModel:
         tensors = self.calling.tensors(args, kwargs)
         if not self.state:
             return self.calling.results(_in_row(self.compiled(*tensors)))
-        with self._turn:
+        with self._turn():
             self._kept[:] = self._kept or self.state
             results = _in_row(self.compiled(*tensors, *self._kept))
             count = len(results) - len(self.state)
@@ -118,8 +119,11 @@ class TunedModel:
 
     def reset(self) -> None:
         """Gives the state, if the network keeps one, its initial values again."""
-        with self._turn:
+        with self._turn():
             self._kept.clear()
+
+    def _turn(self) -> threading.Lock:
+        return self._locks.setdefault(os.getpid(), threading.Lock())
 
     @cached_property
     def untuned(self) -> CompiledModel:
