@@ -57,6 +57,15 @@ KNOWN: Mapping[str, tuple[int, ...]] = {
     "Upsample": (1,),
 }
 
+# Their results come from a length that is no whole number. The operator's text says the length of
+# the result, and ONNX Runtime computes with that; so do we.
+DISPUTED = frozenset(
+    (
+        "test_resize_downsample_scales_linear_align_corners",
+        "test_resize_downsample_scales_cubic_align_corners",
+    )
+)
+
 
 @cache
 def tests() -> dict[str, Any]:
@@ -68,7 +77,7 @@ def tests() -> dict[str, Any]:
 
 def cases() -> list[str]:
     """Names of all tests whose inputs and results are tensors of numbers."""
-    return [name for name, test in tests().items() if _is_numeric(test)]
+    return [n for n, test in tests().items() if _is_numeric(test) and n not in DISPUTED]
 
 
 def _is_numeric(test: Any) -> bool:

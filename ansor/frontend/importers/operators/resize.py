@@ -130,7 +130,7 @@ def weights(axis: Axis, method: Method) -> tuple[Array, Array]:
     distance = (taps - x[:, None]) * shrink
     found = _linear(distance) if is_linear else _cubic(distance, method.cubic)
     outside = (taps < 0) | (taps > axis.extent - 1)
-    if method.exclude_outside or method.antialias:
+    if method.exclude_outside:
         found = np.where(outside, 0.0, found)
     if method.exclude_outside or method.antialias:
         found = found / found.sum(axis=1, keepdims=True)

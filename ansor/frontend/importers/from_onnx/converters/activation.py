@@ -76,7 +76,10 @@ def _softsign(c: Context, x: Any) -> Any:
 
 
 def _mish(c: Context, x: Any) -> Any:
-    return op.multiply(x, op.tanh(_softplus(c, x)))
+    # tanh(log(1 + e)) is (e² + 2e) / (e² + 2e + 2), which is accurate for small e too.
+    e = c.emit(op.exp(op.minimum(x, c.number(20, x))))
+    grown = c.emit(op.multiply(e, op.add(e, c.number(2, x))))
+    return op.multiply(x, op.divide(grown, op.add(grown, c.number(2, x))))
 
 
 def _swish(c: Context, x: Any) -> Any:

@@ -28,7 +28,8 @@ def reshape(c: Context) -> Any:
     old = shape_of(x)
     if not c.attr("allowzero", 0):
         given = [old[a] if e == 0 else e for a, e in enumerate(given)]
-    return op.reshape(x, _filled(given, math.prod(old)))
+    shape = _filled(given, math.prod(old))
+    return c.spread(c.number(0, x), shape) if 0 in old else op.reshape(x, shape)
 
 
 def _filled(shape: Sequence[int], size: int) -> list[int]:
@@ -148,7 +149,12 @@ def expand(c: Context) -> Any:
 
 def tile(c: Context) -> Any:
     """Repeated along each axis."""
-    return op.tile(c.operand(0), c.integers(1))
+    x, repeats = c.operand(0), c.integers(1)
+    shape = shape_of(x)
+    pairs = list(zip(repeats, shape, strict=True))
+    apart = c.reshape(x, [part for _, e in pairs for part in (1, e)])
+    spread = c.spread(apart, [part for pair in pairs for part in pair])
+    return c.reshape(spread, [r * e for r, e in pairs])
 
 
 def pad(c: Context) -> Any:
@@ -228,7 +234,8 @@ def space_to_depth(c: Context) -> Any:
     x, size = c.operand(0), c.attr("blocksize")
     n, ch, h, w = shape_of(x)
     parts = c.reshape(x, (n, ch, h // size, size, w // size, size))
-    turned = c.emit(op.permute_dims(parts, [0, 3, 5, 1, 2, 4]))
+    order = [0, 3, 5, 1, 2, 4] if c.attr("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
+    turned = c.emit(op.permute_dims(parts, order))
     return op.reshape(turned, [n, ch * size**2, h // size, w // size])
 
 
