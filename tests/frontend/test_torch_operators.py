@@ -75,6 +75,10 @@ def test_arithmetic() -> None:
         "lerp": lambda x, y: torch.lerp(x, y, 0.3),
         "where": lambda x, y: torch.where(x > y, x, 1),
         "nan": lambda x, y: torch.isnan(torch.where(x > 0, float("nan"), x)),
+        "unequal": lambda x, y: (
+            torch.where(x > 0, float("nan"), x) != y,
+            torch.where(x > 0, float("nan"), x).bool(),
+        ),
         "fmax": lambda x, y: torch.fmax(torch.where(x > 0, float("nan"), x), y),
     }
     check(functions, normal(4, 5), normal(5, seed=1))

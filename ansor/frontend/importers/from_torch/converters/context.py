@@ -57,8 +57,7 @@ class Context:
         if dtype_of(value) == dtype:
             return value
         if dtype == "bool":
-            zero = number(0, dtype_of(value))
-            return self.emit(relax.op.not_equal(value, zero))
+            return self.emit(differ(value, number(0, dtype_of(value))))
         return self.emit(relax.op.astype(value, dtype))
 
     def spread(self, value: Any, shape: Sequence[int]) -> Any:
@@ -132,6 +131,17 @@ def number(value: Any, dtype: str) -> Any:
     if isinstance(value, int) and "int" in dtype:
         return constant(np.array(value, np.int64 if value < 2**63 else np.uint64).astype(dtype))
     return constant(np.array(value), dtype)
+
+
+def differ(left: Any, right: Any) -> Any:
+    """Whether elements of one dtype differ; NaN differs from everything, unlike in TVM."""
+    found = relax.op.not_equal(left, right)
+    if not is_float(dtype_of(left)):
+        return found
+    for operand in (left, right):
+        if isinstance(operand, relax.Var):
+            found = relax.op.logical_or(found, relax.op.isnan(operand))
+    return found
 
 
 def is_float(dtype: str) -> bool:

@@ -10,6 +10,7 @@ from tvm import relax
 from ansor.frontend.importers.from_torch.converters.context import (
     HALF,
     Context,
+    differ,
     dtype_of,
     is_float,
     number,
@@ -48,7 +49,7 @@ ROUNDINGS: dict[str, Callable[[Any], Any]] = {
 }
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "eq": op.equal,
-    "ne": op.not_equal,
+    "ne": differ,
     "ge": op.greater_equal,
     "gt": op.greater,
     "le": op.less_equal,

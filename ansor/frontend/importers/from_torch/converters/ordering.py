@@ -16,6 +16,7 @@ from ansor.frontend.importers.from_torch.converters.context import (
     shape_of,
 )
 from ansor.frontend.importers.from_torch.converters.elementwise import wide
+from ansor.frontend.importers.from_torch.converters.reduction import elements_along
 from ansor.frontend.importers.from_torch.converters.registry import converts
 from ansor.frontend.importers.from_torch.converters.shape import cut
 
@@ -57,7 +58,7 @@ def in_order(context: Context, x: Any, axis: int, descending: bool) -> tuple[Any
     """Sorted elements and their places."""
     keys = _keys(context, x)
     places = context.emit(op.argsort(keys, axis, descending, "int64"))
-    return along(context, x, places, axis), places
+    return elements_along(context, x, places, axis), places
 
 
 def _keys(context: Context, x: Any) -> Any:
@@ -82,18 +83,6 @@ def _keys(context: Context, x: Any) -> Any:
         return te.compute(shape_of(x), lambda *at: key(data(*at)), name="keys")
 
     return context.te(define, x, name="keys")
-
-
-def along(context: Context, x: Any, places: Any, axis: int) -> Any:
-    """The elements at places along an axis."""
-
-    def define(data: Any, index: Any) -> Any:
-        def element(*at: Any) -> Any:
-            return data(*at[:axis], index(*at), *at[axis + 1 :])
-
-        return te.compute(shape_of(places), element, name="along")
-
-    return context.te(define, x, places, name="along")
 
 
 @converts("topk.default")

@@ -144,15 +144,35 @@ def _better(a: Any, b: Any, largest: bool) -> tuple[Any, Any]:
 @converts("max.dim")
 def max_dim(context: Context, x: Any, dim: int, keepdim: bool) -> list[Any]:
     """Largest elements along an axis and their places."""
-    values = _extreme(context, op.max, x, dim, keepdim)
-    return [values, place_of(context, x, dim, keepdim, largest=True)]
+    return _with_place(context, x, dim, keepdim, largest=True)
 
 
 @converts("min.dim")
 def min_dim(context: Context, x: Any, dim: int, keepdim: bool) -> list[Any]:
     """Smallest elements along an axis and their places."""
-    values = _extreme(context, op.min, x, dim, keepdim)
-    return [values, place_of(context, x, dim, keepdim, largest=False)]
+    return _with_place(context, x, dim, keepdim, largest=False)
+
+
+def _with_place(context: Context, x: Any, dim: int, keepdim: bool, largest: bool) -> list[Any]:
+    """The extreme elements along an axis, NaN among them, and their places."""
+    place = place_of(context, x, dim, keepdim=True, largest=largest)
+    if not shape_of(x):
+        return [x, place]
+    axis = axis_of(dim, len(shape_of(x)))
+    values = elements_along(context, x, place, axis)
+    return [context.reshape(part, context.shape) for part in (values, place)]
+
+
+def elements_along(context: Context, x: Any, places: Any, axis: int) -> Any:
+    """The elements at places along an axis; all other places are the result's own."""
+
+    def define(data: Any, index: Any) -> Any:
+        def element(*at: Any) -> Any:
+            return data(*at[:axis], index(*at), *at[axis + 1 :])
+
+        return te.compute(shape_of(places), element, name="along")
+
+    return context.te(define, x, places, name="along")
 
 
 @converts("var.correction")
