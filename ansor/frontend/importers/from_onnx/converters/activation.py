@@ -67,7 +67,14 @@ def _selu(c: Context, x: Any) -> Any:
 
 
 def _softplus(c: Context, x: Any) -> Any:
-    below = op.log(op.add(c.number(1, x), op.exp(op.negative(op.abs(x)))))
+    e = c.emit(op.exp(op.negative(op.abs(x))))
+    # log(1 + e) loses what e adds where it is small; there e - e²/2 + e³/3 - e⁴/4 is exact.
+    series = c.number(-1 / 4, x)
+    for factor in (1 / 3, -1 / 2, 1):
+        series = op.add(c.number(factor, x), op.multiply(e, series))
+    logarithm = op.log(op.add(c.number(1, x), e))
+    small = op.less(e, c.number(0.02, x))
+    below = op.where(small, op.multiply(e, series), logarithm)
     return op.add(op.nn.relu(x), below)
 
 
