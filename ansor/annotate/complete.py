@@ -118,7 +118,7 @@ class _Builder:
         item_bytes = self.dag.buffers[stage.output].item_bytes
         axis = vector_axis(stage)
         folded = math.prod(stage.axes[axis].size for axis in stage.folded) * stage.density
-        registers = max(1, int(self.config.max_unrolled_statements / folded))
+        registers = max(1, int(self.config.max_unrolled_statements / (folded or 1.0)))
         if axis is not None and not is_dense_along(stage, axis):
             registers = 1
         return min(

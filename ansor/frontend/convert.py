@@ -33,7 +33,7 @@ def dtype_name(value: Any) -> str:
 
 def check_array(value: Any, spec: InputSpec) -> None:
     """Raises ArgumentError unless the value has the input's kind, shape and dtype."""
-    if not (isinstance(value, np.ndarray) or is_torch_tensor(value)):
+    if not (isinstance(value, np.ndarray | np.generic) or is_torch_tensor(value)):
         kind = type(value).__name__
         raise ArgumentError(spec.name, kind, "give a NumPy array or a torch tensor")
     if tuple(value.shape) != spec.shape:

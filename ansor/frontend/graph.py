@@ -15,6 +15,7 @@ from tvm.target import Target
 from ansor.errors import UnsupportedError
 from ansor.frontend.batch_norm import fold_batch_norms
 from ansor.frontend.channels_last import channels_last
+from ansor.frontend.definition import without_empty_reductions
 from ansor.frontend.fold import fold_constants
 from ansor.frontend.pairs import fuse_pairs
 from ansor.frontend.rewrite import op_name
@@ -72,7 +73,7 @@ def fuse(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
     )
     _check_lowered(lowered)
     fused = _run(
-        lowered,
+        without_empty_reductions(lowered),
         relax.transform.FuseOps(),
         relax.transform.FuseTIR(),
         relax.transform.RewriteDataflowReshape(),

@@ -10,6 +10,7 @@ from tvm import relax, te, tirx
 
 from ansor.dag.from_tir import read_dag
 from ansor.errors import ArgumentError, UnsupportedError
+from ansor.frontend.definition import plain_definition
 
 
 def is_operator(model: object) -> bool:
@@ -27,7 +28,7 @@ def import_operator(model: Any) -> tvm.IRModule:
         UnsupportedError: the definition cannot be scheduled, or its outputs are not last.
         ArgumentError: the tensors do not make a function.
     """
-    func = model if isinstance(model, tirx.PrimFunc) else _prim_func(model)
+    func = plain_definition(model if isinstance(model, tirx.PrimFunc) else _prim_func(model))
     inputs, outputs = _parameters(func)
     builder = relax.BlockBuilder()
     variables = [relax.Var(p.name, _type(p)) for p in inputs]
