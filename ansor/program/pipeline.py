@@ -10,8 +10,13 @@ from tvm.s_tir.pipeline import finalize_device_passes, finalize_host_passes
 from tvm.tirx import compilation_pipeline
 
 from ansor.program.fold_tables import fold_tables
+from ansor.program.pass_nan import pass_nan
 
 CPU_PIPELINE = "ansor.cpu"  # name under which TVM finds it
+
+_PASS_NAN = tirx.transform.prim_func_pass(
+    lambda func, mod, context: pass_nan(func), opt_level=0, name="ansor.PassNaN"
+)
 
 # Of TVM's own for schedules, those that do anything for a CPU, in its order. Left out are those for
 # GPUs, and five that find nothing in scheduled code that LLVM would not find or make loops begin at
@@ -36,6 +41,7 @@ _AFTER = (
     tirx.transform.UnrollLoop,
     tirx.transform.StmtSimplify,
     s_tir.transform.RewriteUnsafeSelect,
+    lambda: _PASS_NAN,
     tirx.transform.FP8ComputeLegalize,
     tirx.transform.VerifyMemory,
     tirx.transform.AnnotateEntryFunc,
