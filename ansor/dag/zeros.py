@@ -41,9 +41,9 @@ def nonzero(reader: Reader, value: Any) -> Nonzero:
 
 
 def density(reader: Reader, value: Any) -> float:
-    """The share of the values that are not zero, of a table of constants; of a larger one, 1."""
+    """The share of a table of constants that is not zero; 1 if the table is larger, or empty."""
     count = math.prod(reader.extents)
-    if count > MAX_TABLE:
+    if not 0 < count <= MAX_TABLE:
         return 1.0
     entries = (_entry(reader, value, at) for at in product(*map(range, reader.extents)))
     return 1 - sum(_is_zero(entry) for entry in entries) / count

@@ -91,7 +91,8 @@ class AccessProfile:
     def lines(self, line_bytes: int) -> Floats:
         """`[L + 1, P]` cache lines touched: each run fills lines of its own."""
         if line_bytes not in self._lines:
-            self._lines[line_bytes] = self.bytes / at_most(self.run_bytes, line_bytes)
+            run = at_least(at_most(self.run_bytes, line_bytes), 1)  # there may be no element
+            self._lines[line_bytes] = self.bytes / run
         return self._lines[line_bytes]
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 import tvm
-from tvm import tirx
+from tvm import ir, tirx
 from tvm.s_tir import SBlock, SBlockRealize
 
-from ansor.dag.from_tir import REDUCE, is_literal
+from ansor.dag.from_tir import REDUCE, SPATIAL, is_literal
 from ansor.program.rewrite import with_body
 
 
@@ -85,6 +85,11 @@ def _initial(realize: Any, loops: list[Any]) -> Any:
         for axis, value in zip(block.iter_vars, realize.iter_values, strict=True)
         if int(axis.iter_type) != REDUCE
     ]
+    if not kept:
+        number = tirx.Var("i", "int32")
+        axis = tirx.IterVar(ir.Range(0, 1), tirx.Var("v_i", "int32"), SPATIAL)
+        kept = [(axis, number)]
+        loops = [tirx.For(number, 0, 1, tirx.ForKind.SERIAL, realize)]
     plain = SBlock(
         [axis for axis, _ in kept], [], block.writes, block.name_hint, block.init, None, [], []
     )

@@ -74,7 +74,12 @@ def category(name: str, stage: str, values: tuple[int, ...]) -> Decision:
 
 @lru_cache(maxsize=4096)
 def factorisations(extent: int, parts: int) -> IntArray:
-    """All ordered ways to write `extent` as a product of `parts` factors, `[C, parts] int32`."""
+    """All ordered ways to write `extent` as a product of `parts` factors, `[C, parts] int32`.
+
+    Of an axis without iterations, the first loop has none.
+    """
+    if extent == 0:
+        return np.array([[0] + [1] * (parts - 1)], dtype=np.int32)
     if parts == 1:
         return np.array([[extent]], dtype=np.int32)
     rows = [

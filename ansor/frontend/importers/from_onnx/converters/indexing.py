@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from tvm import relax, te, tirx
 
-from ansor.errors import UnsupportedError
 from ansor.frontend.importers.from_onnx.converters.context import (
     Context,
     Converter,
@@ -16,7 +15,7 @@ from ansor.frontend.importers.from_onnx.converters.context import (
     dtype_of,
     shape_of,
 )
-from ansor.frontend.importers.operators import indexing
+from ansor.frontend.importers.operators import indexing, ordering, scan
 from ansor.frontend.rewrite import constant
 
 op = relax.op
@@ -96,26 +95,15 @@ def topk(c: Context) -> Any:
     x = c.operand(0)
     axis = axis_of(c.attr("axis", -1), len(shape_of(x)))
     count = c.integers(1)[0] if c.has(1) else c.attr("k")
-    if dtype_of(x) in ("uint64", "float16", "bfloat16"):
-        raise UnsupportedError(f"it is not supported for {dtype_of(x)}")
-    order = c.emit(op.argsort(x, axis, bool(c.attr("largest", 1)), "int64"))
-    places = c.emit(op.strided_slice(order, [axis], [0], [count]))
-    return [indexing.gather(c.bb, x, places, axis), places]
+    return list(ordering.topk(c.bb, x, count, axis, bool(c.attr("largest", 1))))
 
 
-def _running(function: Any, neutral: float) -> Converter:
+def _running(function: Callable[..., Any]) -> Converter:
     def convert(c: Context) -> Any:
         x = c.operand(0)
         axis = axis_of(c.integers(1)[0], len(shape_of(x)))
-        data = c.emit(op.flip(x, axis)) if c.attr("reverse", 0) else x
-        if c.attr("exclusive", 0):
-            end = shape_of(x)[axis] - 1
-            first = list(shape_of(x))
-            first[axis] = 1
-            rest = c.emit(op.strided_slice(data, [axis], [0], [end]))
-            data = c.emit(op.concat([c.spread(c.number(neutral, x), first), rest], axis))
-        found = c.emit(function(data, axis, dtype_of(x)))
-        return op.flip(found, axis) if c.attr("reverse", 0) else found
+        exclusive, reverse = bool(c.attr("exclusive", 0)), bool(c.attr("reverse", 0))
+        return function(c.bb, x, axis, exclusive, reverse)
 
     return convert
 
@@ -136,6 +124,6 @@ CONVERTERS: Mapping[str, Converter] = {
     "OneHot": one_hot,
     "Compress": compress,
     "TopK": topk,
-    "CumSum": _running(op.cumsum, 0),
-    "CumProd": _running(op.cumprod, 1),
+    "CumSum": _running(scan.cumsum),
+    "CumProd": _running(scan.cumprod),
 }
