@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ from tvm import relax, te, tirx
 from ansor.dag.from_tir import read_dag
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.definition import plain_definition
+
+_MOST_IN_32_BITS = 2**31 - 1  # elements that indices of TE's default dtype can count
 
 
 def is_operator(model: object) -> bool:
@@ -44,12 +47,18 @@ def import_operator(model: Any) -> tvm.IRModule:
 
 
 def _prim_func(tensors: Sequence[te.Tensor]) -> tirx.PrimFunc:
+    large = any(_elements(tensor) > _MOST_IN_32_BITS for tensor in tensors)
     try:
-        return te.create_prim_func(list(tensors))
+        return te.create_prim_func(list(tensors), "int64" if large else None)
     except (tvm.error.TVMError, ValueError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[-1]
         remedy = f"give all inputs and outputs of one computation ({reason})"
         raise ArgumentError("model", [t.op.name for t in tensors], remedy) from error
+
+
+def _elements(tensor: te.Tensor) -> int:
+    extents = [extent for extent in tensor.shape if isinstance(extent, tirx.IntImm)]
+    return math.prod(int(extent) for extent in extents)
 
 
 def _parameters(func: tirx.PrimFunc) -> tuple[list[Any], list[Any]]:

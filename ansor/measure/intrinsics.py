@@ -28,7 +28,8 @@ _LEVEL = 120  # above TVM's own rules for LLVM
 
 _LOG2_E = 1.44269504088896341
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4  # ln 2 in two parts: n * high is exact
-_EXP_RANGE = (-87.33654, 88.37626)  # exp is normal and finite between
+_EXP_RANGE = (-87.33654, 88.37626)  # where the power of two that is nearest to exp is finite
+_EXP_OVERFLOW = 88.72283  # up to here exp is finite: the rest is then up to ln 2
 _EXP = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5)
 _ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
 _ERF_NEAR = (5.2239776e-3, -2.6866171e-2, 1.1283792e-1, -3.7612639e-1, 1.1283792)  # Taylor
@@ -57,7 +58,8 @@ def _exp(x: Any) -> Any:
     )
     power = value * tirx.reinterpret(f"float32{lanes}", exponent)
     zero, infinity = _like(x, 0.0), _like(x, float("inf"))
-    return tirx.Select(x > high, infinity, tirx.Select(x < low, zero, power))
+    overflow = _like(x, _EXP_OVERFLOW)
+    return tirx.Select(x > overflow, infinity, tirx.Select(x < low, zero, power))
 
 
 def _sigmoid(x: Any) -> Any:

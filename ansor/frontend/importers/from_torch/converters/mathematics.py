@@ -61,15 +61,17 @@ def exp2(context: Context, x: Any) -> Any:
 
 @converts("log1p.default")
 def log1p(context: Context, x: Any) -> Any:
-    """`log(1 + x)`, accurate near zero: Kahan's correction of what the sum rounds off."""
+    """`log(1 + x)`, accurate near zero: there `2 artanh(x / (2 + x))` as a series."""
 
     def function(value: Any) -> Any:
-        one = tirx.const(1, value.ty.dtype)
-        total = value + one
-        plain = tirx.log(total)
-        exact = tirx.any(total == one, tirx.abs(value) > one)
-        corrected = plain * value / tirx.Select(exact, one, total - one)
-        return tirx.Select(total == one, value, tirx.Select(exact, plain, corrected))
+        dtype = value.ty.dtype
+        one, two = tirx.const(1, dtype), tirx.const(2, dtype)
+        ratio = value / (two + value)
+        series = tirx.const(0, dtype)
+        for k in range(20 if str(dtype) == "float64" else 8, -1, -1):
+            series = series * ratio * ratio + tirx.const(1 / (2 * k + 1), dtype)
+        small = tirx.abs(value) < tirx.const(0.5, dtype)
+        return tirx.Select(small, two * ratio * series, tirx.log(one + value))
 
     return in_wide(context, function, x)
 
