@@ -130,14 +130,17 @@ def _place(data: Any, axis: int, largest: bool) -> Any:
 
 def _better(a: Any, b: Any, largest: bool) -> tuple[Any, Any]:
     """The better one of two (place, value): NaN before all, then the value, then the first."""
-    is_float = "float" in str(a[1].ty.dtype)
+    first = a[0] < b[0]
     better = a[1] > b[1] if largest else a[1] < b[1]
-    first = tirx.all(a[1] == b[1], a[0] < b[0])
-    chosen = tirx.any(better, first)
-    if is_float:
-        nan_a, nan_b = tirx.isnan(a[1]), tirx.isnan(b[1])
-        both = tirx.all(nan_a, nan_b)
-        chosen = tirx.Select(both, a[0] < b[0], tirx.any(nan_a, tirx.all(tirx.Not(nan_b), chosen)))
+    chosen = tirx.Select(a[1] == b[1], first, better)
+    if "float" in str(a[1].ty.dtype):
+        # Comparisons with infinity: a vector of `isnan` joined by logical operators is wrong.
+        infinity = tirx.const(float("inf"), a[1].ty.dtype)
+        true, false = tirx.const(True), tirx.const(False)
+        a_is_nan = tirx.Select(b[1] <= infinity, true, first)
+        chosen = tirx.Select(
+            a[1] <= infinity, tirx.Select(b[1] <= infinity, chosen, false), a_is_nan
+        )
     return tuple(tirx.Select(chosen, one, other) for one, other in zip(a, b, strict=True))
 
 
