@@ -17,6 +17,7 @@ from ansor.frontend.importers.from_onnx.converters import (
     recurrent,
     reduction,
     resize,
+    sampling,
     shape,
 )
 from ansor.frontend.importers.from_onnx.converters.context import Converter
@@ -34,5 +35,6 @@ CONVERTERS: Mapping[str, Converter] = {
     **recurrent.CONVERTERS,
     **reduction.CONVERTERS,
     **resize.CONVERTERS,
+    **sampling.CONVERTERS,
     **shape.CONVERTERS,
 }

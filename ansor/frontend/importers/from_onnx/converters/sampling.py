@@ -1,0 +1,60 @@
+"""Reading at positions, and bits in another dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from tvm import te, tirx
+
+from ansor.errors import UnsupportedError
+from ansor.frontend.importers.from_onnx.converters.context import (
+    HALF,
+    Context,
+    Converter,
+    dtype_named,
+    dtype_of,
+    is_float,
+    shape_of,
+)
+from ansor.frontend.importers.operators.grid_sample import Sampling
+from ansor.frontend.importers.operators.grid_sample import grid_sample as sample
+
+_MODES = {"bilinear": "linear", "bicubic": "cubic"}  # the names of before version 20
+
+
+def grid_sample(c: Context) -> Any:
+    """Elements at the positions of a grid."""
+    x, grid = c.operand(0), c.operand(1)
+    dtype = dtype_of(x)
+    if not is_float(x):
+        raise UnsupportedError(f"sampling of {dtype} is not supported")
+    wide = "float32" if dtype in HALF else dtype
+    mode = c.attr("mode", "linear")
+    sampling = Sampling(
+        _MODES.get(mode, mode), c.attr("padding_mode", "zeros"), bool(c.attr("align_corners", 0))
+    )
+    return c.cast(sample(c.bb, c.cast(x, wide), c.cast(grid, wide), sampling), dtype)
+
+
+def bit_cast(c: Context) -> Any:
+    """The same bits in another dtype of the same size."""
+    x, dtype = c.operand(0), dtype_named(int(c.attr("to")))
+    given = dtype_of(x)
+    if given == "bool" and dtype in ("int8", "uint8"):
+        return c.cast(x, dtype)
+    if "bool" in (given, dtype) or "bfloat16" in (given, dtype):
+        raise UnsupportedError(f"the bits of {given} as {dtype} are not supported")
+    if np.dtype(given).itemsize != np.dtype(dtype).itemsize:
+        raise UnsupportedError(f"{given} and {dtype} differ in size")
+
+    def define(data: Any) -> Any:
+        return te.compute(
+            shape_of(x), lambda *at: tirx.reinterpret(dtype, data(*at)), name="bit_cast"
+        )
+
+    return x if given == dtype else c.te(define, x, name="bit_cast")
+
+
+CONVERTERS: Mapping[str, Converter] = {"BitCast": bit_cast, "GridSample": grid_sample}
