@@ -25,7 +25,9 @@ from ansor.hardware.threads import running_threads
 from ansor.hardware.vectors import vector_unit
 
 _ROUNDS = 1024  # of the multiply-adds: 0.1 ms
-_STARTS = 200  # of threads: 0.2 ms
+_STARTS = 100  # of threads, 0.2 ms with what they do
+# Of the multiply-adds of a thread that starts: 2 us. Of less, the launching thread takes all back.
+_START_ROUNDS = 16
 _FIRST = 8  # runs that the best is taken from before the first question
 
 
@@ -78,7 +80,8 @@ class Watch:
     def starts(self) -> Sentinel:
         """Tells whether cores are near each other, as long as that is worth waiting for."""
         config = self.config
-        run = _runs(kernels.touch(running_threads(), True), self.target, _STARTS)
+        threads, lanes = running_threads(), _lanes(tvm.target.Target(self.target))
+        run = _runs(kernels.fma(threads, lanes, _START_ROUNDS), self.target, _STARTS)
         return Sentinel(run, config.far_factor, patience=config.far_patience)
 
     def over(self, seconds: float) -> tuple[Sentinel, ...]:
