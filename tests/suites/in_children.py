@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
@@ -30,6 +31,15 @@ def run_in_children(run: Run, names: Sequence[str], limit_s: float) -> Iterator[
             yield outcome
     if child:
         child.end()
+
+
+def print_outcomes(run: Run, names: Sequence[str], limit_s: float) -> None:
+    """Runs cases and prints each verdict and how many there are of each."""
+    counts: Counter[str] = Counter()
+    for outcome in run_in_children(run, names, limit_s):
+        counts[outcome.verdict] += 1
+        print(f"{outcome.verdict:8s} {outcome.case}  {outcome.detail}", flush=True)
+    print(dict(counts))
 
 
 class _Child:

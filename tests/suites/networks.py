@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -24,7 +23,7 @@ from ansor.frontend.importers.importer import import_model
 from ansor.frontend.runtime import compile_model
 from ansor.hardware.target import resolve_target
 from tests.suites.architectures import CASES
-from tests.suites.in_children import run_in_children
+from tests.suites.in_children import print_outcomes
 from tests.suites.outcome import Outcome
 
 LIMIT_S = 240.0  # of one network
@@ -97,11 +96,7 @@ def main(arguments: Sequence[str]) -> None:
     """Runs the networks and prints each verdict and how many there are of each."""
     names = [name for name in arguments if not name.startswith("--")]
     run = run_scheduled_case if "--schedule" in arguments else run_case
-    counts: Counter[str] = Counter()
-    for outcome in run_in_children(run, names or cases(), LIMIT_S):
-        counts[outcome.verdict] += 1
-        print(f"{outcome.verdict:8s} {outcome.case}  {outcome.detail}", flush=True)
-    print(dict(counts))
+    print_outcomes(run, names or cases(), LIMIT_S)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -25,7 +24,7 @@ from ansor.frontend.importers.from_torch.capture import array_of
 from ansor.frontend.importers.importer import import_model
 from ansor.frontend.runtime import compile_model
 from ansor.hardware.target import resolve_target
-from tests.suites.in_children import run_in_children
+from tests.suites.in_children import print_outcomes
 from tests.suites.outcome import Outcome
 
 SAMPLES = 4  # of an operator
@@ -198,15 +197,6 @@ def _is_core(module: Call, tensors: list[torch.Tensor]) -> bool:
     return all(torch.Tag.core in target.tags for target in overloads)
 
 
-def main(names: Sequence[str]) -> None:
-    """Runs the operators and prints each verdict and how many there are of each."""
-    counts: Counter[str] = Counter()
-    for outcome in run_in_children(run_case, names or cases(), LIMIT_S):
-        counts[outcome.verdict] += 1
-        print(f"{outcome.verdict:8s} {outcome.case}  {outcome.detail}", flush=True)
-    print(dict(counts))
-
-
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(sys.argv[1:])
+    print_outcomes(run_case, sys.argv[1:] or cases(), LIMIT_S)

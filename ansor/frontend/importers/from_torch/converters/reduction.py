@@ -18,6 +18,7 @@ from ansor.frontend.importers.from_torch.converters.context import (
 )
 from ansor.frontend.importers.from_torch.converters.elementwise import wide
 from ansor.frontend.importers.from_torch.converters.registry import converts
+from ansor.frontend.importers.operators.ordering import along
 
 op = relax.op
 
@@ -162,20 +163,8 @@ def _with_place(context: Context, x: Any, dim: int, keepdim: bool, largest: bool
     if not shape_of(x):
         return [x, place]
     axis = axis_of(dim, len(shape_of(x)))
-    values = elements_along(context, x, place, axis)
+    values = along(context.bb, x, place, axis)
     return [context.reshape(part, context.shape) for part in (values, place)]
-
-
-def elements_along(context: Context, x: Any, places: Any, axis: int) -> Any:
-    """The elements at places along an axis; all other places are the result's own."""
-
-    def define(data: Any, index: Any) -> Any:
-        def element(*at: Any) -> Any:
-            return data(*at[:axis], index(*at), *at[axis + 1 :])
-
-        return te.compute(shape_of(places), element, name="along")
-
-    return context.te(define, x, places, name="along")
 
 
 @converts("var.correction")
