@@ -29,6 +29,8 @@ PASSED = (
     *("cumsum_1d_reverse_exclusive", "qlinearconv", "quantizelinear_axis", "scan9_sum", "if"),
     *("resize_downsample_scales_linear_antialias", "resize_tf_crop_and_resize"),
     *("attention_4d", "attention_23_fullymasked_qk_matmul_output_mode3_zero"),
+    *("col2im_dilations", "dft_axis", "dft_rfft", "dft_irfft", "stft_with_window"),
+    *("mod_float_edge_cases_fmod_0_float32", "tensorscatter_circular", "gridsample_bicubic"),
     *("einsum_batch_matmul", "sce_mean_weight", "simple_rnn_with_initial_bias", "gru_defaults"),
 )
 REFUSED = ("bernoulli", "nonzero_example", "batchnorm_example_training_mode")

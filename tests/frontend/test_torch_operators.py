@@ -239,9 +239,26 @@ def test_images() -> None:
         "grid": lambda x, g: (
             F.grid_sample(x, g, padding_mode="border", align_corners=True),
             F.grid_sample(x, g, mode="nearest", padding_mode="reflection", align_corners=False),
+            F.grid_sample(x, g, mode="bicubic", padding_mode="reflection", align_corners=False),
         ),
     }
     check(functions, normal(1, 2, 6, 8), normal(1, 3, 4, 2, seed=1))
+
+
+def test_volumes_are_read_at_positions() -> None:
+    functions = {
+        "linear": lambda x, g: F.grid_sample(x, g, align_corners=False),
+        "nearest": lambda x, g: F.grid_sample(
+            x, g, mode="nearest", padding_mode="border", align_corners=True
+        ),
+    }
+    check(functions, normal(1, 2, 4, 5, 6), normal(1, 3, 2, 4, 3, seed=1))
+
+
+def test_the_inverse_error_function_is_exact_near_its_ends() -> None:
+    near_one = 1 - 10.0 ** -torch.linspace(1, 15, 30, dtype=torch.float64)
+    x = torch.cat([near_one, -near_one, torch.linspace(-0.9, 0.9, 30, dtype=torch.float64)])
+    check({"float64": lambda x: torch.erfinv(x)}, x, tolerance=1e-12)
 
 
 def test_normalisations_and_their_statistics() -> None:

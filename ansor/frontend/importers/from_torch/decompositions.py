@@ -19,7 +19,6 @@ from ansor.frontend.importers.from_torch.converters.resize import whole_factors
 aten = torch.ops.aten
 FURTHER = (
     aten.dist.default,
-    aten.grid_sampler_2d.default,
     aten.ldexp.Tensor,
     aten.linalg_vector_norm.default,
     aten._native_batch_norm_legit_functional.default,

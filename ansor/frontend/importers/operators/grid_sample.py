@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,50 +31,62 @@ class Sampling:
 def grid_sample(bb: relax.BlockBuilder, data: Any, grid: Any, sampling: Sampling) -> Any:
     """Elements of `data [N, C, *S]` at the positions of `grid [N, *O, len(S)]`: `[N, C, *O]`.
 
-    Positions go from -1 to 1; that along the last axis of `data` comes first.
+    Positions go from -1 to 1; that along the last axis of `data` comes first. Which elements
+    a position reads, and their weights, are tensors of one axis each: all channels share them.
     """
-    shape, positions = static_shape(data), static_shape(grid)
-    assert shape is not None
-    assert positions is not None
-    sizes, outer = shape[2:], positions[1:-1]
+    sizes = _shape(data)[2:]
+    outer = len(_shape(grid)) - 2
+    taps = [_axis_taps(bb, grid, axis, size, sampling) for axis, size in enumerate(sizes)]
 
-    def define(source: Any, where: Any) -> Any:
+    def define(source: Any, *tables: Any) -> Any:
+        places, weights = tables[: len(sizes)], tables[len(sizes) :]
+        counts = [int(table.shape[-1]) for table in places]
+        steps = [te.reduce_axis((0, count), name=f"tap{axis}") for axis, count in enumerate(counts)]
+        zero = tirx.const(0, source.dtype)
+
         def element(image: Any, channel: Any, *at: Any) -> Any:
-            axes = [
-                _taps(where(image, *at, len(sizes) - 1 - axis), size, sampling)
-                for axis, size in enumerate(sizes)
-            ]
-            terms = [
-                _term(source, (image, channel), taps, sizes) for taps in itertools.product(*axes)
-            ]
-            total = terms[0]
-            for term in terms[1:]:
-                total = total + term
-            return total
+            indices = [place(image, *at, step) for place, step in zip(places, steps, strict=True)]
+            inside = tirx.all(*(index >= 0 for index in indices))
+            value = source(image, channel, *indices)
+            for weight, step in zip(weights, steps, strict=True):
+                value = value * weight(image, *at, step)
+            return te.sum(tirx.if_then_else(inside, value, zero), axis=steps)
 
-        return te.compute((*shape[:2], *outer), element, name="grid_sample")
+        shape = (*source.shape[:2], *places[0].shape[1 : 1 + outer])
+        return te.compute(shape, element, name="grid_sample")
 
-    return bb.emit_te(define, data, grid, primfunc_name_hint="grid_sample")
+    places, weights = zip(*taps, strict=True)
+    return bb.emit_te(define, data, *places, *weights, primfunc_name_hint="grid_sample")
 
 
-Tap = tuple[Any, Any, Any]  # index, weight, whether the element counts
+def _axis_taps(
+    bb: relax.BlockBuilder, grid: Any, axis: int, size: int, sampling: Sampling
+) -> tuple[Any, Any]:
+    """Indices and weights `[N, *O, taps]` of the elements along an axis; -1 is a zero outside."""
+    *outer, axes = _shape(grid)
+    count = {"nearest": 1, "linear": 2, "cubic": 4}[sampling.mode]
+
+    def table(name: str, which: int) -> Any:
+        def define(where: Any) -> Any:
+            def element(*at: Any) -> Any:
+                position = where(*at[:-1], axes - 1 - axis)
+                return _tap(position, at[-1], size, sampling)[which]
+
+            return te.compute((*outer, count), element, name=name)
+
+        return bb.emit_te(define, grid, primfunc_name_hint=name)
+
+    return table("sample_index", 0), table("sample_weight", 1)
 
 
-def _term(source: Any, before: Sequence[Any], taps: Sequence[Tap], sizes: Sequence[int]) -> Any:
-    """One of the elements that a result is the sum of."""
-    weight, counts = tirx.const(1, source.dtype), tirx.const(True)
-    for _, factor, inside in taps:
-        weight, counts = weight * factor, tirx.all(counts, inside)
-    indices = [
-        tirx.max(tirx.min(index, size - 1), 0)
-        for (index, _, _), size in zip(taps, sizes, strict=True)
-    ]
-    zero = tirx.const(0, source.dtype)
-    return tirx.if_then_else(counts, source(*before, *indices) * weight, zero)
+def _shape(expr: Any) -> tuple[int, ...]:
+    shape = static_shape(expr)
+    assert shape is not None
+    return shape
 
 
-def _taps(position: Any, size: int, sampling: Sampling) -> list[Tap]:
-    """The elements along one axis that a position reads."""
+def _tap(position: Any, number: Any, size: int, sampling: Sampling) -> tuple[Any, Any]:
+    """Index and weight of one of the elements along an axis that a position reads."""
     dtype = position.ty.dtype
     place = _place(position, size, sampling.align_corners)
     if sampling.mode != "cubic":
@@ -84,20 +94,22 @@ def _taps(position: Any, size: int, sampling: Sampling) -> list[Tap]:
     place = tirx.max(tirx.min(place, tirx.const(_FAR, dtype)), tirx.const(-_FAR, dtype))
     if sampling.mode == "nearest":
         index = tirx.Cast("int32", tirx.nearbyint(place))
-        return [(index, tirx.const(1, dtype), _counts(index, size, sampling))]
+        return _inside(index, size), tirx.const(1, dtype)
     floor = tirx.floor(place)
     first, rest = tirx.Cast("int32", floor), place - floor
-    weights = _cubic(rest) if sampling.mode == "cubic" else [1 - rest, rest]
-    offset = first - 1 if sampling.mode == "cubic" else first
-    taps = []
-    for number, weight in enumerate(weights):
-        index = offset + number
-        counts = _counts(index, size, sampling)
-        if sampling.mode == "cubic" and sampling.padding != "zeros":
-            moved = _padded(tirx.Cast(dtype, index), size, sampling)
-            index = tirx.Cast("int32", tirx.nearbyint(moved))
-        taps.append((index, weight, counts))
-    return taps
+    if sampling.mode == "linear":
+        weight = tirx.Select(number == 0, 1 - rest, rest)
+        return _inside(first + tirx.Cast("int32", number), size), weight
+    index = first - 1 + tirx.Cast("int32", number)
+    if sampling.padding != "zeros":
+        moved = _padded(tirx.Cast(dtype, index), size, sampling)
+        index = tirx.Cast("int32", tirx.nearbyint(moved))
+    return _inside(index, size), _cubic(rest, number)
+
+
+def _inside(index: Any, size: int) -> Any:
+    """The index, or -1 for an element outside."""
+    return tirx.Select(tirx.all(index >= 0, index < size), index, tirx.const(-1, "int32"))
 
 
 def _place(position: Any, size: int, align_corners: bool) -> Any:
@@ -105,13 +117,6 @@ def _place(position: Any, size: int, align_corners: bool) -> Any:
     if align_corners:
         return (position + 1) / 2 * (size - 1)
     return ((position + 1) * size - 1) / 2
-
-
-def _counts(index: Any, size: int, sampling: Sampling) -> Any:
-    """Whether an element is read; elements outside are zeros, or never asked for."""
-    if sampling.padding != "zeros":
-        return tirx.const(True)
-    return tirx.all(index >= 0, index < size)
 
 
 def _padded(place: Any, size: int, sampling: Sampling) -> Any:
@@ -137,9 +142,10 @@ def _reflected(place: Any, size: int, align_corners: bool) -> Any:
     return tirx.Select(is_even, rest, tirx.const(span, dtype) - rest) + tirx.const(low, dtype)
 
 
-def _cubic(rest: Any) -> list[Any]:
-    """Weights of the four elements around a place, `rest` behind the second."""
-    return [_outer(1 + rest), _inner(rest), _inner(1 - rest), _outer(2 - rest)]
+def _cubic(rest: Any, number: Any) -> Any:
+    """Weight of one of the four elements around a place, `rest` behind the second."""
+    distance = tirx.abs(rest + 1 - tirx.Cast(rest.ty.dtype, number))
+    return tirx.Select(tirx.any(number == 0, number == 3), _outer(distance), _inner(distance))
 
 
 def _inner(x: Any) -> Any:

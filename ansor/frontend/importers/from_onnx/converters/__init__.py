@@ -19,6 +19,7 @@ from ansor.frontend.importers.from_onnx.converters import (
     resize,
     sampling,
     shape,
+    signal,
 )
 from ansor.frontend.importers.from_onnx.converters.context import Converter
 
@@ -37,4 +38,5 @@ CONVERTERS: Mapping[str, Converter] = {
     **resize.CONVERTERS,
     **sampling.CONVERTERS,
     **shape.CONVERTERS,
+    **signal.CONVERTERS,
 }

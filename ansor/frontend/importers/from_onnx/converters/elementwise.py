@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from tvm import relax, te, tirx
 
-from ansor.errors import UnsupportedError
 from ansor.frontend.importers.from_onnx.converters.context import (
     HALF,
     Context,
@@ -111,8 +110,6 @@ def modulo(c: Context) -> Any:
     """The rest with the sign of the dividend (`fmod`) or of the divisor."""
     a, b = c.operand(0), c.operand(1)
     if is_float(a):
-        if not c.attr("fmod", 0):
-            raise UnsupportedError("numbers that are no integers need fmod=1")
         return _float_rest(c, a, b)
     return _mapped(c, tirx.truncmod if c.attr("fmod", 0) else tirx.floormod, a, b, name="mod")
 
@@ -120,11 +117,20 @@ def modulo(c: Context) -> Any:
 def _float_rest(c: Context, a: Any, b: Any) -> Any:
     dtype = dtype_of(a)
     wide = "float32" if dtype in HALF else dtype
+    truncated = bool(c.attr("fmod", 0))
 
     def scalar(x: Any, y: Any) -> Any:
-        return tirx.call_pure_extern(wide, "fmodf" if wide == "float32" else "fmod", x, y)
+        rest = tirx.call_pure_extern(wide, "fmodf" if wide == "float32" else "fmod", x, y)
+        return rest if truncated else _with_sign_of_divisor(rest, y)
 
     return c.cast(_mapped(c, scalar, c.cast(a, wide), c.cast(b, wide), name="fmod"), dtype)
+
+
+def _with_sign_of_divisor(rest: Any, divisor: Any) -> Any:
+    zero = tirx.const(0, divisor.ty.dtype)
+    differ = tirx.any(tirx.all(rest < zero, divisor > zero), tirx.all(rest > zero, divisor < zero))
+    moved = tirx.Select(differ, rest + divisor, rest)
+    return tirx.Select(rest == zero, tirx.copysign(zero, divisor), moved)
 
 
 def power(c: Context) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax, te, tirx
 
+from ansor.errors import UnsupportedError
 from ansor.frontend.importers.from_onnx.converters.context import (
     Context,
     Converter,
@@ -108,6 +109,31 @@ def _running(function: Callable[..., Any]) -> Converter:
     return convert
 
 
+def tensor_scatter(c: Context) -> Any:
+    """A cache whose slices along an axis are replaced from a place on, of each sample another."""
+    cache, update = c.operand(0), c.operand(1)
+    shape = shape_of(cache)
+    axis = axis_of(c.attr("axis", -2), len(shape))
+    if axis == 0:
+        raise UnsupportedError("its axis 0 is the batch")
+    length, new = shape[axis], shape_of(update)[axis]
+    circular = c.attr("mode", "linear") == "circular"
+    zeros = constant(np.zeros(shape[0], np.int64))
+    first = c.cast(c.operand(2), "int64") if c.has(2) else zeros
+
+    def define(old: Any, fresh: Any, begin: Any) -> Any:
+        def element(*at: Any) -> Any:
+            distance = tirx.Cast("int64", at[axis]) - begin(at[0])
+            place = tirx.floormod(distance, tirx.const(length, "int64")) if circular else distance
+            inside = tirx.all(place >= tirx.const(0, "int64"), place < tirx.const(new, "int64"))
+            read = fresh(*at[:axis], place, *at[axis + 1 :])
+            return tirx.if_then_else(inside, read, old(*at))
+
+        return te.compute(shape, element, name="tensor_scatter")
+
+    return c.te(define, cache, update, first, name="tensor_scatter")
+
+
 def array_feature(c: Context) -> Any:
     """Elements at places along the last axis."""
     x = c.operand(0)
@@ -121,6 +147,7 @@ CONVERTERS: Mapping[str, Converter] = {
     "Scatter": scatter_elements,
     "ScatterElements": scatter_elements,
     "ScatterND": scatter_nd,
+    "TensorScatter": tensor_scatter,
     "OneHot": one_hot,
     "Compress": compress,
     "TopK": topk,

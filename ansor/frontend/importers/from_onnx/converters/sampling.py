@@ -1,4 +1,4 @@
-"""Reading at positions, and bits in another dtype."""
+"""Reading at positions, sums of windows, and bits in another dtype."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from ansor.frontend.importers.from_onnx.converters.context import (
 )
 from ansor.frontend.importers.operators.grid_sample import Sampling
 from ansor.frontend.importers.operators.grid_sample import grid_sample as sample
+from ansor.frontend.importers.operators.windows import WindowAxis, sum_of_windows
 
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}  # the names of before version 20
 
@@ -36,6 +37,18 @@ def grid_sample(c: Context) -> Any:
         _MODES.get(mode, mode), c.attr("padding_mode", "zeros"), bool(c.attr("align_corners", 0))
     )
     return c.cast(sample(c.bb, c.cast(x, wide), c.cast(grid, wide), sampling), dtype)
+
+
+def col2im(c: Context) -> Any:
+    """An image that is the sum of its windows."""
+    extents, sizes = c.integers(1), c.integers(2)
+    ones, pads = [1] * len(sizes), c.attr("pads", [0] * 2 * len(sizes))
+    per_axis = zip(
+        *(extents, sizes, c.attr("strides", ones), c.attr("dilations", ones)),
+        *(pads[: len(sizes)], pads[len(sizes) :]),
+        strict=True,
+    )
+    return sum_of_windows(c.bb, c.operand(0), [WindowAxis(*numbers) for numbers in per_axis])
 
 
 def bit_cast(c: Context) -> Any:
@@ -57,4 +70,8 @@ def bit_cast(c: Context) -> Any:
     return x if given == dtype else c.te(define, x, name="bit_cast")
 
 
-CONVERTERS: Mapping[str, Converter] = {"BitCast": bit_cast, "GridSample": grid_sample}
+CONVERTERS: Mapping[str, Converter] = {
+    "BitCast": bit_cast,
+    "Col2Im": col2im,
+    "GridSample": grid_sample,
+}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from ansor.frontend.importers.from_torch.converters.context import (
 )
 from ansor.frontend.importers.from_torch.converters.elementwise import in_float, wide
 from ansor.frontend.importers.from_torch.converters.registry import FUNCTIONS, converts
+from ansor.frontend.importers.operators.inverse_erf import erfinv
 
 op = relax.op
 
@@ -285,47 +285,6 @@ for _overload in ("Tensor", "Scalar", "Tensor_Scalar"):
 
 
 @converts("erfinv.default")
-def erfinv(context: Context, x: Any) -> Any:
-    """Inverse of `erf`: Giles' approximation, then two steps of Newton's method."""
-    return in_wide(context, _erfinv, x)
-
-
-def _erfinv(x: Any) -> Any:
-    def c(value: float) -> Any:
-        return tirx.const(value, x.ty.dtype)
-
-    # M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2010.
-    w = -tirx.log((c(1) - x) * (c(1) + x))
-    near, far = w - c(2.5), tirx.sqrt(w) - c(3)
-    p, q = c(NEAR[0]), c(FAR[0])
-    for a, b in zip(NEAR[1:], FAR[1:], strict=True):
-        p, q = c(a) + p * near, c(b) + q * far
-    y = tirx.Select(w < c(5), p, q) * x
-    for _ in range(2):
-        y = y - (tirx.erf(y) - x) / (c(2 / math.sqrt(math.pi)) * tirx.exp(-y * y))
-    infinite = tirx.Select(x > c(0), c(math.inf), c(-math.inf))
-    return tirx.Select(tirx.abs(x) == c(1), infinite, y)
-
-
-NEAR = (
-    2.81022636e-08,
-    3.43273939e-07,
-    -3.5233877e-06,
-    -4.39150654e-06,
-    0.00021858087,
-    -0.00125372503,
-    -0.00417768164,
-    0.246640727,
-    1.50140941,
-)
-FAR = (
-    -0.000200214257,
-    0.000100950558,
-    0.00134934322,
-    -0.00367342844,
-    0.00573950773,
-    -0.0076224613,
-    0.00943887047,
-    1.00167406,
-    2.83297682,
-)
+def inverse_erf(context: Context, x: Any) -> Any:
+    """Inverse of `erf`."""
+    return in_wide(context, erfinv, x)

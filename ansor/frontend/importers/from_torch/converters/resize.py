@@ -1,4 +1,4 @@
-"""Resizing of images."""
+"""Resizing of images, and reading of them at positions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tvm import relax
 from ansor.frontend.importers.from_torch.converters.context import Context, shape_of
 from ansor.frontend.importers.from_torch.converters.elementwise import wide
 from ansor.frontend.importers.from_torch.converters.registry import FUNCTIONS, converts
+from ansor.frontend.importers.operators.grid_sample import Sampling, grid_sample
 from ansor.frontend.rewrite import constant
 
 op = relax.op
@@ -40,6 +41,26 @@ def _resized(context: Context, x: Any, method: str, coordinates: str) -> Any:
         rounding_method="floor" if method == "nearest_neighbor" else "",
     )
     return context.cast(context.emit(result), context.dtype)
+
+
+@converts("grid_sampler_2d.default", "grid_sampler_3d.default")
+def sampled(
+    context: Context,
+    x: Any,
+    grid: Any,
+    interpolation_mode: int,
+    padding_mode: int,
+    align_corners: bool,
+) -> Any:
+    """Elements at the positions of a grid."""
+    dtype = wide(context.dtype)
+    sampling = Sampling(
+        ("linear", "nearest", "cubic")[interpolation_mode],
+        ("zeros", "border", "reflection")[padding_mode],
+        align_corners,
+    )
+    found = grid_sample(context.bb, context.cast(x, dtype), context.cast(grid, dtype), sampling)
+    return context.cast(found, context.dtype)
 
 
 def _smoothed(operator: Any) -> Any:
