@@ -128,6 +128,10 @@ def test_shapes() -> None:
         "roll": lambda x: (x.roll(1), x.roll((1, -2), (0, 2)), x.flip(0, 2)),
         "pad": lambda x: (F.pad(x, (-1, 2, 1, 0), value=1.5), F.pad(x, (1, 2), mode="reflect")),
         "diagonal": lambda x: (x.diagonal(1, 1, 2), torch.diag_embed(x[0])),
+        "diagonal_scatter": lambda x: (
+            torch.diagonal_scatter(x, x.diagonal(1, 1, 2) * 2, 1, 1, 2),
+            torch.diagonal_scatter(x, x.diagonal(-1, 0, 2) * 2, -1, 0, 2),
+        ),
         "unfold": lambda x: (x.unfold(2, 3, 2), F.unfold(x[None], 2)),
         "repeat": lambda x: (x.repeat(2, 1, 3), x.repeat_interleave(2, 1), x.expand(2, 2, 4, 5)),
         "triangle": lambda x: (x.tril(-1), x.triu(1)),

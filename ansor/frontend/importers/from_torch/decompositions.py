@@ -24,7 +24,6 @@ FURTHER = (
     aten._native_batch_norm_legit_functional.default,
     aten._native_batch_norm_legit.no_stats,
     aten._batch_norm_with_update_functional.default,
-    aten.diagonal_scatter.default,
     aten.narrow_copy.default,
     aten.gcd.default,
     aten.lcm.default,

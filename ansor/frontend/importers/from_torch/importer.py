@@ -137,13 +137,21 @@ def _quiet() -> Iterator[None]:
 
 def _tensor_program(program: ExportedProgram, names: Sequence[str]) -> TensorProgram:
     _check_weights(program)
-    decomposed = program.run_decompositions(decompositions())
+    decomposed = _decomposed(program)
     for node in random_nodes(decomposed):
         raise UnsupportedError(
             f"operator {node.target} in {layer_of(node)} draws random numbers; "
             f"let the model take them as an input"
         )
     return tensor_program(decomposed, names)
+
+
+def _decomposed(program: ExportedProgram) -> ExportedProgram:
+    try:
+        return program.run_decompositions(decompositions())
+    except Exception as error:  # PyTorch raises errors of many kinds
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UnsupportedError(f"PyTorch cannot decompose the model: {reason}") from error
 
 
 def input_specs(program: ExportedProgram) -> tuple[InputSpec, ...]:

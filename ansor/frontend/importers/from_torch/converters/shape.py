@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from tvm import relax, te
+from tvm import relax, te, tirx
 
 from ansor.errors import UnsupportedError
 from ansor.frontend.importers.from_torch.converters.context import (
@@ -201,6 +201,26 @@ def diagonal(context: Context, x: Any, offset: int, dim1: int, dim2: int) -> Any
         return te.compute(context.shape, place, name="diagonal")
 
     return context.te(define, x, name="diagonal")
+
+
+@converts("diagonal_scatter.default")
+def diagonal_scatter(context: Context, x: Any, src: Any, offset: int, dim1: int, dim2: int) -> Any:
+    """`x` with the elements replaced whose places along two axes differ by `offset`."""
+    ndim = len(shape_of(x))
+    rows, columns = axis_of(dim1, ndim), axis_of(dim2, ndim)
+    count = shape_of(src)[-1]
+    before = max(0, -offset)  # rows above the diagonal
+
+    def define(data: Any, replacement: Any) -> Any:
+        def place(*at: Any) -> Any:
+            number = at[rows] - before
+            outer = [i for axis, i in enumerate(at) if axis not in (rows, columns)]
+            on_diagonal = tirx.all(at[columns] - at[rows] == offset, number >= 0, number < count)
+            return tirx.if_then_else(on_diagonal, replacement(*outer, number), data(*at))
+
+        return te.compute(context.shape, place, name="diagonal_scatter")
+
+    return context.te(define, x, context.cast(src, dtype_of(x)), name="diagonal_scatter")
 
 
 @converts("unfold.default", "unfold_copy.default")
