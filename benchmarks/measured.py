@@ -1,0 +1,214 @@
+"""Writes the page of measured figures from the result files.
+
+``python -m benchmarks.measured`` writes ``docs/measured.md``; with ``--check`` it writes nothing
+and fails if the page differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from ansor.errors import AnsorError
+from benchmarks.measured_comparisons import networks, operators, peak
+from benchmarks.measured_results import Entry, read_runs
+from benchmarks.measured_search import cost_model, policies, throughput
+
+_DOCS = Path(__file__).parent.parent / "docs"
+PAGE = _DOCS / "measured.md"
+RESULTS = _DOCS / "results"
+
+_HEAD = """\
+# Measured figures
+
+`python -m benchmarks.measured` writes this page from the JSON files in `docs/results`.
+Each file holds the output of one benchmark, or a list `runs` of such outputs.
+An output names the processor, the threads, the package versions, the commit and the time.
+A `+` after a commit marks changes that were not committed.
+All figures are for fp32, and for batch 1 unless the row names a batch.
+
+The machines are virtual and shared, so latencies of different runs are not comparable.
+Ratios are always of one run."""
+
+_METHOD = """\
+## Method
+
+Each system runs in its own process, with the same number of threads, the same weights and the same
+inputs. The processes stay alive, and the systems take turns. A turn lasts half a second for a
+network and an eighth of a second for an operator. A turn is a short warm-up and then single calls;
+the median of the calls counts. Ten turns make a round, and the order of the systems alternates.
+After a round, all processes start again, because the placement of memory differs between processes.
+
+A latency is the median over all turns. A ratio is the median of the ratios within a turn, because a
+shared machine changes its speed within seconds. A system with a run longer than a turn has one turn
+per round."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One benchmark on the page.
+
+    Attributes:
+        heading: of the section.
+        text: what is measured, and against what.
+        columns: how the columns are read.
+        files: names of the result files.
+        command: repeats the benchmark.
+        tables: makes the tables of the section from the runs in the files.
+    """
+
+    heading: str
+    text: str
+    columns: str
+    files: tuple[str, ...]
+    command: str
+    tables: Callable[[Sequence[Entry]], str]
+
+
+SECTIONS = (
+    Section(
+        "Networks",
+        "Each network is tuned from an empty database and then timed. The peers are ONNX Runtime, "
+        "OpenVINO and PyTorch's Inductor.",
+        "A ratio above 1 means that ansor is faster than the fastest peer. The run "
+        "`ResNet-50 after ResNet-18` starts from the database of ResNet-18. The error is the "
+        "largest difference from the untuned network, relative to its largest value. Runs before "
+        "2026-11-22 timed each system in one turn per round; their ratio is that of the median "
+        "latencies.",
+        ("networks.json",),
+        "python -m benchmarks.network --models resnet18 --minutes 7.6 "
+        "--peers onnxruntime,openvino,inductor --rounds 3 --json FILE",
+        networks,
+    ),
+    Section(
+        "Operators",
+        "Single operators of Ansor's suite and of OpEvo (`OPE`) are searched with 64 programs and "
+        "timed. The peers are PyTorch, MetaSchedule with 128 programs, and ansor without trials.",
+        "PyTorch's figure is for the faster of contiguous and channels-last tensors. "
+        "The peak is the fp32 rate of the machine, measured after each turn. Rates count the "
+        "operations of the definition; other algorithms, such as Winograd's `winograd4`, need "
+        "fewer operations and can exceed the peak. `ansor without other algorithms` searches the "
+        "definition alone. The last columns of the summary say when the search of ansor reaches "
+        "the best latency of MetaSchedule. The time is the median share of MetaSchedule's tuning "
+        "time. `(wrong)` marks a program whose result is wrong; its latency counts in the ratios. "
+        "The error is the largest difference from NumPy's result, relative to its largest value. "
+        "A file holds each operator once, from the newest run with the most peers.",
+        (
+            "operators_zen5.json",
+            "operators_zen4.json",
+            "operators_cascadelake.json",
+            "operators_zen1.json",
+        ),
+        "python -m benchmarks.operators --ops all,OPE.0,OPE.1,OPE.2,OPE.3,OPE.4,OPE.5,OPE.6,OPE.7 "
+        "--trials 64 --peers zero,torch,metaschedule:128 --rounds 3 --json FILE",
+        operators,
+    ),
+    Section(
+        "Peak and duration of rounds",
+        "A matrix product (`GMM.3`) and two convolutions are compared with the measured fp32 peak "
+        "of the machine.",
+        "A search of 64 programs measures them in four rounds of 16. The ends of the rounds are "
+        "seconds from the call. The first round includes the start of the workers. The share of "
+        "the peak exceeds 100 % where another algorithm needs fewer operations.",
+        ("peak.json",),
+        "python -m benchmarks.operators --ops GMM.3,C2D.1,C2D.2 --trials 64 --peers zero,direct "
+        "--rounds 10 --json FILE",
+        peak,
+    ),
+    Section(
+        "Cost model",
+        "The cost models rank 200 random legal programs of each operator. The measured latencies "
+        "are the reference.",
+        "`best of 5` is the fastest of the five best-ranked programs, relative to the fastest of "
+        "all. The draft is the analytic model without any measurement. The trees are trained on "
+        "one half of the programs and judged on the other half, or trained on the other operators. "
+        "The constants of the draft are not fitted to programs of these seeds.",
+        ("cost_model.json",),
+        "python -m benchmarks.cost_model --seed 61 --json FILE",
+        cost_model,
+    ),
+    Section(
+        "Speed of the search",
+        "The table gives programs per second of each part of the search, for one convolution "
+        "(56×56×64 to 64, 3×3).",
+        "Lowering and building run in one process, and measuring runs on all cores. "
+        "All other parts run on one core.",
+        ("throughput.json",),
+        "python -m benchmarks.throughput --json FILE",
+        throughput,
+    ),
+    Section(
+        "Parts of the search",
+        "Each policy leaves out one part of the search, and `full` leaves out none. The searches "
+        "of an operator share the measurements.",
+        "Latencies are medians over the searches of five seeds. The best programs of all searches "
+        "are timed again in turns.",
+        ("search.json",),
+        "python -m benchmarks.search --ops C2D.3,TBG.1 "
+        "--policies full,no-crossover,no-elite,no-descent --trials 128 --seeds 5 --replay "
+        "--json FILE",
+        policies,
+    ),
+    Section(
+        "Records of similar operators",
+        "A search can begin with the best program of a similar operator in the database. The "
+        "policy `no-siblings` ignores these records.",
+        "`DEP.1 after DEP.0` means that the database holds a search of `DEP.0`.",
+        ("siblings.json",),
+        "python -m benchmarks.search --ops DEP.1 --after DEP.0 --policies full,no-siblings "
+        "--trials 32 --seeds 5 --replay --json FILE",
+        policies,
+    ),
+)
+
+
+def page(sections: Sequence[Section] = SECTIONS, results: Path = RESULTS) -> str:
+    """The whole page.
+
+    Raises:
+        MissingKeyError: a result file lacks a key.
+    """
+    return "\n\n".join([_HEAD, *(section_text(part, results) for part in sections), _METHOD]) + "\n"
+
+
+def section_text(section: Section, results: Path) -> str:
+    """Heading, text, tables and command of one benchmark.
+
+    Raises:
+        MissingKeyError: a result file lacks a key.
+    """
+    runs = [run for file in section.files for run in read_runs(results / file)]
+    links = ", ".join(f"[{file}](results/{file})" for file in section.files)
+    return "\n\n".join(
+        (
+            f"## {section.heading}",
+            section.text,
+            section.columns,
+            section.tables(runs),
+            f"Results: {links}. The command repeats the benchmark:",
+            f"```sh\n{section.command}\n```",
+        )
+    )
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Fail if the page differs, and write nothing.")
+def main(check: bool) -> None:
+    """Writes docs/measured.md from the files in docs/results."""
+    try:
+        text = page()
+    except AnsorError as error:
+        raise click.ClickException(str(error)) from error
+    if not check:
+        PAGE.write_text(text, encoding="utf-8")
+    elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
+        raise click.ClickException(
+            f"docs/{PAGE.name} is outdated: run python -m benchmarks.measured"
+        )
+
+
+if __name__ == "__main__":
+    main()

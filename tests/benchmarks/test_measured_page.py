@@ -1,0 +1,218 @@
+"""The page of measured figures: it is up to date, and its cells are right for made-up results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks import measured
+from benchmarks.measured import PAGE, RESULTS, SECTIONS, Section, page
+from benchmarks.measured_comparisons import networks, operators, peak
+from benchmarks.measured_results import Entry, MissingKeyError, read_runs
+from benchmarks.measured_search import cost_model, policies, throughput
+
+Document = dict[str, Any]
+
+
+def document(results: Sequence[Document], mcpu: str = "znver4", **about: Any) -> Document:
+    environment = {
+        "processor": "AMD EPYC",
+        "target": {"kind": "llvm", "mcpu": mcpu},
+        "threads": 2,
+        "commit": "abc1234",
+        "time": "2026-11-28T12:00:00+00:00",
+        **about,
+    }
+    return {"environment": environment, "results": list(results)}
+
+
+def operator(op: str, system: str, latency_us: float, to_own: float, **more: Any) -> Document:
+    row = {"op": op, "system": system, "latency_us": latency_us, "to_own": to_own}
+    row |= {"gflops": 50.0, "of_peak": 0.5, "tuning_s": None, "trials": None, "max_rel_err": 1e-6}
+    return row | more
+
+
+def written(folder: Path, *documents: Document) -> list[Entry]:
+    """The runs of a file that holds these documents."""
+    file = folder / "made_up.json"
+    file.write_text(json.dumps({"runs": documents}), encoding="utf-8")
+    return read_runs(file)
+
+
+def lines(text: str) -> list[list[str]]:
+    """The cells of all lines of all tables."""
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def named(text: str, *first: str) -> dict[str, str]:
+    """The line that begins with these cells, by column."""
+    header: list[str] = []
+    rows = lines(text)
+    for cells, rule in zip(rows, [*rows[1:], [""]], strict=True):
+        if rule[0] == "---":
+            header = cells
+        if tuple(cells[: len(first)]) == first:
+            return dict(zip(header, cells, strict=True))
+    raise AssertionError(f"no line {first} in\n{text}")
+
+
+def test_the_page_is_what_the_script_writes() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+def test_every_result_file_is_on_the_page() -> None:
+    files = [file for section in SECTIONS for file in section.files]
+    assert sorted(files) == sorted(file.name for file in RESULTS.iterdir())
+
+
+def test_check_fails_for_another_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measured, "PAGE", tmp_path / "measured.md")
+    monkeypatch.setattr(measured, "page", lambda: "text\n")
+    run = CliRunner().invoke
+    assert run(measured.main, ["--check"]).exit_code == 1  # no page at all
+    assert run(measured.main, []).exit_code == 0
+    assert run(measured.main, ["--check"]).exit_code == 0
+    measured.PAGE.write_text("old\n", encoding="utf-8")
+    done = run(measured.main, ["--check"])
+    assert done.exit_code == 1
+    assert "docs/measured.md is outdated" in done.output
+
+
+def test_networks(tmp_path: Path) -> None:
+    def row(system: str, latency_ms: float, **more: Any) -> Document:
+        return {"model": "resnet18", "system": system, "latency_ms": latency_ms, **more}
+
+    ours = row("ansor", 10.0, tuning_s=90.0, trials=46, max_rel_err=6e-7)
+    peers = [row("onnxruntime", 16.0), row("openvino", 15.0)]
+    runs = written(tmp_path, document([ours, *peers], budget={"minutes": 1.5}))
+    line = named(networks(runs), "resnet18")
+    assert (line["ansor, ms"], line["OpenVINO, ms"], line["Inductor, ms"]) == ("10.0", "15.0", "-")
+    assert line["fastest peer / ansor"] == "**1.50**"  # 15 ms over 10 ms
+    assert line["fastest peer"] == "OpenVINO"
+    assert (line["budget, min"], line["tuning, min"], line["programs"]) == ("1.5", "1.5", "46")
+
+    peers[0]["to_own"], peers[1]["to_own"] = 1.2, 1.4  # the medians within turns count
+    runs = written(tmp_path, {**document([ours, *peers], budget={"minutes": 1}), "name": "R"})
+    assert named(networks(runs), "R")["fastest peer"] == "ONNX Runtime"
+
+
+def test_operators(tmp_path: Path) -> None:
+    curve = [[1.0, 30.0], [2.0, 18.0], [4.0, 10.0]]
+    rows = [
+        operator("A", "ansor", 10.0, 1.0, tuning_s=4.5, best_so_far=curve, variant="winograd4"),
+        operator("A", "zero", 12.0, 1.2, tuning_s=0.8),
+        operator("A", "torch", 40.0, 4.0),
+        operator("A", "torch_channels_last", 20.0, 2.0),
+        operator("A", "metaschedule", 18.0, 1.8, tuning_s=100.0, trials=128, max_rel_err=7.0),
+        operator("B", "ansor", 10.0, 1.0, tuning_s=1.0),
+        operator("B", "torch", 80.0, 8.0),
+    ]
+    text = operators(written(tmp_path, document(rows, peak_gflops=100.4)))
+    assert "**Zen 4** (AMD EPYC), 2 threads, commit abc1234, 2026-11-28, peak 100 GFLOP/s" in text
+    torch = named(text, "Zen 4", "PyTorch")
+    assert torch["peer / ansor, geometric mean"] == "**4.00**"  # of 2 and 8
+    assert (torch["least"], torch["operator with the least"]) == ("2.00", "A")
+    reached = named(text, "Zen 4", "MetaSchedule")
+    assert reached["best latency of the peer reached"] == "1 of 1"
+    assert reached["in share of its tuning time"] == "2.0%"  # 2 s of 100 s
+    line = named(text, "A")
+    assert (line["PyTorch, µs"], line["PyTorch / ansor"]) == ("20.0", "2.00")
+    assert line["MetaSchedule, µs"] == "18.0 (wrong)"
+    assert (line["without trials / ansor"], line["without trials, s"]) == ("1.20", "0.8")
+    assert (line["algorithm"], line["of peak"], line["error"]) == ("winograd4", "50%", "1.0e-06")
+    assert named(text, "B")["MetaSchedule / ansor"] == "-"
+
+
+def test_peak(tmp_path: Path) -> None:
+    rows = [
+        operator("A", "ansor", 10.0, 1.0, of_peak=0.96, best_so_far=[[1.04, 30.0], [2.0, 10.0]]),
+        operator("A", "zero", 12.0, 1.2, of_peak=0.8),
+    ]
+    line = named(peak(written(tmp_path, document(rows, seed=3))), "Zen 4", "A")
+    assert (line["of peak"], line["without trials, of peak"]) == ("96%", "80%")
+    assert line["without other algorithms, of peak"] == "-"
+    assert (line["ends of the rounds, s"], line["seed"]) == ("1.0, 2.0", "3")
+
+
+def test_cost_model(tmp_path: Path) -> None:
+    def row(op: str, model: str, spearman: float, best: float = 1.0) -> Document:
+        tops = {f"best_of_{count}": best for count in (1, 5, 10)}
+        return {"op": op, "model": model, "spearman": spearman, **tops}
+
+    rows = [
+        row("A", "draft", 0.9, 1.1),
+        row("A", "gbdt, same op", 0.8),
+        row("A", "gbdt, other ops", 0.7),
+        row("B", "draft", 0.8, 1.3),
+        row("B", "gbdt, same op", 0.6),
+        row("B", "gbdt, other ops", 0.5),
+    ]
+    text = cost_model(written(tmp_path, document(rows, seed=61)))
+    assert "seed 61" in text
+    header, _, a, _, median = lines(text)
+    assert header[:3] == ["operator", "draft: Spearman", "best of 1"]
+    assert a == ["A", "0.90", "1.10", "1.10", "1.10", "0.80", "0.70"]
+    assert median == ["median", "0.85", "1.20", "1.20", "1.20", "0.70", "0.60"]
+
+
+def test_throughput(tmp_path: Path) -> None:
+    first = document([{"part": "sampling", "programs_per_s": 12345.6}])
+    second = document([{"part": "evolution", "programs_per_s": 43.21}], "znver5")
+    assert lines(throughput(written(tmp_path, first, second))) == [
+        ["part", "Zen 5", "Zen 4"],
+        ["---", "---:", "---:"],
+        ["evolution", "43", "-"],
+        ["sampling", "-", "12,300"],
+    ]
+
+
+def test_policies(tmp_path: Path) -> None:
+    def row(policy: str, retimed_us: float) -> Document:
+        figures = {"final_us": 9.0, "retimed_us": retimed_us, "reached": 1, "searches": 5}
+        return {"op": "A", "policy": policy, **figures}
+
+    rows = [row("full", 10.0), row("random", 15.0)]
+    text = policies(written(tmp_path, document(rows, after="B", trials=32)))
+    line = named(text, "Zen 4", "A after B", "random")
+    assert (line["timed again, µs"], line["timed again / full"]) == ("15.0", "1.50")
+    assert line["searches within 5 % of the best"] == "1 of 5"
+
+
+@pytest.mark.parametrize("key", ["commit", "programs_per_s", "results"])
+def test_a_missing_key_is_named_with_its_file(tmp_path: Path, key: str) -> None:
+    made_up = document([{"part": "sampling", "programs_per_s": 1.0}])
+    places = {
+        "commit": (made_up["environment"], "runs[0].environment.commit"),
+        "programs_per_s": (made_up["results"][0], "runs[0].results[0].programs_per_s"),
+        "results": (made_up, "runs[0].results"),
+    }
+    values, place = places[key]
+    del values[key]
+    written(tmp_path, made_up)
+    section = Section("H", "t", "c", ("made_up.json",), "python", throughput)
+    with pytest.raises(MissingKeyError) as raised:
+        page([section], tmp_path)
+    assert str(raised.value) == f"made_up.json: no key '{place}'"
+
+
+def test_the_command_reports_a_missing_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> str:
+        raise MissingKeyError("made_up.json", "environment")
+
+    monkeypatch.setattr(measured, "page", fail)
+    done = CliRunner().invoke(measured.main, ["--check"])
+    assert done.exit_code == 1
+    assert "made_up.json: no key 'environment'" in done.output
+
+
+def test_a_file_with_one_document_is_one_run(tmp_path: Path) -> None:
+    file = tmp_path / "one.json"
+    file.write_text(json.dumps(document([])), encoding="utf-8")
+    (run,) = read_runs(file)
+    assert run["environment"]["commit"] == "abc1234"
