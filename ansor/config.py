@@ -239,3 +239,27 @@ class TuneConfig:
 
 FULL = TuneConfig()
 QUICK = TuneConfig(evolution=EvolutionConfig(initial=512, population=128, generations=2, batch=8))
+
+
+@dataclass(frozen=True)
+class PrefetchConfig:
+    """When and how far ahead programs for CPUs prefetch.
+
+    The lowering and the draft read the same numbers. Sizes are in bytes.
+    """
+
+    line_bytes: int = 64  # of a prefetch; a longer line is prefetched twice
+    least_turn: int = 8  # iterations of a loop between two groups of prefetches
+    most_lines: int = 8  # of an array in a group; a core tracks a few dozen misses
+    far_bytes: int = 1 << 20  # between two uses of a line; nearer ones hit the second cache
+    tile_ahead_bytes: int = 32768  # the largest tile of an operand; it stays in the second cache
+    row_ahead_bytes: int = 8192  # from a packed row to the prefetched one; best of 1 to 8 KB, Zen 5
+    summed_row_ahead_bytes: int = 4096  # the same for summed rows; best of 2, 4 and 8 KB, Zen 4
+    row_distance_bytes: int = 1024  # between rows; the hardware prefetcher follows nearer ones
+    least_row_bytes: int = 32
+    consumer_tile_bytes: int = 16384  # the largest tile of a consumer; it stays in the first cache
+    long_reduction: int = 256  # steps; an interruption costs a shorter reduction more than it gains
+    reduction_share: float = 0.75  # of a reduction, with all prefetches: the last line is in time
+
+
+PREFETCH = PrefetchConfig()

@@ -13,11 +13,11 @@ from ansor.frontend.apply import apply_programs
 from ansor.frontend.built import BuiltModel, built
 from ansor.frontend.runtime import loaded
 from ansor.frontend.variants import with_variants
-from ansor.measure.build import pass_context
+from ansor.lowering.build import pass_context
+from ansor.lowering.lower import lower
 from ansor.measure.device import Candidate
 from ansor.prepare import Network
 from ansor.program.layout import packings
-from ansor.program.lower import lower
 from ansor.program.program import Program
 from ansor.task import Task
 from ansor.tuned import TaskResult, TunedModel

@@ -12,7 +12,7 @@ import tvm
 from tvm.ir import load_json
 
 from ansor.hardware.gpu import Gpu
-from ansor.measure.build import ENTRY, build
+from ansor.lowering.build import ENTRY, build
 from ansor.workloads.workload import Array
 from benchmarks.operator_case import Case
 from benchmarks.operator_peers import tune_metaschedule

@@ -28,10 +28,10 @@ from ansor.hardware.cpu import Hardware
 from ansor.hardware.detect import detect
 from ansor.hardware.target import resolve_target, target_text
 from ansor.hardware.threads import available_cores
-from ansor.measure.build import build
+from ansor.lowering.build import build
+from ansor.lowering.lower import lower
 from ansor.measure.local import LocalDevice
 from ansor.prepare import prepare
-from ansor.program.lower import lower
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Population, Sketch
 from ansor.report.text import align

@@ -12,7 +12,7 @@ import tvm
 
 from ansor.config import MeasureConfig
 from ansor.hardware.threads import use_threads
-from ansor.measure.build import ENTRY, build
+from ansor.lowering.build import ENTRY, build
 from ansor.measure.quiet import Watch, core_sentinel
 from ansor.measure.timing import Timed, time_program
 from ansor.workloads.workload import Array

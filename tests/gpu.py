@@ -17,12 +17,14 @@ from ansor.config import SketchConfig
 from ansor.dag.from_tir import read_dag
 from ansor.features.gpu_legality import legal_on_gpu
 from ansor.hardware.gpu import Gpu, gpu_of
-from ansor.program.lower import Replay, schedule
+from ansor.lowering.after_scheduling import rewritten
+from ansor.lowering.lower import schedule
+from ansor.lowering.passes.shifted_tails import with_body
+from ansor.lowering.replay import Replay
 from ansor.program.nest import build_nest
 from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
 from ansor.program.steps import Tensorize
-from ansor.program.tail import with_body
 from ansor.sketch.generate import generate
 
 GPU = gpu_of("sm_90")
@@ -160,7 +162,8 @@ def on_cpu(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
     replay = schedule(func, replace(program, steps=plain))
     for block in replay.blocks.values():
         _globalise(replay, block)
-    return replay.result().with_body(_serial(replay.result().body))
+    scheduled = rewritten(replay)
+    return scheduled.with_body(_serial(scheduled.body))
 
 
 def _globalise(replay: Replay, block: Any) -> None:

@@ -7,8 +7,8 @@ import re
 
 from tvm import tirx
 
-from ansor.measure.build import build
-from ansor.program.lower import lower
+from ansor.lowering.build import build
+from ansor.lowering.lower import lower
 from ansor.program.program import Program
 
 

@@ -18,7 +18,7 @@ LAYERS = (
     ("errors", "config", "callbacks", "closing", "sharing", "frozen_heap"),
     ("dag", "task", "hardware", "workloads", "models"),
     ("program",),
-    ("sketch", "annotate", "features"),
+    ("sketch", "annotate", "features", "lowering"),
     ("evolve", "cost_model", "measure"),
     ("database",),
     ("policy", "frontend"),
@@ -41,8 +41,8 @@ OPTIONAL = ("torch", "onnx", "onnxruntime", "openvino")  # may be imported where
 LATE = {"cost_model/gbdt.py": {"xgboost"}}  # takes 0.3 s, and is not always needed
 # Who may touch TVM's schedule API.
 SCHEDULES = {
-    "program/lower.py",
-    "program/reference.py",
+    "lowering/replay.py",
+    "lowering/reference.py",
     "hardware/kernels.py",
     "frontend/apply.py",  # TVM's default for what nothing else has scheduled
 }

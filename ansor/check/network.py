@@ -23,7 +23,7 @@ from ansor.frontend.importers.source import SourceModel
 from ansor.frontend.runtime import CompiledModel, compile_model
 from ansor.hardware.target import NATIVE, is_cpu, resolve_target
 from ansor.hardware.threads import running_threads
-from ansor.program.reference import reference_of
+from ansor.lowering.reference import reference_of
 
 Array = npt.NDArray[Any]
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ansor.config import PREFETCH
 from ansor.cost_model.register_tile import RegisterTile, register_tiles, runs_in_flight
 from ansor.cost_model.streaming import cold_bytes, stall_cycles
 from ansor.cost_model.traffic import fetched_bytes, page_misses, traffic_bytes
 from ansor.features.profile import StageProfile
 from ansor.features.rows import Floats, product
 from ansor.hardware.cpu import Hardware
-from ansor.program.prefetch_tiles import MOST_TILE_BYTES
 
 # Cycles per vector operation that is not a plain addition, multiplication or comparison.
 _SHUFFLE_CYCLES = 1.0  # one unit exchanges elements of whole registers
@@ -182,11 +182,11 @@ def _breakdown(
 
 def _is_prefetched(profile: StageProfile) -> npt.NDArray[np.bool_]:
     """`[P]`: whether the lines of a fused consumer are asked for before each tile of its host, see
-    `ansor.program.prefetch_tiles`."""
+    `ansor.lowering.prefetch.consumer_tiles`."""
     own = np.asarray([k >= profile.nest.num_host for k in profile.active])[:, None]
     item_bytes = max(access.buffer.item_bytes for access in profile.accesses)
     small: npt.NDArray[np.bool_]
-    small = product(own, profile.extents) * np.float32(item_bytes) <= MOST_TILE_BYTES
+    small = product(own, profile.extents) * np.float32(item_bytes) <= PREFETCH.consumer_tile_bytes
     return small
 
 

@@ -1,5 +1,7 @@
-"""Which part of an operand is prefetched while another is used: what `ansor.program.prefetch` finds
-in one program, for a population at once."""
+"""The part of an operand that is prefetched while another part is used, for a population.
+
+`ansor.lowering.prefetch.constants` does the same for one program.
+"""
 
 from __future__ import annotations
 

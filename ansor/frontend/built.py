@@ -14,7 +14,7 @@ from ansor.frontend.machine_code import MachineCode, machine_code
 from ansor.frontend.signature import InputSpec, entry_of, input_specs
 from ansor.frontend.weights import Array, bind_weights, detach_weights
 from ansor.hardware.target import is_cpu
-from ansor.measure.build import pass_context
+from ansor.lowering.build import pass_context
 
 
 @dataclass(frozen=True, eq=False)

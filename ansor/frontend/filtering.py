@@ -16,7 +16,7 @@ from ansor.dag.convolution import Convolution, convolution_of
 from ansor.dag.convolution_roles import Layout
 from ansor.dag.from_tir import block_names, buffer_names, read_dag
 from ansor.dag.graph import ComputeDAG
-from ansor.program.rewrite import sequence, substitute, with_loop_body
+from ansor.lowering.rewrite import sequence, substitute, with_loop_body
 from ansor.workloads.filtered_weights import transformed
 from ansor.workloads.minimal_filtering import DepthForm, Form, filtered, joined
 from ansor.workloads.transforms import Transform, is_nearly_whole

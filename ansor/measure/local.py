@@ -33,7 +33,7 @@ from ansor.program.program import Program
 from ansor.sharing import R
 from ansor.task import Task
 
-LOWERING = "ansor.program.lower:lower"
+LOWERING = "ansor.lowering.lower:lower"
 
 
 class LocalDevice(Closing):

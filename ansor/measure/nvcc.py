@@ -16,7 +16,7 @@ import tvm
 from tvm import tirx
 
 from ansor.errors import MeasureError
-from ansor.measure.build import ENTRY, pass_context
+from ansor.lowering.build import ENTRY, pass_context
 
 _REMEDY = "install the CUDA toolkit, or pip install nvidia-cuda-nvcc"
 _PTXAS = "-v,--register-usage-level=10"  # as TVM has programs compiled that run

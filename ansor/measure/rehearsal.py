@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ansor.config import MeasureConfig
 from ansor.hardware.memory import aligned, huge_block, plain_block
-from ansor.measure.build import ENTRY
+from ansor.lowering.build import ENTRY
 from ansor.measure.inputs import dtype_of, in_memory, num_bytes
 from ansor.measure.plan import Call, CallPlan
 

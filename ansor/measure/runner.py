@@ -16,7 +16,7 @@ from ansor.dag.from_tir import buffer_names
 from ansor.errors import AnsorError
 from ansor.hardware.target import is_cpu
 from ansor.hardware.threads import free_cores, on_cores
-from ansor.measure.build import build
+from ansor.lowering.build import build
 from ansor.measure.cold import ColdMemory
 from ansor.measure.inputs import (
     arguments_for,

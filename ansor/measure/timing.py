@@ -13,7 +13,7 @@ from typing import Any
 
 from ansor.config import MeasureConfig
 from ansor.hardware.threads import free_cores, on_cores
-from ansor.measure.build import ENTRY
+from ansor.lowering.build import ENTRY
 from ansor.measure.quiet import Watch, in_quiet
 
 _USUAL = 5  # runs of other functions, whose median is what they usually take

@@ -13,7 +13,8 @@ from tvm import tirx
 from ansor.config import MeasureConfig
 from ansor.dag.from_tir import written_params
 from ansor.hardware.target import host_of, is_cpu
-from ansor.measure.build import ENTRY, build
+from ansor.lowering.build import ENTRY, build
+from ansor.lowering.reference import Reference, in_float64, reference_of
 from ansor.measure.inputs import (
     Rows,
     arguments_for,
@@ -28,7 +29,6 @@ from ansor.measure.inputs import (
 from ansor.measure.neighbours import Neighbours
 from ansor.measure.placement import as_allocated
 from ansor.measure.protocol import DefineOriginal
-from ansor.program.reference import Reference, in_float64, reference_of
 
 
 @dataclass

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ansor.dag.index import Atom, Index, Quotient
 from ansor.dag.stage import HoleExtent, Stage
 from ansor.program.loops import Loop, divisor_table, lane_table, num_leading, own_loops
-from ansor.program.roles import Roles
+from ansor.program.roles import Roles, effective_position
 from ansor.program.sketch import Population
 from ansor.program.steps import (
     CooperativeFetch,
@@ -240,7 +240,7 @@ def axis_extent(population: Population, stage: Stage, axis: int) -> Column:
 def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:
     """A stage computed at a loop of its host: its region is what its neighbours need there."""
     stage, outer = nest.population.sketch.dag.stages[name], nest.stages[host]
-    position, shape = roles.position(nest, name), roles.shape.get(name)
+    position, shape = _position(nest, roles, name), roles.shape.get(name)
     enclosing = np.arange(len(outer.loops))[:, None] < position
     if roles.is_common(name):
         enclosing[roles.threads_of(host)] = False
@@ -274,6 +274,20 @@ def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:
         *(square, *skipped, _prefetch(nest.population, roles, name)),
         roles.fused[name].stage if name in roles.fused else None,
     )
+
+
+def _position(nest: LoopNest, roles: Roles, name: str) -> Column:
+    """`[P]`: number of host loops around an attached stage, after all constraints."""
+    fixed = roles.fixed_position(name)
+    if fixed is not None:
+        outside = nest.stages[roles.host[name]].num_host
+        return np.full(nest.size, outside + fixed, dtype=np.int32)
+    step = roles.located[name]
+    chosen = nest.population.values(step.hole)[:, 0]
+    hole = roles.parallel.get(step.host)
+    fused = nest.population.values(hole)[:, 0] if hole else np.zeros_like(chosen)
+    readers = [reader for reader, _ in roles.readers(name) if reader != step.host]
+    return effective_position(chosen, fused, [nest.stages[reader].position for reader in readers])
 
 
 def _is_square(step: Vectorize | None, extents: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:

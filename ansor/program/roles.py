@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -47,9 +46,6 @@ from ansor.program.steps import (
     Vectorize,
     telling_holes,
 )
-
-if TYPE_CHECKING:
-    from ansor.program.nest import LoopNest
 
 THREAD_LEVEL = 2  # of the spatial tile levels, after blocks and virtual threads
 WARP_LEVEL = 1  # of those of tensor cores, after blocks
@@ -256,22 +252,8 @@ class Roles:
             if read.buffer == buffer
         ]
 
-    def position(self, nest: LoopNest, name: str) -> npt.NDArray[np.int32]:
-        """`[P]`: number of host loops around an attached stage, after all constraints."""
-        fixed = self.fixed_position(name)
-        if fixed is not None:
-            outside = nest.stages[self.host[name]].num_host
-            return np.full(nest.size, outside + fixed, dtype=np.int32)
-        step_at = self.located[name]
-        chosen = nest.population.values(step_at.hole)[:, 0]
-        hole = self.parallel.get(step_at.host)
-        fused = nest.population.values(hole)[:, 0] if hole else np.zeros_like(chosen)
-        others = [reader for reader, _ in self.readers(name) if reader != step_at.host]
-        consumers = [nest.stages[other].position for other in others]
-        return effective_position(chosen, fused, consumers)
-
     def position_of(self, values: Mapping[str, tuple[int, ...]], name: str) -> int:
-        """`position` for one program."""
+        """Number of host loops around an attached stage of one program, after all constraints."""
         fixed = self.fixed_position(name)
         if fixed is not None:
             return fixed
@@ -300,7 +282,7 @@ class Roles:
 
 def fragment_scope(operand: str, dtype: str) -> str:
     """The registers of a warp that hold tiles of an operand, "a" or "b"; those in float32 lie where
-    results do (`ansor.program.tf32`)."""
+    results do (`ansor.lowering.tf32`)."""
     return "wmma.accumulator" if dtype == "float32" else f"wmma.matrix_{operand}"
 
 

@@ -20,7 +20,7 @@ from ansor.cost_model.register_tile import register_tiles
 from ansor.dag.from_tir import read_dag
 from ansor.features.profile import profile
 from ansor.hardware.cpu import Hardware
-from ansor.program.lower import lower
+from ansor.lowering.lower import lower
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate

@@ -13,7 +13,7 @@ from rows import Values, population_of
 
 from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
-from ansor.config import SketchConfig
+from ansor.config import PREFETCH, SketchConfig
 from ansor.cost_model.draft import draft, parallel_speedup
 from ansor.cost_model.register_tile import RegisterTile, register_tiles
 from ansor.cost_model.scorer import seconds
@@ -21,7 +21,6 @@ from ansor.dag.from_tir import read_dag
 from ansor.features.profile import StageProfile, profile
 from ansor.hardware.cpu import Hardware
 from ansor.program.nest import build_nest
-from ansor.program.prefetch_tiles import MOST_TILE_BYTES
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
 from ansor.workloads import build
@@ -296,7 +295,7 @@ def test_what_a_consumer_moves_comes_in_while_its_host_reduces() -> None:
             assert (beside[name].seconds <= alone[name].seconds * (1 + 1e-5)).all()
             own = np.asarray(profiles[name].active) >= profiles[name].nest.num_host
             tile = 4 * np.where(own[:, None], profiles[name].extents, 1).prod(axis=0)
-            large = tile > MOST_TILE_BYTES
+            large = tile > PREFETCH.consumer_tile_bytes
             np.testing.assert_array_equal(beside[name].seconds[large], alone[name].seconds[large])
             hidden += int((beside[name].seconds < 0.99 * alone[name].seconds).sum())
     assert hidden

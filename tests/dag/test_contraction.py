@@ -13,7 +13,7 @@ from ansor.dag.contraction import Contraction, contraction, operand_names, waste
 from ansor.dag.from_tir import read_dag
 from ansor.dag.stage import Stage
 from ansor.hardware.gpu import gpu_of
-from ansor.program.lower import schedule
+from ansor.lowering.lower import schedule
 from ansor.program.steps import AsProduct
 from ansor.sketch.tensor_rules import left_to_plain_cores
 

@@ -10,7 +10,7 @@ from tvm import s_tir, tirx
 
 from ansor.annotate.sample import sample
 from ansor.features.allocation import allocated_sizes
-from ansor.program.lower import lower
+from ansor.lowering.lower import lower
 from ansor.program.nest import build_nest
 from ansor.program.program import Program
 

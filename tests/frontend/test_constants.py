@@ -13,7 +13,7 @@ from ansor.dag.from_tir import buffer_names
 from ansor.frontend import apply_programs, compile_model, optimize
 from ansor.frontend.fold import fold_constants
 from ansor.frontend.rewrite import constant
-from ansor.program.lower import lower
+from ansor.lowering.lower import lower
 from ansor.program.program import Program
 from ansor.program.steps import LayoutRewrite
 

@@ -19,7 +19,7 @@ from ansor.frontend import (
     extract_functions,
     random_inputs,
 )
-from ansor.program.lower import lower
+from ansor.lowering.lower import lower
 from ansor.program.program import Program
 from ansor.program.steps import LayoutRewrite
 

@@ -21,10 +21,10 @@ from ansor.frontend.graph import inference_form
 from ansor.frontend.weights import detach_weights
 from ansor.frontend.widen import with_wide_sums
 from ansor.hardware.target import check_runs_here, resolve_target, target_text
+from ansor.lowering.lower import lower
 from ansor.measure.nvcc import compile_source, cuda_source
 from ansor.policy.policy import SearchPolicy
 from ansor.prepare import prepare
-from ansor.program.lower import lower
 from ansor.program.program import Program
 from ansor.sketch.generate import generate
 from ansor.sketch.tensor_rules import left_to_plain_cores

@@ -10,7 +10,7 @@ import tvm
 from tvm import te
 
 from ansor.hardware.target import compiler_target
-from ansor.measure.build import ENTRY, build
+from ansor.lowering.build import ENTRY, build
 
 N = 64
 

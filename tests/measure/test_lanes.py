@@ -143,7 +143,7 @@ def test_gpus_like_the_first_are_used(
 
 @pytest.mark.skipif(tvm.runtime.cuda(0).exist, reason="there is a GPU")
 def test_workers_of_a_lane_have_its_variables() -> None:
-    pool = Pool(1, MeasureConfig(workers=1), "ansor.program.lower:lower", [{"A": "0"}, {"A": "1"}])
+    pool = Pool(1, MeasureConfig(workers=1), "ansor.lowering.lower:lower", [{"A": "0"}, {"A": "1"}])
     try:
         assert [pool.lane_of(worker) for worker in pool.workers] == [0, 1]
         assert [w._environment["A"] for w in pool.workers] == ["0", "1"]

@@ -11,9 +11,9 @@ from gpu import GPU, TARGET, gpu_sketches, legal_sample
 
 from ansor.errors import MeasureError
 from ansor.features.kernels import kernels
+from ansor.lowering.lower import lower
 from ansor.measure import nvcc
 from ansor.measure.nvcc import compile_source, cuda_source, find_nvcc
-from ansor.program.lower import lower
 from ansor.program.nest import build_nest
 
 # `make check-cuda` asks for many.

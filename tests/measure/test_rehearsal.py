@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from clock import Clock, with_clock
 
+from ansor.lowering.build import ENTRY
 from ansor.measure import rehearsal
-from ansor.measure.build import ENTRY
 from ansor.measure.plan import Call, CallPlan
 from ansor.measure.rehearsal import Candidate, costs, rehearse
 

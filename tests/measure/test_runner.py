@@ -104,7 +104,7 @@ def test_what_cannot_be_read_is_an_error(runner: Runner) -> None:
 
 
 def test_finds_the_default_lowering() -> None:
-    assert find_lowering("ansor.program.lower:lower").__name__ == "lower"
+    assert find_lowering("ansor.lowering.lower:lower").__name__ == "lower"
 
 
 def table(scale: float) -> tirx.PrimFunc:

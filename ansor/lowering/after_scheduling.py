@@ -1,0 +1,133 @@
+"""Rewrites of a scheduled function that TVM's schedule cannot express."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tvm import tirx
+
+from ansor.lowering.passes.shifted_tails import Tail, shift_tails
+from ansor.lowering.passes.skip_padding import skip_padding
+from ansor.lowering.passes.thread_binding import deal_out
+from ansor.lowering.passes.transpose import transpose_tiles
+from ansor.lowering.prefetch.constants import insert_prefetches
+from ansor.lowering.prefetch.consumer_tiles import TileConsumer, prefetch_tiles
+from ansor.lowering.prefetch.emit import with_fetching
+from ansor.lowering.prefetch.footprint import is_far
+from ansor.lowering.prefetch.rows import prefetch_rows
+from ansor.lowering.prefetch.tile_ahead import prefetch_ahead
+from ansor.lowering.replay import Replay
+from ansor.program.steps import Bind, CacheRead, FuseConsumer, MultiLevelTile, Prefetch
+
+T = TypeVar("T")
+
+TENSOR_CORES = "ansor.tensor_cores"  # attribute of a function that uses them
+ASYNC_COPIES = "ansor.async_copies"  # the same, to shared memory
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """One rewrite of a scheduled function.
+
+    Attributes:
+        reason: why it runs, and why at this place in the order.
+        apply: the rewrite; the replay says which loops it concerns.
+    """
+
+    reason: str
+    apply: Callable[[tirx.PrimFunc, Replay], tirx.PrimFunc]
+
+
+def rewritten(replay: Replay) -> tirx.PrimFunc:
+    """The scheduled function after all rewrites, in the order of `REWRITES`."""
+    func = replay.sch.mod["main"]
+    for rewrite in REWRITES:
+        func = rewrite.apply(func, replay)
+    return func
+
+
+def _shift_tails(func: tirx.PrimFunc, replay: Replay) -> tirx.PrimFunc:
+    tails: dict[str, dict[int, Tail]] = {}
+    for (name, axis), tail in replay.tails.items():
+        for block in (replay.blocks[name], replay.initial.get(name)):
+            if block is not None:
+                of_block = tails.setdefault(str(replay.sch.get(block).name_hint), {})
+                of_block[_spatial_number(replay, name, axis)] = tail
+    return shift_tails(func, tails)
+
+
+def _spatial_number(replay: Replay, name: str, axis: int) -> int:
+    """Number of an axis among the spatial variables of its block."""
+    axes = replay.dag.stages[name].axes
+    order = replay.variables.get(name, list(range(len(axes))))
+    return [a for a in order if not axes[a].reduce].index(axis)
+
+
+def _prefetch(func: tirx.PrimFunc, replay: Replay) -> tirx.PrimFunc:
+    """On CPUs: of constants, of what is packed, and of what consumers of tiles touch."""
+    if any(isinstance(step, Bind) for step in replay.steps):
+        return func
+    packs = [step.copy for step in replay.steps if isinstance(step, CacheRead)]
+    far = _by_hint(replay, _far_operands(func, replay))
+    fused = [step for step in replay.steps if isinstance(step, FuseConsumer)]
+    consumers = {step.consumer: _consumer(replay, step) for step in fused}
+    body = insert_prefetches(func.body, _by_hint(replay, replay.prefetched), func.params)
+    body = prefetch_rows(body, list(_by_hint(replay, dict.fromkeys(packs))), far)
+    body = prefetch_ahead(body, far)
+    body = prefetch_tiles(body, _by_hint(replay, consumers), func.params)
+    return func if body.same_as(func.body) else func.with_body(with_fetching(body))
+
+
+def _far_operands(func: tirx.PrimFunc, replay: Replay) -> dict[str, list[Any]]:
+    """For stages in tiles: large parameters, unless prefetching them is a decision."""
+    decided = {(s.stage, s.buffer) for s in replay.steps if isinstance(s, Prefetch)}
+    large = [x for x in zip(replay.parameters, func.params, strict=True) if is_far(x[1])]
+    tiled = (step.stage for step in replay.steps if isinstance(step, MultiLevelTile))
+    operands = {
+        stage: [param for name, param in large if (stage, name) not in decided] for stage in tiled
+    }
+    return {stage: params for stage, params in operands.items() if params}
+
+
+def _consumer(replay: Replay, step: FuseConsumer) -> TileConsumer:
+    variables = [replay.sch.get(loop).loop_var for loop in replay.loops[step.consumer]]
+    return TileConsumer(replay.hint(step.stage), variables)
+
+
+def _by_hint(replay: Replay, by_stage: Mapping[str, T]) -> dict[str, T]:
+    """By the name of a stage's block."""
+    return {replay.hint(name): x for name, x in by_stage.items()}
+
+
+def _skip_padding(func: tirx.PrimFunc, replay: Replay) -> tirx.PrimFunc:
+    return skip_padding(func, _by_hint(replay, replay.guards))
+
+
+def _transpose(func: tirx.PrimFunc, replay: Replay) -> tirx.PrimFunc:
+    return transpose_tiles(func, _variables(replay, replay.squares))
+
+
+def _bind_threads(func: tirx.PrimFunc, replay: Replay) -> tirx.PrimFunc:
+    return deal_out(func, _variables(replay, replay.dealt))
+
+
+def _variables(replay: Replay, loops: Mapping[str, tuple[Any, int]]) -> dict[Any, int]:
+    return {replay.sch.get(loop).loop_var: size for loop, size in loops.values()}
+
+
+def _mark(func: tirx.PrimFunc, replay: Replay) -> tirx.PrimFunc:
+    """Attributes that the compiler's settings depend on."""
+    func = func.with_attr(TENSOR_CORES, True) if replay.instructions else func
+    return func.with_attr(ASYNC_COPIES, True) if replay.asynchronous else func
+
+
+REWRITES = (
+    Rewrite("the other rewrites read where tiles begin, and guards prevent vectors", _shift_tails),
+    Rewrite("a prefetch is for all iterations, those on padding too", _prefetch),
+    Rewrite("its conditions name loops of the schedule, which are still there", _skip_padding),
+    Rewrite("TensorIR has no shuffle of vectors", _transpose),
+    Rewrite("the schedule binds only loops whose bijection it can prove", _bind_threads),
+    Rewrite("the compiler's settings depend on these attributes", _mark),
+)

@@ -1,0 +1,80 @@
+"""How a function is compiled: the same for a candidate and for the final network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import tvm
+from tvm import tirx
+
+from ansor.hardware.target import compiler_target, is_cpu
+from ansor.hardware.threads import running_threads
+from ansor.lowering.after_scheduling import ASYNC_COPIES, TENSOR_CORES
+from ansor.lowering.for_cpu import for_cpu
+from ansor.lowering.pipeline import CPU_PIPELINE
+from ansor.lowering.vector_math import vector_math
+
+ENTRY = "main"  # name of a candidate's function in its module
+
+# Arguments are checked by whoever calls; the generated checks cost 10 to 20 ms of the compiler's
+# time per function (of 30 to 130) and nothing is gained at run time.
+PASS_CONFIG = {"tirx.disable_assert": True}
+
+# What functions with an attribute need beyond that. TVM's pass lets arrays of different dtypes
+# share memory, which its tensor instructions then refuse; dynamic shared memory is shared out by
+# another pass.
+_NEEDED = {
+    TENSOR_CORES: {"tirx.disable_storage_rewrite": True},
+    ASYNC_COPIES: {"tirx.use_async_copy": True},
+}
+
+
+@contextmanager
+def pass_context(funcs: Iterable[tirx.PrimFunc] = (), exact: bool = False) -> Iterator[None]:
+    """The settings under which everything is compiled, the final network too.
+
+    Args:
+        funcs: what is compiled, as it was scheduled.
+        exact: with TVM's own passes alone and the library's transcendental functions, for a
+            reference or what TVM has scheduled.
+    """
+    config, given = dict(PASS_CONFIG), [func.attrs or {} for func in funcs]
+    for attribute, needed in _NEEDED.items():
+        if any(attribute in attributes for attributes in given):
+            config |= needed
+    with ExitStack() as stack:
+        stack.enter_context(tvm.transform.PassContext(opt_level=3, config=config))
+        if not exact:
+            stack.enter_context(vector_math())
+        yield
+
+
+def build(
+    func: tirx.PrimFunc,
+    target: str,
+    exact: bool = False,
+    told: tvm.target.Target | None = None,
+) -> Any:
+    """Compiles one scheduled function in memory; machine code exists when this returns.
+
+    Args:
+        target: text of a TVM target (a kind, or JSON).
+        exact: as for `pass_context`.
+        told: what the compiler is told; if None, `compiler_target` of the target.
+
+    Returns:
+        a `tvm.runtime.Module` with one function, `ENTRY`.
+    """
+    module = tvm.IRModule({ENTRY: func.with_attr("global_symbol", ENTRY)})
+    resolved = tvm.target.Target(target)
+    pipeline = "default"
+    running_threads()  # what is compiled before takes TVM's own
+    if is_cpu(resolved) and not exact:
+        module, pipeline = for_cpu(module, resolved), CPU_PIPELINE
+    with pass_context([func], exact):
+        told = told or compiler_target(target)
+        compiled = tvm.compile(module, told, tir_pipeline=pipeline).mod
+    compiled.get_function(ENTRY)  # LLVM generates code at the first look-up, half of all the work
+    return compiled

@@ -1,0 +1,22 @@
+"""What every function becomes before it is compiled for a CPU: candidates, and whole networks."""
+
+from __future__ import annotations
+
+import tvm
+
+from ansor.hardware.threads import running_threads
+from ansor.hardware.vectors import vector_unit
+from ansor.lowering.passes.whole_vectors import whole_vectors
+from ansor.lowering.passes.work_stealing import share_out
+
+
+def for_cpu(
+    mod: tvm.IRModule, target: tvm.target.Target, threads: int | None = None
+) -> tvm.IRModule:
+    """The module with its parallel loops shared out and its vectors cut to registers.
+
+    Args:
+        threads: that its loops will run on; by default those that this process runs on.
+    """
+    shared = share_out(mod, threads or running_threads())
+    return whole_vectors(shared, vector_unit(target).bytes)

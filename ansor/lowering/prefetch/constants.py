@@ -1,0 +1,124 @@
+"""Constant operands, prefetched.
+
+A stage reads a part of its weights again and again before it goes on to what lies after it in
+memory. Only the first time does it wait for memory, and hardware does not look further. Here each
+repetition asks for some of the lines of the next part, so that memory is busy all the time (after
+Mowry, Lam and Gupta, "Design and Evaluation of a Compiler Algorithm for Prefetching", 1992). Where
+no part is repeated, each step asks for the lines that are some way off: hardware stops at the end
+of every page.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import sym, tirx
+
+from ansor.config import PREFETCH
+from ansor.lowering.accesses import path_to, position_of, read_indices, step_of, zero_of
+from ansor.lowering.prefetch.emit import Lines, fetch, spread
+from ansor.lowering.rewrite import substitute
+
+
+@dataclass(frozen=True)
+class PrefetchedOperand:
+    """Parts of a function's parameter of at least and at most so many elements are to be
+    prefetched; of runs of at least `run` elements, what lies `distance` elements ahead."""
+
+    parameter: int
+    elements: tuple[int, int]
+    run: int
+    distance: int
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What is read without a gap.
+
+    Attributes:
+        loops: that read it, and may repeat it.
+        first: number of its first element.
+        elements: of the part.
+        distance: of what is asked for, in elements.
+    """
+
+    loops: Sequence[Any]
+    first: Any
+    elements: int
+    distance: int
+
+
+def insert_prefetches(
+    body: Any, wanted: Mapping[str, PrefetchedOperand], params: Sequence[Any]
+) -> Any:
+    """`body` with fetches of the parts that follow those in use.
+
+    Args:
+        wanted: for blocks by name; those whose reads soon jump in memory stay as they are.
+        params: of the function.
+    """
+    for name, operand in wanted.items():
+        found = path_to(body, name)
+        buffer = params[operand.parameter]
+        part = None if found is None else _part(*found, buffer, operand)
+        if part is not None:
+            body = _with_fetches(body, part, buffer)
+    return body
+
+
+def _part(
+    loops: Sequence[Any], realize: Any, buffer: Any, wanted: PrefetchedOperand
+) -> _Part | None:
+    """The largest part of a size that is asked for, or all that is read without a gap: found from
+    the innermost loop outwards."""
+    live = [loop for loop in loops if int(loop.extent) > 1]
+    position = position_of(read_indices(realize, buffer, loops), buffer)
+    least, most = wanted.elements
+    run, repeats, repeated, streamed = 1, -1, None, None
+    for number in reversed(range(len(live))):
+        step = step_of(position, live, number)
+        kind, extent = int(live[number].kind), int(live[number].extent)
+        if step == 0:
+            repeats = number if kind == tirx.ForKind.SERIAL else repeats
+        elif step != run:
+            break
+        else:
+            if repeats >= 0 and least <= run <= most:
+                repeated = repeats, run, run
+            repeats, run = -1, run * extent
+            if kind == tirx.ForKind.SERIAL and run >= wanted.run:
+                streamed = number, run, wanted.distance
+        if kind == tirx.ForKind.PARALLEL:
+            break
+    found = repeated or streamed
+    if found is None:
+        return None
+    number, elements, distance = found
+    start = substitute(position, {x.loop_var: zero_of(x) for x in live[number:]})
+    return _Part(live[number:], sym.Analyzer().simplify(start), elements, distance)
+
+
+def _with_fetches(body: Any, part: _Part, buffer: Any) -> Any:
+    """Asks for all lines of the part that is some way off while its loops go on."""
+    serial = [loop for loop in part.loops if loop.kind == tirx.ForKind.SERIAL]
+    per_line = PREFETCH.line_bytes // buffer.dtype.itemsize
+    start, lines = part.first + part.distance, -(-part.elements // per_line)
+    wanted = Lines(lines, lambda number: fetch(buffer, start + number * per_line))
+    extents = [int(loop.extent) for loop in serial]
+    number, apart = _place(extents, math.prod(extents) / lines)
+    return spread(body, serial[: number + 1], apart, [wanted])
+
+
+def _place(extents: Sequence[int], most: float) -> tuple[int, int]:
+    """Which of nested loops asks, and every how many of its iterations: after at most so many of
+    the innermost loop's, where that can be."""
+    inside, number = 1, len(extents) - 1
+    while number > 0 and inside * extents[number] <= most:
+        inside *= extents[number]
+        number -= 1
+    extent = extents[number]
+    divisors = (n for n in range(1, extent + 1) if extent % n == 0)
+    return number, max(n for n in divisors if n == 1 or n * inside <= most)

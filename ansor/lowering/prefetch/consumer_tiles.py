@@ -1,0 +1,106 @@
+"""What a fused consumer reads and writes, prefetched.
+
+After the reduction of a tile its consumer adds, say, a shortcut and stores the results. Both lie in
+short rows that no hardware expects, and the reduction's multiply-adds fill the window in which the
+core looks ahead: it would wait for every tile. Here the lines are asked for before the reduction.
+Those of a large array take long, and while many are under way, others that the reduction needs are
+held up; they are asked for little by little while a long reduction goes on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import tirx
+
+from ansor.config import PREFETCH
+from ansor.lowering.accesses import accesses, is_reducing, path_to
+from ansor.lowering.prefetch.emit import spread, turn_for
+from ansor.lowering.prefetch.footprint import Slab, is_far, slab_of
+from ansor.lowering.rewrite import replace_loops, sequence, with_loop_body
+
+
+@dataclass(frozen=True)
+class TileConsumer:
+    """A stage that is computed tile by tile after another.
+
+    Attributes:
+        host: name of the other one's block.
+        variables: of the loops inside the tile.
+    """
+
+    host: str
+    variables: Sequence[Any]
+
+
+def prefetch_tiles(body: Any, consumers: Mapping[str, TileConsumer], params: Sequence[Any]) -> Any:
+    """`body` with fetches of the tiles that consumers read and write.
+
+    Args:
+        consumers: by the names of their blocks.
+        params: of the function; other arrays are small, or have just been written.
+    """
+    for name, consumer in consumers.items():
+        found = path_to(body, name)
+        if found is None:
+            continue
+        loops, realize = found
+        live = [loop for loop in loops if int(loop.extent) > 1]
+        inside = [x for x in live if any(x.loop_var.same_as(v) for v in consumer.variables)]
+        outer = [x for x in live if not any(x is loop for loop in inside)]
+        slabs = list(_slabs(params, live, inside, realize, loops))
+        if outer and slabs:
+            body = _with_fetches(body, outer[-1], consumer.host, slabs)
+    return body
+
+
+def _slabs(
+    params: Sequence[Any],
+    live: Sequence[Any],
+    inside: Sequence[Any],
+    realize: Any,
+    loops: Sequence[Any],
+) -> Iterator[Slab]:
+    """What a consumer reads and writes element by element, outside the function."""
+    elements = math.prod(int(loop.extent) for loop in inside)
+    for buffer, indices, is_write in accesses(realize, loops):
+        if any(buffer.same_as(param) for param in params):
+            slab = slab_of(buffer, indices, is_write, live, inside)
+            if (
+                slab is not None
+                and slab.count == elements
+                and slab.size_bytes <= PREFETCH.consumer_tile_bytes
+            ):
+                yield slab
+
+
+def _with_fetches(body: Any, around: Any, host: str, slabs: Sequence[Slab]) -> Any:
+    """Asks for all lines in each iteration of a loop: at its start, or while the host's outermost
+    loop inside goes on."""
+    wanted = [slab.lines(PREFETCH.reduction_share) for slab in slabs]
+    if any(is_far(slab.buffer) for slab in slabs):
+        inside, steps = _host_loops(body, around, host)
+        apart = turn_for(inside[0], wanted) if steps >= PREFETCH.long_reduction else None
+        if apart is not None:
+            return spread(body, inside[:1], apart, wanted)
+
+    def made(loop: Any, _: int) -> Any:
+        asked = (lines.all(str(loop.loop_var.ty.dtype)) for lines in wanted)
+        return with_loop_body(loop, sequence(*asked, loop.body))
+
+    return replace_loops(body, {around.loop_var: 0}, made)
+
+
+def _host_loops(body: Any, around: Any, host: str) -> tuple[list[Any], int]:
+    """The loops around a block inside another loop that iterate one by one, and steps of the
+    block's reduction there."""
+    found = path_to(body, host)
+    if found is None:
+        return [], 0
+    loops, realize = iter(found[0]), found[1]
+    any(loop.loop_var.same_as(around.loop_var) for loop in loops)  # goes on to those inside
+    serial = [x for x in loops if x.kind == tirx.ForKind.SERIAL and int(x.extent) > 1]
+    return serial, math.prod(int(loop.extent) for loop in serial if is_reducing(loop, realize))

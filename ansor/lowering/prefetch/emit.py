@@ -1,0 +1,123 @@
+"""Asking for lines of memory before they are needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import tirx
+
+from ansor.config import PREFETCH
+from ansor.lowering.accesses import zero_of
+from ansor.lowering.rewrite import replace_loops, sequence, substitute, with_llvm
+
+_FETCH = "ansor_fetch"
+_FETCH_TO_WRITE = "ansor_fetch_to_write"
+# Fetches into all caches. LLVM takes any other call of its prefetch for one that may read what is
+# being summed up, and stores sums before it.
+_MEMORY = "memory(inaccessiblemem: readwrite)"
+_FETCH_IR = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)" + "".join(
+    f"""
+define linkonce_odr void @{name}(ptr %line) alwaysinline nounwind {{
+  call void @llvm.prefetch.p0(ptr %line, i32 {write}, i32 3, i32 1) {_MEMORY}
+  ret void
+}}
+"""
+    for name, write in ((_FETCH, 0), (_FETCH_TO_WRITE, 1))
+)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Some of them.
+
+    Attributes:
+        count: how many.
+        ask: the statement that asks for one, by its number.
+        per_row: how many lie side by side, a divisor of `count`.
+        share: of a loop's iterations, in which all are asked for where they are spread.
+    """
+
+    count: int
+    ask: Callable[[Any], Any]
+    per_row: int = 1
+    share: float = 1.0
+
+    def all(self, dtype: str) -> Any:
+        """A loop, row by row, that asks for each; its variable is of that dtype."""
+        row, rows = tirx.Var("row", dtype), tirx.const(self.count // self.per_row, dtype)
+        asked = [self.ask(row * self.per_row + line) for line in range(self.per_row)]
+        zero = tirx.const(0, dtype)
+        return tirx.For(row, zero, rows, tirx.ForKind.SERIAL, sequence(*asked))
+
+    def together(self, turns: int) -> int:
+        """How many each turn asks for, if so many turns make a loop."""
+        return -(-self.count // max(1, math.floor(turns * self.share)))
+
+    def some(self, turn: Any, together: int) -> list[Any]:
+        """Statements that ask for those of a turn; after the last line, for that one again."""
+        numbers = (turn * together + line for line in range(together))
+        return [self.ask(tirx.min(number, self.count - 1)) for number in numbers]
+
+
+def fetch(buffer: Any, element: Any, to_write: bool = False) -> Any:
+    """Asks for the line of an element of a buffer, by its number."""
+    zeros = [0] * (len(buffer.shape) - 1)  # the last index may be any number from there
+    address = tirx.address_of(tirx.BufferLoad(buffer, [*zeros, element]))
+    name = _FETCH_TO_WRITE if to_write else _FETCH
+    return tirx.Evaluate(tirx.call_extern("void", name, address))
+
+
+def with_fetching(body: Any) -> Any:
+    """A function's body with what `fetch` calls."""
+    return with_llvm(body, _FETCH_IR)
+
+
+def turn_of(loop: Any) -> int | None:
+    """Iterations after which a loop is best interrupted; None if it is too short for that."""
+    extent = int(loop.extent)
+    return next((n for n in range(PREFETCH.least_turn, extent // 2 + 1) if extent % n == 0), None)
+
+
+def turn_for(loop: Any, wanted: Sequence[Lines]) -> int | None:
+    """The same, to ask for lines; None also if too many would be asked for together."""
+    apart = turn_of(loop)
+    if apart is None:
+        return None
+    most = max(lines.together(int(loop.extent) // apart) for lines in wanted)
+    return apart if most <= PREFETCH.most_lines else None
+
+
+def spread(body: Any, loops: Sequence[Any], apart: int, wanted: Sequence[Lines]) -> Any:
+    """`body` with lines asked for while nested loops go on.
+
+    A core keeps account of a few dozen missing lines; asked for all at once, they would hold up
+    what it reads from its own caches.
+
+    Args:
+        loops: serial ones that iterate, outermost first; the last is interrupted.
+        apart: iterations of that one from turn to turn, a divisor of its extent.
+        wanted: as many lines of each as it needs in a turn.
+    """
+    turns = math.prod(int(loop.extent) for loop in loops) // apart
+
+    def made(loop: Any, _: int) -> Any:
+        variable = loop.loop_var
+        dtype = str(variable.ty.dtype)
+        outer, inner = (tirx.Var(f"{variable.name}_{level}", dtype) for level in "01")
+        turn = tirx.const(0, dtype)
+        for around in loops[:-1]:
+            turn = turn * int(around.extent) + around.loop_var
+        turn = turn * (int(loop.extent) // apart) + outer
+        asked = [x for lines in wanted for x in lines.some(turn, lines.together(turns))]
+        again = substitute(loop.body, {variable: outer * apart + inner})
+        inside = tirx.For(inner, zero_of(loop), tirx.const(apart, dtype), loop.kind, again)
+        count = tirx.const(int(loop.extent) // apart, dtype)
+        return tirx.For(
+            *(outer, zero_of(loop), count, loop.kind, tirx.SeqStmt([*asked, inside])),
+            annotations=loop.annotations,
+        )
+
+    return replace_loops(body, {loops[-1].loop_var: 0}, made)

@@ -1,0 +1,144 @@
+"""Rows that are packed, or summed up, prefetched.
+
+A copy for packing reads short rows that lie far apart, and so does a reduction through an operand
+that is not packed. Hardware follows a walk through memory only inside a page, so each row would be
+waited for; here each one asks for the row some way on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import ir, sym, tirx
+
+from ansor.config import PREFETCH
+from ansor.lowering.accesses import (
+    accesses,
+    is_reducing,
+    path_to,
+    position_of,
+    read_indices,
+    step_of,
+    zero_of,
+)
+from ansor.lowering.prefetch.emit import fetch
+from ansor.lowering.rewrite import (
+    collect,
+    replace_loops,
+    sequence,
+    substitute,
+    with_loop_body,
+)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What a block reads of an array.
+
+    Attributes:
+        loop: goes from row to row.
+        first: number of a row's first element in `buffer`.
+        elements: of a row, without a gap.
+        ahead_bytes: between a row and the one that it asks for.
+    """
+
+    loop: Any
+    buffer: Any
+    first: Any
+    elements: int
+    ahead_bytes: int
+
+
+def prefetch_rows(body: Any, copies: Collection[str], far: Mapping[str, Sequence[Any]]) -> Any:
+    """`body` with fetches of the rows that blocks read; of others it stays as it is.
+
+    Args:
+        copies: names of blocks that pack something.
+        far: large parameters, for blocks by name that reduce tile by tile.
+    """
+    for name in copies:
+        found = path_to(body, name)
+        rows = None if found is None else _packed(*found)
+        if rows is not None:
+            body = _with_fetches(body, rows)
+    for name, params in far.items():
+        for param in params:
+            found = path_to(body, name)
+            rows = None if found is None else _summed(*found, param)
+            if rows is not None:
+                body = _with_fetches(body, rows)
+    return body
+
+
+def _packed(loops: tuple[Any, ...], realize: Any) -> _Rows | None:
+    """What a copy reads."""
+    stored = realize.block.body
+    loads = collect(stored, ir.TensorLoad)
+    if len(loads) != 1 or not isinstance(stored, tirx.BufferStore):
+        return None
+    return _rows(loops, loads[0].source, read_indices(realize, loads[0].source, loops))
+
+
+def _summed(loops: tuple[Any, ...], realize: Any, buffer: Any) -> _Rows | None:
+    """What a reduction reads of an array."""
+    read = (
+        i for own, i, is_write in accesses(realize, loops) if own.same_as(buffer) and not is_write
+    )
+    indices = next(read, None)
+    if indices is None:
+        return None
+    rows = _rows(loops, buffer, indices, PREFETCH.summed_row_ahead_bytes)
+    return rows if rows is not None and is_reducing(rows.loop, realize) else None
+
+
+def _rows(
+    loops: tuple[Any, ...],
+    buffer: Any,
+    indices: Sequence[Any],
+    ahead_bytes: int = PREFETCH.row_ahead_bytes,
+) -> _Rows | None:
+    """What is read of an array, if that is in rows which lie far apart."""
+    size = buffer.dtype.itemsize
+    live = [loop for loop in loops if int(loop.extent) > 1]
+    position = position_of(indices, buffer)
+    run = 1
+    for number in reversed(range(len(live))):
+        loop, step = live[number], step_of(position, live, number)
+        if step == run:
+            run *= int(loop.extent)
+            continue
+        if step == 0 and loop.kind != tirx.ForKind.PARALLEL:
+            continue
+        if (
+            step is None
+            or loop.kind != tirx.ForKind.SERIAL
+            or run * size < PREFETCH.least_row_bytes
+        ):
+            return None
+        if (
+            step * size < PREFETCH.row_distance_bytes
+            or int(loop.extent) * run * size <= ahead_bytes
+        ):
+            return None
+        inner = {x.loop_var: zero_of(x) for x in live[number + 1 :]}
+        first = sym.Analyzer().simplify(substitute(position, inner))
+        return _Rows(loop, buffer, first, run, ahead_bytes)
+    return None
+
+
+def _with_fetches(body: Any, rows: _Rows) -> Any:
+    """Each row asks for all lines of a later one; the last ones for the last."""
+    size = rows.buffer.dtype.itemsize
+    ahead = -(-rows.ahead_bytes // (rows.elements * size))
+    variable, last = rows.loop.loop_var, int(rows.loop.extent) - 1
+    later = tirx.min(variable + ahead, last)
+    first = substitute(rows.first, {variable: later})
+    lines = range(0, rows.elements, PREFETCH.line_bytes // size)
+
+    def made(loop: Any, _: int) -> Any:
+        fetches = [fetch(rows.buffer, first + element) for element in lines]
+        return with_loop_body(loop, sequence(*fetches, loop.body))
+
+    return replace_loops(body, {variable: 0}, made)

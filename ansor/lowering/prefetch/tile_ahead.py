@@ -1,0 +1,75 @@
+"""Rows of an operand, prefetched a tile ahead.
+
+A reduction that goes through an operand tile by tile reads a few rows at once, each in pages of its
+own. Hardware follows a row only inside its page, and the reduction's multiply-adds fill the window
+in which the core looks ahead: it would wait at the beginning of each tile. Here each tile asks for
+the rows of the next.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tvm import tirx
+
+from ansor.config import PREFETCH
+from ansor.lowering.accesses import accesses, is_reducing, path_to
+from ansor.lowering.prefetch.emit import spread, turn_for, turn_of
+from ansor.lowering.prefetch.footprint import Slab, slab_of
+from ansor.lowering.rewrite import collect, substitute
+
+
+def prefetch_ahead(body: Any, far: Mapping[str, Sequence[Any]]) -> Any:
+    """`body` with fetches of the rows that the next tile reads.
+
+    Args:
+        far: large parameters, for blocks by name that reduce tile by tile.
+    """
+    for name, params in far.items():
+        found = path_to(body, name)
+        if found is not None:
+            body = _with_fetches(body, *found, params)
+    return body
+
+
+def _with_fetches(body: Any, loops: tuple[Any, ...], realize: Any, params: Sequence[Any]) -> Any:
+    live = [loop for loop in loops if int(loop.extent) > 1]
+    number = next((i for i, loop in enumerate(live) if is_reducing(loop, realize)), 0)
+    steps = live[max(0, number - 1) : number + 1]  # from tile to tile, and inside a tile
+    if len(steps) < 2 or any(loop.kind != tirx.ForKind.SERIAL for loop in steps):
+        return body
+    if turn_of(live[number]) is None:
+        return body
+    wanted = [slab.lines(1.0) for slab in _next_slabs(params, live, number, realize, loops)]
+    apart = turn_for(live[number], wanted) if wanted else None
+    return body if apart is None else spread(body, [live[number]], apart, wanted)
+
+
+def _next_slabs(
+    params: Sequence[Any], live: list[Any], number: int, realize: Any, loops: tuple[Any, ...]
+) -> Iterator[Slab]:
+    """What the reduction reads of parameters in the next step of the loop around it, where that
+    loop goes such a long way that nothing is left of the last time."""
+    around, inside = live[number - 1], live[number:]
+    variable = around.loop_var
+    later = {variable: tirx.min(variable + 1, int(around.extent) - 1)}
+    seen: list[Any] = []
+    for buffer, indices, is_write in accesses(realize, loops):
+        if is_write or _is_among(buffer, seen) or not _is_among(buffer, params):
+            continue
+        seen.append(buffer)
+        moving = [x for index in indices for x in collect(index, tirx.Var)]
+        extents = (int(loop.extent) for loop in inside if _is_among(loop.loop_var, moving))
+        size = math.prod(extents) * buffer.dtype.itemsize
+        is_far_way = size * int(around.extent) >= PREFETCH.far_bytes
+        if not (_is_among(variable, moving) and size <= PREFETCH.tile_ahead_bytes and is_far_way):
+            continue
+        slab = slab_of(buffer, [substitute(i, later) for i in indices], False, live, inside)
+        if slab is not None:
+            yield slab
+
+
+def _is_among(node: Any, nodes: Sequence[Any]) -> bool:
+    return any(node.same_as(other) for other in nodes)

@@ -1,0 +1,153 @@
+"""The definition as it was written, in an order of loops that a compiler can use.
+
+What tuned programs are checked against: no sketch, no tile, no approximation. Every element is
+still summed up in the order of the definition, so the result is the same to the last bit; and with
+`in_float64` it is what the definition means, but for rounding that no program of it can see.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tvm
+from tvm import s_tir, tirx
+from tvm.s_tir import SBlockRealize
+
+from ansor.dag.from_tir import REDUCE, block_names
+from ansor.lowering.rewrite import with_body
+
+_REINTERPRET = '"tirx.reinterpret"'  # of a number's bits: they are those of its dtype
+_SAMPLED = "sampled"  # annotation of a loop: how many of its iterations are run
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """A definition in an order that compilers can use.
+
+    Attributes:
+        func: with the parameters of the definition.
+        rows: of parameters of which only some elements are computed, by position: the numbers of
+            their rows, which are the elements that differ in their last index alone.
+    """
+
+    func: tirx.PrimFunc
+    rows: Mapping[int, npt.NDArray[np.int64]] = field(default_factory=dict)
+
+
+def reference_of(func: tirx.PrimFunc, most: float = math.inf) -> Reference:
+    """`func` with the last spatial axis of each block innermost and the first ones parallel.
+
+    As naive loops stand, a convolution over gigaflops takes half a minute.
+
+    Args:
+        most: iterations of a block that makes an output; of a longer one only as many are run,
+            spread over the output, whose other elements are left as they are. Only where each of
+            its spatial axes is that of the output at the same place.
+    """
+    module = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
+    sch = s_tir.Schedule(module, error_render_level="none")
+    outputs = _outputs(sch, block_names(func))
+    rows: dict[int, npt.NDArray[np.int64]] = {}
+    for name in block_names(func):
+        block, written = sch.get_sblock(name), outputs.get(name, [])
+        made = _order(sch, block, most if written and _in_place(sch.get(block)) else math.inf)
+        if made is not None:
+            rows |= dict.fromkeys(written, made)
+    ordered = sch.mod["main"]
+    return Reference(ordered.with_body(_sampled(ordered.body)), rows)
+
+
+def in_float64(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """The same definition with float64 wherever it says float32, parameters included.
+
+    One that looks at the bits of numbers stays as it is.
+    """
+    text = str(tvm.ir.save_json(func))
+    if _REINTERPRET in text:
+        return func
+    return tvm.ir.load_json(text.replace('"float32"', '"float64"'))
+
+
+def _outputs(sch: Any, names: list[str]) -> dict[str, list[int]]:
+    """Positions of the results of each block that writes nothing but results no block reads."""
+    blocks = {name: sch.get(sch.get_sblock(name)) for name in names}
+    read = [region.source for block in blocks.values() for region in block.reads]
+    params = enumerate(sch.mod["main"].params)
+    results = [(i, p) for i, p in params if not any(p.same_as(r) for r in read)]
+    found = {}
+    for name, block in blocks.items():
+        written = [i for write in block.writes for i, p in results if write.source.same_as(p)]
+        if len(written) == len(block.writes):
+            found[name] = written
+    return found
+
+
+def _in_place(block: Any) -> bool:
+    """Whether a block writes the elements that its spatial axes, in order, are the indices of."""
+    spatial = [axis.var for axis in block.iter_vars if int(axis.iter_type) != REDUCE]
+    indices = [[part.min for part in write.region] for write in block.writes]
+    return all(
+        len(own) == len(spatial) and all(i.same_as(v) for i, v in zip(own, spatial, strict=True))
+        for own in indices
+    )
+
+
+def _order(sch: Any, block: Any, most: float) -> npt.NDArray[np.int64] | None:
+    """Orders the loops of a block; returns which iterations of its outer loop are to be run, if not
+    all are."""
+    loops = sch.get_loops(block)
+    kinds = [int(axis.iter_type) for axis in sch.get(block).iter_vars]
+    if len(loops) != len(kinds):  # a definition of no dimensions has an axis, and no loop for it
+        return None
+    reduce = [loop for loop, kind in zip(loops, kinds, strict=True) if kind == REDUCE]
+    spatial = [loop for loop, kind in zip(loops, kinds, strict=True) if kind != REDUCE]
+    iterations = math.prod(int(sch.get(loop).extent) for loop in loops)
+    made = None
+    if len(spatial) > 1:
+        sch.reorder(*spatial[:-1], *reduce, spatial[-1])
+        outer = sch.fuse(*spatial[:-1], preserve_unit_iters=True)
+        sch.parallel(outer)
+        if iterations > most:
+            extent = int(sch.get(outer).extent)
+            count = max(1, int(extent * most / iterations))
+            sch.annotate(outer, _SAMPLED, count)
+            made = _places(extent, count)
+    if reduce:
+        sch.decompose_reduction(block, reduce[0])
+    return made
+
+
+def _places(whole: int, count: int) -> npt.NDArray[np.int64]:
+    """The values that `_spread` gives a loop of `whole` iterations."""
+    numbers, part = np.arange(count), whole // count
+    places = numbers * part + numbers % part
+    places[-1] = whole - 1
+    return places
+
+
+def _sampled(stmt: Any) -> Any:
+    """The statement with loops cut down to what is run of them."""
+    if isinstance(stmt, tirx.SeqStmt):
+        return tirx.SeqStmt([_sampled(child) for child in stmt.seq])
+    if isinstance(stmt, SBlockRealize):
+        body = _sampled(stmt.block.body)
+        return SBlockRealize(stmt.iter_values, stmt.predicate, with_body(stmt.block, body))
+    if isinstance(stmt, tirx.For) and _SAMPLED in stmt.annotations:
+        return _spread(stmt, int(stmt.annotations[_SAMPLED]))
+    return stmt
+
+
+def _spread(loop: Any, count: int) -> Any:
+    """`count` iterations of a loop: of each of as many equal parts one, at another place in each;
+    and the very last."""
+    whole, number = int(loop.extent), tirx.Var("number", loop.loop_var.ty)
+    part = whole // count
+    place = number * part + number % part
+    value = tirx.Select(number == count - 1, tirx.const(whole - 1, place.ty.dtype), place)
+    body = tirx.SeqStmt([tirx.Bind(loop.loop_var, value), loop.body])
+    return tirx.For(number, loop.min, tirx.const(count, place.ty.dtype), loop.kind, body)

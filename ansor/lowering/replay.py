@@ -1,0 +1,75 @@
+"""The state of a replay: a TensorIR schedule, and the blocks and loops of each stage."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import tvm
+from tvm import tirx
+
+from ansor.dag.from_tir import block_names, buffer_names, read_dag
+from ansor.dag.graph import ComputeDAG
+from ansor.lowering.passes.shifted_tails import Tail
+from ansor.lowering.passes.skip_padding import Guard
+from ansor.lowering.prefetch.constants import PrefetchedOperand
+from ansor.lowering.unchecked import UncheckedSchedule
+from ansor.program.program import Program
+from ansor.program.roles import Roles
+
+
+@lru_cache(maxsize=64)
+def _dag_of(func: tirx.PrimFunc) -> ComputeDAG:
+    """The graph of a function. The cache's key is the identity of the function."""
+    return read_dag(func)
+
+
+class Replay:
+    """The state of a replay: the schedule, and each stage's block and loops.
+
+    `loops[stage]` lists a stage's own loop handles as `own_loops` orders them; fused loops share
+    one handle, so attaching below any of them means below the fused loop. `variables[stage]` lists
+    the axes of a block's variables where the block has another order than the stage. `initial` are
+    the blocks that initialise reductions; `tails[stage, axis]` is a split that does not divide;
+    `dealt[stage]` is the loop that is dealt out to threads of a GPU, and how many a block has;
+    `guards[stage]` say which of its steps are left out; `prefetched[stage]` its prefetched operand;
+    `squares[stage]` is the outer loop of tiles that are transposed in registers, and its extent;
+    `instructions[stage]` is the block inside a stage's own that a tensor unit computes;
+    `asynchronous` says whether something is copied while threads go on.
+    """
+
+    def __init__(self, func: tirx.PrimFunc, program: Program) -> None:
+        # Kept alive on purpose: a module that only the schedule holds is mutated in place, and
+        # `func`, whose body it shares, with it.
+        self.module = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
+        self.sch = UncheckedSchedule(self.module, error_render_level="none")
+        self.values = program.values
+        self.blocks: dict[str, Any] = {n: self.sch.get_sblock(n) for n in block_names(func)}
+        names = buffer_names(func)
+        self.buffers = {name: buffer for buffer, name in names.items()}
+        self.parameters = [names[buffer] for buffer in func.params]
+        self.loops: dict[str, list[Any]] = {}
+        self.variables: dict[str, list[int]] = {}
+        self.initial: dict[str, Any] = {}
+        self.tails: dict[tuple[str, int], Tail] = {}
+        self.dealt: dict[str, tuple[Any, int]] = {}
+        self.guards: dict[str, list[Guard]] = {}
+        self.prefetched: dict[str, PrefetchedOperand] = {}
+        self.squares: dict[str, tuple[Any, int]] = {}
+        self.instructions: dict[str, Any] = {}
+        self.asynchronous = False
+        self.dag = _dag_of(func)
+        self.steps = program.steps
+
+    @property
+    def roles(self) -> Roles:
+        """What the steps make of each stage; to be asked after the structural steps."""
+        return Roles(self.dag, self.steps)
+
+    def loops_of(self, name: str) -> list[Any]:
+        """Loops of a stage; one without spatial axes was never split."""
+        return self.loops.setdefault(name, list(self.sch.get_loops(self.blocks[name])))
+
+    def hint(self, name: str) -> str:
+        """Name of a stage's block, which TVM chooses."""
+        return str(self.sch.get(self.blocks[name]).name_hint)
