@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from ansor.errors import AnsorError, ArgumentError, DatabaseError, MeasureError, UnsupportedError
 
 if TYPE_CHECKING:
+    from ansor.run.tuned import TunedModel, load
     from ansor.task_scheduler.objective import GeometricSpeedup, LatencyRequirement, total_latency
     from ansor.tune import auto_schedule, auto_schedule_many
-    from ansor.tuned import TunedModel, load
 
 __version__ = "0.1.0"
 
@@ -38,8 +38,8 @@ __all__ = [
 _HOME = {
     "auto_schedule": "ansor.tune",
     "auto_schedule_many": "ansor.tune",
-    "TunedModel": "ansor.tuned",
-    "load": "ansor.tuned",
+    "TunedModel": "ansor.run.tuned",
+    "load": "ansor.run.tuned",
     "GeometricSpeedup": "ansor.task_scheduler.objective",
     "LatencyRequirement": "ansor.task_scheduler.objective",
     "total_latency": "ansor.task_scheduler.objective",

@@ -11,7 +11,18 @@ from types import MappingProxyType
 
 import tvm
 
-from ansor.arguments import (
+from ansor.callbacks import Callback
+from ansor.config import FULL, TuneConfig
+from ansor.database.database import Database
+from ansor.errors import ArgumentError
+from ansor.frontend.importers.sizes import Sizes
+from ansor.frontend.plan import call_plan
+from ansor.hardware.detect import detect_machine
+from ansor.hardware.gpu import Gpu, Machine
+from ansor.hardware.target import check_runs_here, resolve_target, target_text
+from ansor.hardware.threads import start_threads
+from ansor.measure.local_device import LocalDevice
+from ansor.run.arguments import (
     check_budget,
     check_models,
     check_objective,
@@ -20,28 +31,17 @@ from ansor.arguments import (
     check_variants,
     opened,
 )
-from ansor.callbacks import Callback
-from ansor.check.network import SourceComparison
-from ansor.config import FULL, TuneConfig
-from ansor.database.database import Database
-from ansor.errors import ArgumentError
-from ansor.finish import Finisher
-from ansor.frontend.importers.sizes import Sizes
-from ansor.frontend.plan import call_plan
-from ansor.frozen_heap import frozen_heap
-from ansor.hardware.detect import detect_machine
-from ansor.hardware.gpu import Gpu, Machine
-from ansor.hardware.target import check_runs_here, resolve_target, target_text
-from ansor.hardware.threads import start_threads
-from ansor.measure.local import LocalDevice
-from ansor.prepare import Network, merged, prepare
+from ansor.run.check.network import SourceComparison
+from ansor.run.finish import Finisher
+from ansor.run.garbage_collection import frozen_heap
+from ansor.run.prepare import Network, merged, prepare
+from ansor.run.tuned import TunedModel
+from ansor.run.tuner import Budget, Tuner
+from ansor.run.winners import Winner, choose_winners, finish_seconds, num_leaders
 from ansor.sketch.rule import Rule
 from ansor.sketch.tensor_rules import left_to_plain_cores
 from ansor.task import Task
 from ansor.task_scheduler.objective import Objective, total_latency
-from ansor.tuned import TunedModel
-from ansor.tuner import Budget, Tuner
-from ansor.winners import Winner, choose_winners, finish_seconds, num_leaders
 
 
 def auto_schedule(

@@ -19,7 +19,7 @@ from ansor.hardware.cpu import Hardware
 from ansor.hardware.detect import detect
 from ansor.hardware.target import resolve_target
 from ansor.hardware.threads import available_cores
-from ansor.measure.local import LocalDevice
+from ansor.measure.local_device import LocalDevice
 from ansor.report.text import align
 from benchmarks.environment import environment, write
 from benchmarks.measured_programs import Programs, draw, measure, settle

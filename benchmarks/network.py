@@ -21,8 +21,8 @@ from ansor.hardware.target import check_runs_here, resolve_target, rounds_to_tf3
 from ansor.hardware.threads import available_cores
 from ansor.models import model_config, model_names
 from ansor.report.progress import Progress
+from ansor.run.tuned import TunedModel
 from ansor.tune import auto_schedule
-from ansor.tuned import TunedModel
 from benchmarks.environment import environment, write
 
 

@@ -15,7 +15,7 @@ from torch.nn import functional
 from ansor.compare.child import timed
 from ansor.config import MeasureConfig
 from ansor.errors import ArgumentError
-from ansor.measure.quiet import Sentinel, in_quiet
+from ansor.measure.child.timing_conditions import Sentinel, in_quiet
 from ansor.workloads.suite import SHAPES
 from ansor.workloads.workload import Array
 from benchmarks.operator_case import DISTURBED, REPEATS, WARM_UP_S, Case

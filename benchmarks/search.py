@@ -19,12 +19,12 @@ from ansor.hardware.cpu import Hardware
 from ansor.hardware.detect import detect
 from ansor.hardware.target import resolve_target
 from ansor.hardware.threads import available_cores
-from ansor.measure.local import LocalDevice
+from ansor.measure.local_device import LocalDevice
 from ansor.program.codec import encode
 from ansor.program.program import Program
 from ansor.report.text import align, significant
+from ansor.run.tuner import Budget, Tuner
 from ansor.task import Task
-from ansor.tuner import Budget, Tuner
 from benchmarks.curves import Curve, Summary, curve, summarise
 from benchmarks.environment import environment, write
 from benchmarks.policies import POLICIES, chosen

@@ -6,8 +6,8 @@ from ansor.annotate.complete import complete
 from ansor.config import TuneConfig
 from ansor.hardware.cpu import Hardware
 from ansor.hardware.target import resolve_target, target_text
-from ansor.prepare import prepare
 from ansor.program.sketch import Sketch
+from ansor.run.prepare import prepare
 from ansor.sketch.generate import generate
 from ansor.task import Task
 from benchmarks.operator_case import workload_of

@@ -30,11 +30,11 @@ from ansor.hardware.target import resolve_target, target_text
 from ansor.hardware.threads import available_cores
 from ansor.lowering.build import build
 from ansor.lowering.lower import lower
-from ansor.measure.local import LocalDevice
-from ansor.prepare import prepare
+from ansor.measure.local_device import LocalDevice
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Population, Sketch
 from ansor.report.text import align
+from ansor.run.prepare import prepare
 from ansor.sketch.generate import generate
 from ansor.task import Task
 from ansor.workloads import build as build_workload

@@ -12,7 +12,7 @@ from tvm import te, tirx
 
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.hardware.cpu import Hardware
 from ansor.program.sketch import Sketch

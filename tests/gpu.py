@@ -14,7 +14,7 @@ from tvm.s_tir import SBlockRealize
 from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import SketchConfig
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.features.gpu_legality import legal_on_gpu
 from ansor.hardware.gpu import Gpu, gpu_of
 from ansor.lowering.after_scheduling import rewritten

@@ -15,20 +15,17 @@ ROOT = Path(ansor.__file__).parent
 
 # Lowest first. Members of one layer do not see each other, but for the pairs in NAMED.
 LAYERS = (
-    ("errors", "config", "callbacks", "closing", "sharing", "frozen_heap"),
-    ("dag", "task", "hardware", "workloads", "models"),
+    ("errors", "config", "callbacks", "closing", "sharing"),
+    ("dag", "task", "hardware"),
     ("program",),
     ("sketch", "annotate", "features", "lowering"),
+    ("winograd",),
+    ("workloads", "models"),
     ("evolve", "cost_model", "measure"),
     ("database",),
     ("policy", "frontend"),
-    ("check",),
     ("report", "task_scheduler"),
-    ("search_state",),
-    ("tuner", "winners"),
-    ("tuned",),
-    ("arguments", "prepare"),
-    ("finish",),
+    ("run",),
     ("tune",),
     ("compare",),
     ("cli",),
@@ -36,7 +33,10 @@ LAYERS = (
 NAMED = {("task", "dag"), ("annotate", "sketch")}
 WIRING = ("__init__", "__main__")  # the package itself: may see everything
 
-WITHOUT_TVM = ("sketch", "annotate", "evolve", "task_scheduler")
+WITHOUT_TVM = (
+    *("sketch", "annotate", "evolve", "task_scheduler"),
+    *("features", "cost_model", "policy", "program"),
+)
 OPTIONAL = ("torch", "onnx", "onnxruntime", "openvino")  # may be imported where they are needed
 LATE = {"cost_model/gbdt.py": {"xgboost"}}  # takes 0.3 s, and is not always needed
 # Who may touch TVM's schedule API.
@@ -44,7 +44,7 @@ SCHEDULES = {
     "lowering/replay.py",
     "lowering/reference.py",
     "hardware/kernels.py",
-    "frontend/apply.py",  # TVM's default for what nothing else has scheduled
+    "frontend/deploy/apply.py",  # TVM's default for what nothing else has scheduled
 }
 
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}

@@ -15,12 +15,12 @@ from ansor.errors import ArgumentError
 from ansor.hardware.detect import read_machine
 from ansor.hardware.target import resolve_target, target_text
 from ansor.hardware.threads import available_cores
-from ansor.prepare import prepare
 from ansor.program.program import Program
 from ansor.program.show import show_program, show_sketch
 from ansor.program.sketch import Population, Sketch
 from ansor.report.records import best_table, records_table
 from ansor.report.text import align, shorten
+from ansor.run.prepare import prepare
 from ansor.sketch.generate import generate
 from ansor.task import Task
 

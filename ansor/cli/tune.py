@@ -12,9 +12,9 @@ from ansor.cli.sizes import read_sizes, size_options
 from ansor.config import FULL, QUICK
 from ansor.errors import ArgumentError
 from ansor.report.progress import Progress
+from ansor.run.tuned import TunedModel
 from ansor.task_scheduler.objective import LatencyRequirement, total_latency
 from ansor.tune import auto_schedule_many
-from ansor.tuned import TunedModel
 
 PRESETS = {"quick": QUICK, "full": FULL}
 DEFAULT_MINUTES = 5.0

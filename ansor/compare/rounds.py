@@ -13,9 +13,9 @@ from ansor.compare.results import Comparison, judge
 from ansor.compare.systems import OWN, PEERS, SYSTEMS
 from ansor.compare.turns import take_turns
 from ansor.errors import ArgumentError
-from ansor.frontend.built import uncompiled
-from ansor.frontend.storage import StoredModel, save_model
-from ansor.tuned import TunedModel
+from ansor.frontend.deploy.built import uncompiled
+from ansor.frontend.deploy.storage import StoredModel, save_model
+from ansor.run.tuned import TunedModel
 
 ENTRY = ("-m", "ansor.compare.child")  # what a process runs
 _TIMEOUT_S = 600.0  # for an answer; Inductor compiles for minutes on a busy machine

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ansor.compare.case import Case, input_rank
-from ansor.tuned import load
+from ansor.run.tuned import load
 
 Network = Callable[..., Any]  # NumPy arrays in, the first output as a NumPy array out
 

@@ -5,14 +5,14 @@
 `runtime` calls the result, `storage` keeps it. Read in this order.
 """
 
-from ansor.frontend.apply import apply_programs, compile_module
+from ansor.frontend.deploy.apply import apply_programs, compile_module
+from ansor.frontend.deploy.runtime import CompiledModel, compile_model, random_inputs
+from ansor.frontend.deploy.storage import StorageError, StoredModel, load_model, save_model
 from ansor.frontend.extract import ExtractedFunction, extract_functions
 from ansor.frontend.graph import optimize
 from ansor.frontend.importers.importer import from_te, import_model
 from ansor.frontend.importers.source import ImportedModel
-from ansor.frontend.runtime import CompiledModel, compile_model, random_inputs
 from ansor.frontend.signature import InputSpec
-from ansor.frontend.storage import StorageError, StoredModel, load_model, save_model
 
 __all__ = [
     "CompiledModel",

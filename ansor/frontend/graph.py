@@ -13,15 +13,15 @@ from tvm import relax
 from tvm.target import Target
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.batch_norm import fold_batch_norms
-from ansor.frontend.channels_last import channels_last
-from ansor.frontend.definition import without_empty_reductions
-from ansor.frontend.fold import fold_constants
-from ansor.frontend.pairs import fuse_pairs
+from ansor.frontend.passes.batch_norm import fold_batch_norms
+from ansor.frontend.passes.channels_last import channels_last
+from ansor.frontend.passes.constant_folding import fold_constants
+from ansor.frontend.passes.definition import without_empty_reductions
+from ansor.frontend.passes.depthwise_pointwise import fuse_pairs
+from ansor.frontend.passes.simplify import simplify
+from ansor.frontend.passes.transposed_convolution import with_spread
+from ansor.frontend.passes.wide_accumulation import with_wide_sums
 from ansor.frontend.rewrite import op_name
-from ansor.frontend.simplify import simplify
-from ansor.frontend.spread import with_spread
-from ansor.frontend.widen import with_wide_sums
 from ansor.hardware.target import is_cpu
 
 LOW_LEVEL = frozenset(("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad"))

@@ -9,9 +9,9 @@ from typing import Any
 import tvm
 from tvm import relax, te, tirx
 
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.errors import ArgumentError, UnsupportedError
-from ansor.frontend.definition import plain_definition
+from ansor.frontend.passes.definition import plain_definition
 
 _MOST_IN_32_BITS = 2**31 - 1  # elements that indices of TE's default dtype can count
 

@@ -19,8 +19,8 @@ from tvm.ir import GenericConst
 from tvm.target import Target
 
 from ansor.frontend.extract import ExtractedFunction, extract_functions, tir_calls
-from ansor.frontend.filtering import with_filtering
 from ansor.frontend.graph import fuse, plain_form
+from ansor.frontend.passes.winograd import with_winograd
 from ansor.frontend.rewrite import (
     Lookup,
     constant,
@@ -29,10 +29,9 @@ from ansor.frontend.rewrite import (
     static_shape,
     with_functions,
 )
-from ansor.frontend.winograd import with_winograd
 from ansor.hardware.target import is_cpu
-from ansor.workloads.filtered_weights import transform_weight
-from ansor.workloads.transforms import (
+from ansor.winograd.definition import with_filtering
+from ansor.winograd.transforms import (
     F2,
     F2_PHASES,
     F2_STRIDE2,
@@ -46,6 +45,7 @@ from ansor.workloads.transforms import (
     F4_WIDE,
     Transform,
 )
+from ansor.winograd.weights import transform_weight
 from ansor.workloads.workload import Array
 
 # Kinds of variants; all of them approximate what the definition computes a little less well.

@@ -8,7 +8,7 @@ from typing import Any
 from tvm import ir, sym, tirx
 from tvm.s_tir import SBlockRealize
 
-from ansor.dag.from_tir import REDUCE
+from ansor.dag.from_tir.read import REDUCE
 from ansor.lowering.rewrite import collect, substitute
 
 

@@ -18,7 +18,7 @@ import tvm
 from tvm import s_tir, tirx
 from tvm.s_tir import SBlockRealize
 
-from ansor.dag.from_tir import REDUCE, block_names
+from ansor.dag.from_tir.read import REDUCE, block_names
 from ansor.lowering.rewrite import with_body
 
 _REINTERPRET = '"tirx.reinterpret"'  # of a number's bits: they are those of its dtype

@@ -8,7 +8,7 @@ from typing import Any
 import tvm
 from tvm import tirx
 
-from ansor.dag.from_tir import block_names, buffer_names, read_dag
+from ansor.dag.from_tir.read import block_names, buffer_names, read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.lowering.passes.shifted_tails import Tail
 from ansor.lowering.passes.skip_padding import Guard

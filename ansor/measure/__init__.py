@@ -6,7 +6,7 @@ machine, in worker processes (in the parent `pool`, `process`, `batch`; in the c
 `runner`, `timing`, `inputs`; between them `protocol` and `channel`). `build` is how a function is
 compiled, for a candidate and for the final network alike. `fake` answers from a formula, for tests.
 
-Read `device` first. This module imports no TVM; import `LocalDevice` from `ansor.measure.local`.
+Read `device` first. This module imports no TVM; `ansor.measure.local_device` has `LocalDevice`.
 """
 
 from ansor.measure.device import Device

@@ -34,7 +34,7 @@ _LEFT = (0, 8, 9)
 
 
 class TaskRow(Protocol):
-    """What the table shows of one function; see `ansor.tuned.TaskResult`."""
+    """What the table shows of one function; see `ansor.run.tuned.TaskResult`."""
 
     @property
     def name(self) -> str: ...

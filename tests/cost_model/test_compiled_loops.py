@@ -17,7 +17,7 @@ from ansor.config import SketchConfig
 from ansor.cost_model.compiled import CompiledLoops, compiled_loops
 from ansor.cost_model.full_unroll import unrolled_by_llvm, unrolled_by_tvm
 from ansor.cost_model.register_tile import register_tiles
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import profile
 from ansor.hardware.cpu import Hardware
 from ansor.lowering.lower import lower

@@ -17,7 +17,7 @@ from ansor.config import PREFETCH, SketchConfig
 from ansor.cost_model.draft import draft, parallel_speedup
 from ansor.cost_model.register_tile import RegisterTile, register_tiles
 from ansor.cost_model.scorer import seconds
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import StageProfile, profile
 from ansor.hardware.cpu import Hardware
 from ansor.program.nest import build_nest

@@ -16,7 +16,7 @@ from ansor.config import SketchConfig
 from ansor.cost_model.compiled import compiled_loops
 from ansor.cost_model.promotion import promoted_buffers
 from ansor.cost_model.register_tile import register_tiles
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import profile
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch

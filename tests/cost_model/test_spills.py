@@ -12,7 +12,7 @@ from rows import Values, population_of
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
 from ansor.cost_model.register_tile import register_tiles
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import profile
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch

@@ -10,7 +10,7 @@ from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
 from ansor.cost_model.draft import draft
 from ansor.cost_model.streaming import cold_bytes, sequential_run, stall_cycles
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import StageProfile, profile
 from ansor.hardware.cpu import Hardware
 from ansor.program.nest import build_nest

@@ -10,7 +10,7 @@ from gpu import HALF_PRODUCTS, legal_sample, on_tensor_cores, sketches_of, tenso
 from tvm import te
 
 from ansor.dag.contraction import Contraction, contraction, operand_names, waste
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.dag.stage import Stage
 from ansor.hardware.gpu import gpu_of
 from ansor.lowering.lower import schedule

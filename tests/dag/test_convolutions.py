@@ -6,7 +6,7 @@ import pytest
 from definitions import dag
 
 from ansor.dag.convolutions import is_depthwise, is_pointwise
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.workloads import build
 

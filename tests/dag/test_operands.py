@@ -10,7 +10,7 @@ from tvm import te, topi
 
 from ansor.config import SketchConfig
 from ansor.dag import edit
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.dag.operands import (
     is_whole_along_vectors,
     reads_per_element,

@@ -7,7 +7,7 @@ from definitions import dag
 from tvm import te, topi
 
 from ansor.dag import edit, predicates
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.workloads import build
 

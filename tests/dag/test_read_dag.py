@@ -10,7 +10,7 @@ from definitions import NAMES, dag, workload
 from tvm import te, tirx, topi
 from tvm.script import tirx as T
 
-from ansor.dag.from_tir import block_names, buffer_names, read_dag, written_params
+from ansor.dag.from_tir.read import block_names, buffer_names, read_dag, written_params
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Access
 from ansor.errors import UnsupportedError
@@ -194,7 +194,7 @@ def test_keys_of_all_definitions_differ() -> None:
 
 _PRINT_KEYS = """
 import sys
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.workloads import build
 for name in sys.argv[1:]:
     print(read_dag(build(name).func).key)

@@ -14,7 +14,7 @@ from touched_elements import touched
 from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import SketchConfig
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import AccessProfile, StageProfile, profile
 from ansor.program.nest import LoopNest, build_nest
 from ansor.program.sketch import Sketch

@@ -9,7 +9,7 @@ from rows import population_of
 
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import AccessProfile, profile
 from ansor.program.nest import build_nest
 from ansor.sketch.generate import generate

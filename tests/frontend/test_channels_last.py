@@ -11,10 +11,10 @@ import tvm
 from tvm import relax
 from tvm.target import Target
 
-from ansor.frontend.channels_last import channels_last
+from ansor.frontend.deploy.runtime import compile_model
 from ansor.frontend.graph import optimize
+from ansor.frontend.passes.channels_last import channels_last
 from ansor.frontend.rewrite import op_name
-from ansor.frontend.runtime import compile_model
 from tests.frontend.test_frontend_graph import kernel, plain_result, relax_module
 
 SHAPE = (1, 8, 6, 6)

@@ -9,9 +9,9 @@ import tvm
 from tvm import relax, tirx
 from tvm.target import Target
 
-from ansor.dag.from_tir import buffer_names
+from ansor.dag.from_tir.read import buffer_names
 from ansor.frontend import apply_programs, compile_model, optimize
-from ansor.frontend.fold import fold_constants
+from ansor.frontend.passes.constant_folding import fold_constants
 from ansor.frontend.rewrite import constant
 from ansor.lowering.lower import lower
 from ansor.program.program import Program

@@ -10,7 +10,7 @@ import pytest
 from tvm import relax
 from tvm.ir import GenericConst
 
-from ansor.frontend.fold import fold_constants
+from ansor.frontend.passes.constant_folding import fold_constants
 from tests.frontend.test_frontend_graph import kernel, plain_result, relax_module
 
 BODIES: dict[str, Callable[[Any], Any]] = {

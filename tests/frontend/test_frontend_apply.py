@@ -10,7 +10,7 @@ import tvm
 from tvm import tirx
 from tvm.target import Target
 
-from ansor.dag.from_tir import buffer_names
+from ansor.dag.from_tir.read import buffer_names
 from ansor.errors import ArgumentError
 from ansor.frontend import (
     CompiledModel,

@@ -20,7 +20,7 @@ from ansor.frontend import (
     optimize,
     random_inputs,
 )
-from ansor.frontend.apply import signature
+from ansor.frontend.deploy.apply import signature
 from ansor.frontend.extract import tir_calls
 
 

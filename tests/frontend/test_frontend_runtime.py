@@ -13,7 +13,7 @@ from tvm.target import Target
 
 from ansor.errors import ArgumentError
 from ansor.frontend import CompiledModel, InputSpec, compile_model, optimize, random_inputs
-from ansor.frontend.convert import to_tvm
+from ansor.frontend.deploy.convert import to_tvm
 from ansor.hardware.pool import num_threads
 from ansor.hardware.threads import available_cores, use_threads
 

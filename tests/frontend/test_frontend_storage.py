@@ -31,7 +31,7 @@ import sys
 import numpy as np
 import ansor
 from ansor.frontend import random_inputs
-from ansor.frontend import built
+from ansor.frontend.deploy import built
 built.compile_module = None  # nothing is to be compiled
 model = ansor.load(sys.argv[1])
 np.save(sys.argv[2], model(*random_inputs(model.compiled.inputs)))

@@ -16,16 +16,16 @@ from ansor.annotate.complete import complete
 from ansor.config import FULL
 from ansor.cost_model.model import CostModel
 from ansor.errors import ArgumentError, UnsupportedError
-from ansor.frontend.apply import apply_programs, compile_module
+from ansor.frontend.deploy.apply import apply_programs, compile_module
+from ansor.frontend.deploy.weights import detach_weights
 from ansor.frontend.graph import inference_form
-from ansor.frontend.weights import detach_weights
-from ansor.frontend.widen import with_wide_sums
+from ansor.frontend.passes.wide_accumulation import with_wide_sums
 from ansor.hardware.target import check_runs_here, resolve_target, target_text
 from ansor.lowering.lower import lower
-from ansor.measure.nvcc import compile_source, cuda_source
+from ansor.lowering.nvcc import compile_source, cuda_source
 from ansor.policy.policy import SearchPolicy
-from ansor.prepare import prepare
 from ansor.program.program import Program
+from ansor.run.prepare import prepare
 from ansor.sketch.generate import generate
 from ansor.sketch.tensor_rules import left_to_plain_cores
 from ansor.task import Task

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 from tvm.target import Target
 
-from ansor.check.compare import NETWORK_TOLERANCE, difference
 from ansor.frontend import compile_model, import_model, optimize
+from ansor.run.check.compare import NETWORK_TOLERANCE, difference
 from tests.suites.own_networks import (
     CausalEncoder,
     RecurrentClassifier,

@@ -12,7 +12,7 @@ from tvm import relax
 from tvm.target import Target
 
 from ansor.frontend import compile_model, extract_functions, optimize
-from ansor.frontend.pairs import LEAST_BYTES
+from ansor.frontend.passes.depthwise_pointwise import LEAST_BYTES
 
 op = relax.op
 

@@ -12,9 +12,9 @@ from onnx.reference import ReferenceEvaluator
 from tvm.target import Target
 
 from ansor.errors import UnsupportedError
+from ansor.frontend.deploy.runtime import compile_model
 from ansor.frontend.graph import optimize
 from ansor.frontend.importers.importer import import_model
-from ansor.frontend.runtime import compile_model
 
 onnxruntime = pytest.importorskip("onnxruntime")
 STEPS, ROWS, SIZE, UNITS = 4, 3, 5, 6

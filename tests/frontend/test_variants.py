@@ -13,9 +13,9 @@ from tvm.target import Target
 from ansor.frontend import ImportedModel, compile_model
 from ansor.frontend.extract import extract_functions, tir_calls
 from ansor.frontend.graph import optimize
+from ansor.frontend.passes.winograd import with_winograd
 from ansor.frontend.variants import KINDS, optimize_with_variants, with_variants
-from ansor.frontend.winograd import with_winograd
-from ansor.workloads.transforms import F2, F2_STRIDE2, F3, F4, Transform
+from ansor.winograd.transforms import F2, F2_STRIDE2, F3, F4, Transform
 
 
 def convolution(

@@ -18,7 +18,7 @@ from ansor.lowering.build import PASS_CONFIG
 from ansor.lowering.passes.fold_tables import fold_tables
 from ansor.lowering.pipeline import CPU_PIPELINE
 from ansor.lowering.rewrite import collect
-from ansor.workloads.filtered_weights import table
+from ansor.winograd.weights import table
 
 Matrix = list[list[float]]
 LANES = 8

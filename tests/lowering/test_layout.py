@@ -13,7 +13,7 @@ from test_nest_agrees import computed_loops, lowered_loops
 
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import profile
 from ansor.hardware.cpu import Hardware
 from ansor.lowering.lower import lower, schedule

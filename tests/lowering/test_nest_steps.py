@@ -16,7 +16,7 @@ from sampling import sample
 from tvm import s_tir, tirx
 
 from ansor.config import SketchConfig
-from ansor.dag.expression import Reader
+from ansor.dag.from_tir.expression import Reader
 from ansor.dag.index import Index, Quotient
 from ansor.lowering.lower import schedule
 from ansor.lowering.replay import Replay

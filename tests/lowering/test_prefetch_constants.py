@@ -17,7 +17,7 @@ from tvm import tirx
 
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import profile
 from ansor.lowering.build import build
 from ansor.lowering.lower import lower

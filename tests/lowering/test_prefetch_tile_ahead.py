@@ -15,7 +15,7 @@ from test_lower import assert_close, run
 from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import PrefetchConfig, SketchConfig
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.lowering.lower import lower
 from ansor.program.program import Program
 from ansor.program.sketch import Sketch

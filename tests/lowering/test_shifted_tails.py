@@ -11,7 +11,7 @@ from sampling import sample
 
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.lowering.lower import lower, schedule
 from ansor.program.decision import Decision, factorisations, tailed
 from ansor.program.loops import lane_table

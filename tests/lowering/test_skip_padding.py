@@ -13,7 +13,7 @@ from tvm import te, tirx, topi
 
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.dag.padding import padded
 from ansor.lowering.lower import lower
 from ansor.lowering.rewrite import collect

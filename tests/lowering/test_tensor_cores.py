@@ -31,7 +31,7 @@ from ansor.features.kernels import kernels
 from ansor.features.profile import profile
 from ansor.lowering.build import ENTRY, build
 from ansor.lowering.lower import lower
-from ansor.measure.nvcc import compile_source, cuda_source
+from ansor.lowering.nvcc import compile_source, cuda_source
 from ansor.program.nest import build_nest
 
 PROGRAMS = 2 * int(os.environ.get("ANSOR_CUDA_PROGRAMS", "1"))  # `make check-cuda` asks for many

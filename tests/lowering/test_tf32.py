@@ -36,7 +36,7 @@ from ansor.features.profile import profile
 from ansor.lowering import tf32
 from ansor.lowering.build import ENTRY, build, pass_context
 from ansor.lowering.lower import lower
-from ansor.measure.nvcc import compile_source, cuda_source
+from ansor.lowering.nvcc import compile_source, cuda_source
 from ansor.program.nest import build_nest
 from ansor.workloads import build as workload
 

@@ -11,7 +11,7 @@ from tvm import s_tir, te, tirx
 
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.lowering.lower import lower
 from ansor.lowering.passes.transpose import transpose_tiles
 from ansor.lowering.rewrite import collect

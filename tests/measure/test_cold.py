@@ -11,11 +11,11 @@ from tvm import te, tirx
 
 from ansor.config import MeasureConfig
 from ansor.lowering.lower import lower
-from ansor.measure.cold import ColdMemory
+from ansor.measure.child.cold_weights import ColdMemory
+from ansor.measure.child.runner import Runner
+from ansor.measure.child.worker import answer
+from ansor.measure.child.worker_task import WorkerTask
 from ansor.measure.protocol import Build, Time, Verify
-from ansor.measure.runner import Runner
-from ansor.measure.worker import answer
-from ansor.measure.worker_task import WorkerTask
 from ansor.program.program import Program
 from ansor.program.steps import LayoutRewrite
 

@@ -15,15 +15,15 @@ from gpu import TARGET, gpu_sketches, legal_sample
 
 from ansor.config import MeasureConfig
 from ansor.hardware.target import host_of
+from ansor.lowering import nvcc
 from ansor.lowering.build import build
 from ansor.lowering.lower import lower
-from ansor.measure import nvcc
-from ansor.measure.batch import measure_batch
-from ansor.measure.nvcc import compiler_variables
+from ansor.lowering.nvcc import compiler_variables
+from ansor.measure.child.runner import Runner
+from ansor.measure.child.timing import Timed, time_program
+from ansor.measure.local.batch import measure_batch
 from ansor.measure.protocol import Build, Define, Reply, Time
 from ansor.measure.result import ErrorKind
-from ansor.measure.runner import Runner
-from ansor.measure.timing import Timed, time_program
 from ansor.program.program import Program
 
 

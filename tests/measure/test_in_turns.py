@@ -10,11 +10,11 @@ from typing import Any, cast
 import pytest
 from test_local_device import CONFIG, make_task, open_device, sketches
 
-from ansor.measure import turns
-from ansor.measure.pool import Pool
-from ansor.measure.process import WorkerProcess
+from ansor.measure.local import turns
+from ansor.measure.local.pool import Pool
+from ansor.measure.local.process import WorkerProcess
+from ansor.measure.local.turns import time_in_turns
 from ansor.measure.protocol import Define
-from ansor.measure.turns import time_in_turns
 from ansor.program.program import Program
 
 TASK = cast(Define, None)

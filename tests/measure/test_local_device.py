@@ -19,9 +19,9 @@ import psutil
 import pytest
 
 from ansor.config import MeasureConfig
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.errors import ArgumentError, MeasureError
-from ansor.measure.local import LocalDevice
+from ansor.measure.local_device import LocalDevice
 from ansor.measure.plan import Call, CallPlan
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program

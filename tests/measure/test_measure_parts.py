@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from ml_dtypes import bfloat16
 
 from ansor.config import MeasureConfig
-from ansor.measure import timing
 from ansor.measure.channel import Channel
+from ansor.measure.child import timing
+from ansor.measure.child.timing import Timed, runs_per_repeat, time_program, time_round
+from ansor.measure.child.worker import first_lines
 from ansor.measure.inputs import (
     arguments_for,
     in_rows,
@@ -27,8 +29,6 @@ from ansor.measure.inputs import (
     relative_difference,
 )
 from ansor.measure.result import ErrorKind, Measurement, measured
-from ansor.measure.timing import Timed, runs_per_repeat, time_program, time_round
-from ansor.measure.worker import first_lines
 
 
 def test_latency_is_the_median() -> None:

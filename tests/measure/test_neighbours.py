@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tvm
 
-from ansor.measure.neighbours import Neighbours
+from ansor.measure.child.neighbours import Neighbours
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "int64", "bool"])

@@ -16,10 +16,10 @@ import tvm
 
 from ansor.config import MeasureConfig
 from ansor.errors import MeasureError
-from ansor.measure import pool as pools
-from ansor.measure.nursery import Nursery
-from ansor.measure.pool import Pool, worker_environment
-from ansor.measure.process import WorkerProcess
+from ansor.measure.local import pool as pools
+from ansor.measure.local.nursery import Nursery
+from ansor.measure.local.pool import Pool, worker_environment
+from ansor.measure.local.process import WorkerProcess
 from ansor.measure.protocol import Build, Define, Setup, Time
 from ansor.program.program import Program
 

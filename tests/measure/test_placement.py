@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansor.hardware.memory import ALIGNMENT_BYTES, PAGE_BYTES
-from ansor.measure.placement import OWN_PAGES_BYTES, as_allocated
+from ansor.measure.child.placement import OWN_PAGES_BYTES, as_allocated
 
 LARGE = OWN_PAGES_BYTES // 4  # elements of four bytes
 

@@ -12,11 +12,11 @@ import pytest
 from tvm import te, tirx
 
 from ansor.config import MeasureConfig
+from ansor.measure.child.runner import Built, Runner
+from ansor.measure.child.worker import answer, find_lowering
+from ansor.measure.child.worker_task import WorkerTask
 from ansor.measure.protocol import Build, Compare, Define, Setup, Time, Verify
 from ansor.measure.result import ErrorKind
-from ansor.measure.runner import Built, Runner
-from ansor.measure.worker import answer, find_lowering
-from ansor.measure.worker_task import WorkerTask
 from ansor.program.program import Program
 
 CONFIG = MeasureConfig(min_time_s=0.001)

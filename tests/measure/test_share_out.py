@@ -10,7 +10,7 @@ import measure_faults
 import pytest
 
 from ansor.config import MeasureConfig
-from ansor.measure.local import LocalDevice
+from ansor.measure.local_device import LocalDevice
 
 CONFIG = MeasureConfig(workers=2, verify_timeout_s=2.0)
 

@@ -8,8 +8,8 @@ import pytest
 from tvm import te
 
 from ansor.config import MeasureConfig
-from ansor.dag.from_tir import read_dag
-from ansor.measure.local import tolerance
+from ansor.dag.from_tir.read import read_dag
+from ansor.measure.local_device import tolerance
 
 CONFIG = MeasureConfig()
 

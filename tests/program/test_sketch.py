@@ -56,7 +56,7 @@ def test_names_of_sketches_differ_and_space_is_the_product(name: str) -> None:
 _PRINT_NAMES = """
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.hardware.cpu import Hardware
 from ansor.sketch.generate import generate
 from ansor.workloads import build

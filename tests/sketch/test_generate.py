@@ -9,7 +9,7 @@ from definitions import HARDWARE, NAMES, dag
 from tvm import te
 
 from ansor.config import SketchConfig
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.program.steps import FuseConsumer, Inline, MultiLevelTile
 from ansor.sketch.generate import generate
 from ansor.sketch.rule import Context, Derived

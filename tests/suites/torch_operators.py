@@ -19,10 +19,10 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
 from ansor.errors import AnsorError
+from ansor.frontend.deploy.runtime import compile_model
 from ansor.frontend.graph import optimize
 from ansor.frontend.importers.from_torch.capture import array_of
 from ansor.frontend.importers.importer import import_model
-from ansor.frontend.runtime import compile_model
 from ansor.hardware.target import resolve_target
 from tests.suites.in_children import print_outcomes
 from tests.suites.outcome import Outcome

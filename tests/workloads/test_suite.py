@@ -11,7 +11,7 @@ import tvm
 from definitions import HARDWARE, SMALL_SUITE
 
 from ansor.config import SketchConfig
-from ansor.dag.from_tir import read_dag
+from ansor.dag.from_tir.read import read_dag
 from ansor.errors import ArgumentError
 from ansor.sketch.generate import generate
 from ansor.workloads import Workload, suite, suite_workload

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansor.workloads import build
-from ansor.workloads.filtered_weights import transform_weight
-from ansor.workloads.transforms import (
+from ansor.winograd.transforms import (
     F2,
     F2_PHASES,
     F2_STRIDE2,
@@ -26,6 +24,8 @@ from ansor.workloads.transforms import (
     Transform,
     minimal,
 )
+from ansor.winograd.weights import transform_weight
+from ansor.workloads import build
 
 TRANSFORMS = {transform.tile: transform for transform in (F2, F3, F4)}
 ON_LINES = (F2, F3, F4, F2_STRIDE2, F2_WIDE, F4_WIDE)

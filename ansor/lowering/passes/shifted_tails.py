@@ -15,7 +15,7 @@ from typing import Any
 from tvm import sym, tirx
 from tvm.s_tir import SBlockRealize
 
-from ansor.dag.from_tir import REDUCE, is_literal
+from ansor.dag.from_tir.read import REDUCE, is_literal
 from ansor.lowering.rewrite import with_body, with_loop_body
 
 

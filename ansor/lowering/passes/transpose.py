@@ -15,7 +15,7 @@ from typing import Any
 from tvm import ir, sym, tirx
 from tvm.s_tir import SBlock, SBlockRealize
 
-from ansor.dag.from_tir import is_literal
+from ansor.dag.from_tir.read import is_literal
 from ansor.lowering.rewrite import replace_loops, substitute
 
 _ANALYZER = sym.Analyzer()

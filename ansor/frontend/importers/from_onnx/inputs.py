@@ -10,7 +10,7 @@ import onnx
 from onnx import helper
 
 from ansor.errors import ArgumentError
-from ansor.frontend.convert import check_array, is_torch_tensor
+from ansor.frontend.deploy.convert import check_array, is_torch_tensor
 from ansor.frontend.importers.sizes import Sizes
 from ansor.frontend.signature import InputSpec
 

@@ -1,0 +1,1 @@
+"""The tuned network: compiled, called, saved and loaded."""

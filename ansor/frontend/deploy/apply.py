@@ -1,0 +1,145 @@
+"""Puts scheduled functions into a network and compiles it as it then stands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import tvm
+from tvm import relax, tirx
+from tvm.relax import transform
+from tvm.s_tir.dlight import ApplyDefaultSchedule
+from tvm.s_tir.dlight.gpu import Fallback
+from tvm.target import Target
+
+from ansor.errors import ArgumentError
+from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite, variable_for
+from ansor.hardware.target import compiler_target, is_cpu
+from ansor.lowering.for_cpu import for_cpu
+from ansor.lowering.nvcc import compiler_variables
+from ansor.lowering.pipeline import CPU_PIPELINE
+from ansor.program.layout import pack
+
+_SCHEDULED = "tirx.is_scheduled"  # leaves a function alone where a default schedule is applied
+Signature = tuple[tuple[tuple[int, ...], str], ...]
+
+
+def signature(func: tirx.PrimFunc) -> Signature:
+    """Shape and dtype of every buffer parameter."""
+    return tuple(
+        (tuple(int(extent) for extent in buffer.shape), str(buffer.dtype)) for buffer in func.params
+    )
+
+
+Widths = Mapping[int, int]  # parameter to the width that its last dimension is packed by
+
+
+def apply_programs(
+    mod: tvm.IRModule,
+    programs: Mapping[str, tirx.PrimFunc],
+    packings: Mapping[str, Widths] | None = None,
+) -> tvm.IRModule:
+    """A copy of the module in which the named functions are replaced by their scheduled forms.
+
+    Args:
+        mod: an optimised module.
+        programs: scheduled function by name.
+        packings: for functions that want weights packed, which parameters and how wide; the
+            weights of all their calls are packed here.
+
+    Raises:
+        ArgumentError: a name that the module does not hold, or other parameters than before.
+    """
+    packings = {name: widths for name, widths in (packings or {}).items() if widths}
+    _check_names(programs, {variable.name_hint for variable in mod.get_global_vars()})
+    functions: dict[Any, Any] = {}
+    renewed: dict[str, Any] = {}  # variables of functions whose parameters change
+    for variable, function in mod.functions.items():
+        name = variable.name_hint
+        if name in programs:
+            expected = _packed_signature(signature(function), packings.get(name, {}))
+            function = _replacement(name, expected, programs[name])
+        if name in packings:
+            variable = renewed[name] = variable_for(name, function)
+        functions[variable] = function
+    return _packed_calls(tvm.IRModule(functions, attrs=mod.attrs), packings, renewed)
+
+
+def _check_names(programs: Mapping[str, Any], known: set[str]) -> None:
+    unknown = sorted(set(programs) - known)
+    if unknown:
+        raise ArgumentError("programs", ", ".join(unknown), "no such function in the module")
+
+
+def _replacement(name: str, expected: Signature, program: tirx.PrimFunc) -> tirx.PrimFunc:
+    if signature(program) != expected:
+        remedy = f"its parameters must be {expected}"
+        raise ArgumentError(f"programs[{name!r}]", signature(program), remedy)
+    private = program.without_attr("global_symbol")  # again, as the call sites expect
+    return private.with_attr(_SCHEDULED, True)
+
+
+def _packed_signature(plain: Signature, widths: Widths) -> Signature:
+    out = list(plain)
+    for position, width in widths.items():
+        shape, dtype = plain[position]
+        out[position] = ((shape[-1] // width, *shape[:-1], width), dtype)
+    return tuple(out)
+
+
+def _packed_calls(
+    mod: tvm.IRModule, packings: Mapping[str, Widths], renewed: Mapping[str, Any]
+) -> tvm.IRModule:
+    """Lets calls of functions with changed parameters name them anew and packs their weights."""
+
+    def packed(call: Any, lookup: Lookup) -> Any:
+        if op_name(call) != "relax.call_tir" or call.args[0].name_hint not in packings:
+            return call
+        name, fields = call.args[0].name_hint, list(call.args[1].fields)
+        for position, width in packings[name].items():
+            fields[position] = constant(pack(lookup(fields[position]).value.numpy(), width))
+        arguments = [renewed[name], relax.Tuple(fields), *call.args[2:]]
+        return relax.Call(call.op, arguments, call.attrs, call.ty_args)
+
+    return rewrite(mod, packed) if packings else mod
+
+
+def compile_module(
+    mod: tvm.IRModule, target: Target, threads: int | None = None
+) -> relax.VMExecutable:
+    """Compiles an optimised module in memory; its PrimFuncs are taken as they are.
+
+    `threads` is how many it will run on, by default those that this process runs on.
+
+    TVM's default pipeline would legalise and rewrite again; this one plans memory and lowers calls.
+    """
+    passes = [
+        transform.ToNonDataflow(),
+        transform.RemovePurityChecking(),
+        transform.CallTIRRewrite(),
+        transform.StaticPlanBlockMemory(),
+        transform.LowerAllocTensor(),
+        transform.KillAfterLastUse(),
+        transform.LowerRuntimeBuiltin(),
+        transform.ComputePrimValue(),
+        transform.VMShapeLower(),
+        transform.AttachGlobalSymbol(),
+    ]
+    pipeline = "default"
+    if is_cpu(target):
+        mod, pipeline = for_cpu(mod, target, threads), CPU_PIPELINE
+    else:
+        os.environ.update(compiler_variables())
+        mod = with_threads(mod, target)
+    relax_pipeline = tvm.transform.Sequential(passes)
+    return relax.build(
+        mod, compiler_target(target), relax_pipeline=relax_pipeline, tir_pipeline=pipeline
+    )
+
+
+def with_threads(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
+    """A module for a GPU in which each function that nothing has scheduled has TVM's default
+    schedule: a thread per element."""
+    with target:
+        return ApplyDefaultSchedule(Fallback())(mod)

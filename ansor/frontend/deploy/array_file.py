@@ -1,0 +1,73 @@
+"""Arrays in a member of a zip file, as they lie in memory: they are read by mapping the file."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ansor.frontend.deploy.weights import Array
+
+_HEADER = struct.Struct("<4s22xHH")  # of a member: signature, lengths of its name and extra field
+_SIGNATURE = b"PK\3\4"
+
+
+def write_arrays(archive: zipfile.ZipFile, member: str, arrays: Mapping[str, Array]) -> None:
+    """Writes the arrays one after the other, uncompressed."""
+    with archive.open(member, "w", force_zip64=True) as file:
+        for array in arrays.values():
+            file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+
+
+def index_of(arrays: Mapping[str, Array]) -> list[list[Any]]:
+    """Name, shape and dtype of each array, as JSON has them."""
+    return [[name, list(array.shape), str(array.dtype)] for name, array in arrays.items()]
+
+
+def read_arrays(
+    path: Path, archive: zipfile.ZipFile, member: str, index: Sequence[Sequence[Any]]
+) -> dict[str, Array]:
+    """The arrays, read-only, in pages of the file that are read when they are touched.
+
+    Raises:
+        zipfile.BadZipFile: the member is not what was written.
+    """
+    data = _member(path, archive.getinfo(member))
+    return dict(_cut(data, index))
+
+
+def _cut(data: memoryview, index: Sequence[Sequence[Any]]) -> Iterator[tuple[str, Array]]:
+    first = 0
+    for name, shape, dtype_name in index:
+        dtype = _dtype(dtype_name)
+        size = math.prod(shape) * dtype.itemsize
+        part = np.frombuffer(data[first : first + size], np.uint8)
+        yield name, part.view(dtype).reshape(shape)
+        first += size
+    if first != len(data):
+        raise zipfile.BadZipFile("arrays of another size than was written")
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+
+
+def _member(path: Path, info: zipfile.ZipInfo) -> memoryview:
+    """The bytes of an uncompressed member, checked."""
+    with path.open("rb") as file:
+        mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    signature, name, extra = _HEADER.unpack_from(mapped, info.header_offset)
+    first = info.header_offset + _HEADER.size + name + extra
+    data = mapped[first : first + info.file_size]
+    intact = signature == _SIGNATURE and len(data) == info.file_size == info.compress_size
+    if not intact or zlib.crc32(data) != info.CRC:
+        raise zipfile.BadZipFile(f"{info.filename} is not what was written")
+    return data

@@ -1,0 +1,88 @@
+"""A network that is compiled, but has not taken its place in a process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import tvm
+from tvm import relax, tirx
+from tvm.target import Target
+
+from ansor.frontend.deploy.apply import compile_module
+from ansor.frontend.deploy.machine_code import MachineCode, machine_code
+from ansor.frontend.deploy.weights import Array, bind_weights, detach_weights
+from ansor.frontend.signature import InputSpec, entry_of, input_specs
+from ansor.hardware.target import is_cpu
+from ansor.lowering.build import pass_context
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltModel:
+    """A network, and what it was compiled to.
+
+    Attributes:
+        bare: the scheduled module, with its weights as further parameters.
+        target: that it is for.
+        entry: name of the module's Relax function.
+        inputs: of the network.
+        weights: by the names of their parameters.
+        code: machine code that any process can load; None if there is none yet.
+        executable: the same in this process, where it has no code of that kind.
+    """
+
+    bare: Callable[[], tvm.IRModule]
+    target: Target
+    entry: str
+    inputs: tuple[InputSpec, ...]
+    weights: Mapping[str, Array]
+    code: MachineCode | None = None
+    executable: relax.VMExecutable | None = None
+
+    @property
+    def mod(self) -> tvm.IRModule:
+        """The scheduled module with its weights."""
+        return bind_weights(self.bare(), self.weights)
+
+
+def uncompiled(mod: tvm.IRModule, target: Target) -> BuiltModel:
+    """An optimised module as it is."""
+    bare, weights = detach_weights(mod)
+    entry = entry_of(mod)
+    return BuiltModel(lambda: bare, target, entry, input_specs(mod[entry]), weights)
+
+
+def built(mod: tvm.IRModule, target: Target, threads: int | None = None) -> BuiltModel:
+    """Compiles an optimised module; runs nothing, so that any thread may do it.
+
+    Args:
+        threads: that it will run on; by default those that this process runs on.
+    """
+    return with_code(uncompiled(mod, target), threads)
+
+
+def with_code(model: BuiltModel, threads: int | None = None) -> BuiltModel:
+    """The network compiled, under TVM's present settings; see `rebuilt`."""
+    executable = compile_module(model.bare(), model.target, threads)
+    if not is_cpu(model.target):
+        return replace(model, executable=executable)
+    code = machine_code(executable)
+    if code is None:
+        _make_machine_code(executable, model.bare())
+        return replace(model, executable=executable)
+    return replace(model, code=code)
+
+
+def rebuilt(model: BuiltModel, target: Target, threads: int | None = None) -> BuiltModel:
+    """The network compiled for a target, under the settings that its functions need."""
+    functions = [f for f in model.bare().functions.values() if isinstance(f, tirx.PrimFunc)]
+    with pass_context(functions):
+        return with_code(replace(model, target=target, code=None, executable=None), threads)
+
+
+def _make_machine_code(executable: relax.VMExecutable, mod: tvm.IRModule) -> None:
+    """Lets LLVM make now what it would make when the first function is asked for."""
+    names = [v.name_hint for v, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)]
+    for library in executable.mod.imports:
+        for name in names[:1]:
+            library.get_function(name)

@@ -1,0 +1,180 @@
+"""A tuned network in one file: a zip of its machine code, its weights, its scheduled module, and
+what is known of it.
+
+Loading reads code and weights as they are. The module is there to make other code of it: for
+another processor, or another version of TVM.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, Any
+
+import numpy as np
+import tvm
+from tvm.target import Target
+
+from ansor.errors import AnsorError, ArgumentError
+from ansor.frontend.deploy.array_file import index_of, read_arrays, write_arrays
+from ansor.frontend.deploy.built import BuiltModel
+from ansor.frontend.deploy.machine_code import MachineCode
+from ansor.frontend.deploy.weights import Array
+from ansor.frontend.signature import InputSpec
+
+FORMAT = "ansor-network"
+VERSION = 2
+METADATA, MODULE, WEIGHTS, STATE = "ansor.json", "module.json", "weights", "state"
+PROGRAM, LIBRARY = "code/program.vm", "code/library.so"
+
+
+class StorageError(AnsorError):
+    """A file is no saved network, comes from a later version, or is damaged."""
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel:
+    """What a file holds: a network, the caller's notes (JSON values), and initial values of what
+    the network keeps between calls."""
+
+    model: BuiltModel
+    notes: Mapping[str, Any]
+    state: tuple[Array, ...] = field(default=())
+
+
+def save_model(stored: StoredModel, path: str | os.PathLike[str]) -> None:
+    """Writes the file; a file of this name is replaced at once or not at all.
+
+    Raises:
+        ArgumentError: the path cannot be written, or the notes are not JSON.
+    """
+    destination = Path(path)
+    metadata = _metadata(stored)
+    try:
+        _write_atomically(destination, stored, metadata)
+    except OSError as error:
+        raise ArgumentError("path", str(destination), f"cannot be written: {error}") from error
+
+
+def _metadata(stored: StoredModel) -> str:
+    model = stored.model
+    known = {
+        "format": FORMAT,
+        "version": VERSION,
+        "versions": {"tvm": tvm.__version__, "numpy": np.__version__},
+        "target": str(model.target),
+        "entry": model.entry,
+        "inputs": [asdict(spec) for spec in model.inputs],
+        "code": model.code is not None,
+        "weights": index_of(model.weights),
+        "state": index_of(_named(stored.state)),
+        "notes": dict(stored.notes),
+    }
+    try:
+        return json.dumps(known, indent=1)
+    except TypeError as error:
+        raise ArgumentError("notes", error.args[0], "give values that JSON can hold") from error
+
+
+def _named(state: tuple[Array, ...]) -> dict[str, Array]:
+    return {str(number): np.asarray(array) for number, array in enumerate(state)}
+
+
+def _write_atomically(destination: Path, stored: StoredModel, metadata: str) -> None:
+    handle, name = tempfile.mkstemp(prefix=destination.name, suffix=".tmp", dir=destination.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            _write(file, stored, metadata)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, destination)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _write(file: IO[bytes], stored: StoredModel, metadata: str) -> None:
+    model = stored.model
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(METADATA, metadata)
+        archive.writestr(MODULE, tvm.ir.save_json(model.bare()), zipfile.ZIP_DEFLATED)
+        if model.code is not None:
+            archive.writestr(PROGRAM, model.code.executable)
+            archive.writestr(LIBRARY, model.code.library)
+        write_arrays(archive, WEIGHTS, model.weights)
+        write_arrays(archive, STATE, _named(stored.state))
+
+
+def load_model(path: str | os.PathLike[str]) -> StoredModel:
+    """Reads a file that `save_model` wrote; nothing is compiled.
+
+    Raises:
+        ArgumentError: no such file.
+        StorageError: not a network of ours, of a later version, or damaged.
+    """
+    source = Path(path)
+    if not source.is_file():
+        raise ArgumentError("path", str(source), "no such file")
+    try:
+        with zipfile.ZipFile(source) as archive:
+            return _read(source, archive)
+    except StorageError as error:
+        raise StorageError(f"{source}: {error}") from error
+    except Exception as error:  # zip, JSON, NumPy and TVM raise errors of many unrelated kinds
+        raise StorageError(f"{source} is not a saved network, or is damaged: {error}") from error
+
+
+def _read(path: Path, archive: zipfile.ZipFile) -> StoredModel:
+    metadata = json.loads(archive.read(METADATA))
+    _check_format(metadata)
+    model = BuiltModel(
+        bare=_module(archive.read(MODULE), metadata["versions"]["tvm"]),
+        target=Target(metadata["target"]),
+        entry=metadata["entry"],
+        inputs=tuple(_input(fields) for fields in metadata["inputs"]),
+        weights=read_arrays(path, archive, WEIGHTS, metadata["weights"]),
+        code=_code(archive, metadata),
+    )
+    state = read_arrays(path, archive, STATE, metadata["state"])
+    return StoredModel(model, MappingProxyType(metadata["notes"]), tuple(state.values()))
+
+
+def _check_format(metadata: Mapping[str, Any]) -> None:
+    if metadata.get("format") != FORMAT:
+        raise StorageError("not a saved network")
+    version = metadata.get("version")
+    if version != VERSION:
+        remedy = "tune it again" if version == 1 else "it needs a later version of this package"
+        raise StorageError(f"format version {version}; this one reads {VERSION}: {remedy}")
+
+
+def _module(text: bytes, version: str) -> Any:
+    """Reads the scheduled module when it is asked for, which takes most of a second."""
+
+    @cache
+    def read() -> tvm.IRModule:
+        try:
+            return tvm.ir.load_json(text.decode())
+        except Exception as error:  # TVM's own, of many kinds
+            remedy = f"saved with TVM {version}, not readable by {tvm.__version__}: tune it again"
+            raise StorageError(remedy) from error
+
+    return read
+
+
+def _input(fields: Mapping[str, Any]) -> InputSpec:
+    return InputSpec(fields["name"], tuple(fields["shape"]), fields["dtype"])
+
+
+def _code(archive: zipfile.ZipFile, metadata: Mapping[str, Any]) -> MachineCode | None:
+    """The machine code; None without any, or if it calls another version of TVM."""
+    if not metadata["code"] or metadata["versions"]["tvm"] != tvm.__version__:
+        return None
+    return MachineCode(archive.read(PROGRAM), archive.read(LIBRARY))

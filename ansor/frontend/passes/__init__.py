@@ -1,0 +1,1 @@
+"""Rewrites of an imported network before it is split into tasks."""

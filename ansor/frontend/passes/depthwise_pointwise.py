@@ -1,0 +1,106 @@
+"""Depthwise convolutions together with the pointwise ones that follow them, one function each.
+
+What lies between them is as large as any activation and is read once. As one function, the first
+can be computed tile by tile where its results are needed; TVM fuses no two convolutions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+from tvm import relax, tirx
+
+from ansor.dag.convolutions import is_depthwise, is_pointwise
+from ansor.dag.from_tir.read import read_dag
+from ansor.dag.graph import ComputeDAG
+from ansor.errors import UnsupportedError
+from ansor.frontend.extract import tir_calls
+from ansor.frontend.rewrite import op_name
+from ansor.frontend.signature import entry_of
+
+# Bytes between two convolutions below which they stay apart: as much stays in the caches of two
+# cores, and a function of one convolution is searched in less time.
+LEAST_BYTES = 1 << 20
+
+# Kinds of functions, as TVM's fusion knows them: it puts together one that anything elementwise may
+# follow and an elementwise one, and nothing with an opaque one.
+_FIRST, _SECOND, _OPAQUE = 4, 0, 8
+
+
+def fuse_pairs(mod: tvm.IRModule, least_bytes: int = LEAST_BYTES) -> tvm.IRModule:
+    """`mod`, fused and lowered, with pairs of functions as one wherever at least `least_bytes` lie
+    between them."""
+    firsts, seconds = _ends(mod, least_bytes)
+    if not seconds:
+        return mod
+    kinds = dict.fromkeys(firsts, _FIRST) | dict.fromkeys(seconds, _SECOND)
+    marked = {
+        variable: _marked(function, kinds.get(str(variable.name_hint), _OPAQUE))
+        for variable, function in mod.functions.items()
+    }
+    passes = [
+        relax.transform.FuseOps(),
+        relax.transform.FuseTIR(),
+        relax.transform.DeadCodeElimination(),
+    ]
+    return tvm.transform.Sequential(passes)(tvm.IRModule(marked, attrs=mod.attrs))
+
+
+def _marked(function: Any, kind: int) -> Any:
+    return (
+        function.with_attr("op_pattern", kind) if isinstance(function, tirx.PrimFunc) else function
+    )
+
+
+def _ends(mod: tvm.IRModule, least_bytes: int) -> tuple[set[str], set[str]]:
+    """Names of the functions that begin pairs, and of those that end one at each of their calls."""
+    graphs = {name: _graph(mod[name]) for name in {_name(call) for call in tir_calls(mod)}}
+    firsts = {
+        name
+        for name, dag in graphs.items()
+        if dag is not None and is_depthwise(dag) and _result_bytes(dag) >= least_bytes
+    }
+    results = _results(mod)
+    ends: set[str] = set()
+    others: set[str] = set()
+    for call in tir_calls(mod):
+        found = ends if _follows(call, graphs[_name(call)], results, firsts) else others
+        found.add(_name(call))
+    return firsts, ends - others
+
+
+def _follows(call: Any, dag: ComputeDAG | None, results: dict[Any, str], firsts: set[str]) -> bool:
+    """Whether a call multiplies the result of one of `firsts`, point by point."""
+    if dag is None:
+        return False
+    return any(
+        results.get(argument) in firsts and is_pointwise(dag, buffer)
+        for argument, buffer in zip(call.args[1].fields, dag.buffers, strict=False)
+    )
+
+
+def _results(mod: tvm.IRModule) -> dict[Any, str]:
+    """Variables to the names of the functions that they are results of."""
+    return {
+        binding.var: _name(binding.value)
+        for block in mod[entry_of(mod)].body.blocks
+        for binding in block.bindings
+        if op_name(binding.value) == "relax.call_tir"
+    }
+
+
+def _name(call: Any) -> str:
+    return str(call.args[0].name_hint)
+
+
+def _graph(function: Any) -> ComputeDAG | None:
+    """The graph of a function; None of one that will run unscheduled."""
+    try:
+        return read_dag(function)
+    except UnsupportedError:
+        return None
+
+
+def _result_bytes(dag: ComputeDAG) -> int:
+    return sum(buffer.num_bytes for buffer in dag.buffers.values() if buffer.kind == "output")

@@ -1,0 +1,1 @@
+"""The worker process: it builds, times and checks programs."""

@@ -1,0 +1,212 @@
+"""Answers what the worker is asked: building, timing, checking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import tvm
+from tvm import tirx
+
+from ansor.config import MeasureConfig
+from ansor.dag.from_tir.read import buffer_names
+from ansor.errors import AnsorError
+from ansor.hardware.target import is_cpu
+from ansor.hardware.threads import free_cores, on_cores
+from ansor.lowering.build import build
+from ansor.measure.child.cold_weights import ColdMemory
+from ansor.measure.child.neighbours import Neighbours
+from ansor.measure.child.rehearsal import Candidate, rehearse
+from ansor.measure.child.timing import Timed, time_program, time_round
+from ansor.measure.child.timing_conditions import Watch, watch_over
+from ansor.measure.child.worker_task import WorkerTask, run
+from ansor.measure.inputs import (
+    arguments_for,
+)
+from ansor.measure.protocol import Define, Rehearse
+from ansor.measure.result import ErrorKind
+from ansor.program.layout import packed_arrays
+from ansor.program.program import Program
+
+Lowering = Callable[[tirx.PrimFunc, Program], tirx.PrimFunc]
+
+
+class StageError(AnsorError):
+    """Something failed at a known stage."""
+
+    def __init__(self, kind: ErrorKind, cause: Exception) -> None:
+        super().__init__(f"{type(cause).__name__}: {cause}")
+        self.kind = kind
+
+
+@contextmanager
+def stage(kind: ErrorKind) -> Iterator[None]:
+    """Gives every exception inside the block a kind."""
+    try:
+        yield
+    except Exception as error:
+        raise StageError(kind, error) from error
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A program that was built: its machine code, and its function as it was scheduled."""
+
+    task: WorkerTask
+    func: tirx.PrimFunc
+    module: Any
+
+
+@dataclass
+class Runner:
+    """Answers the requests of `ansor.measure.protocol`, one method each."""
+
+    config: MeasureConfig
+    lowering: Lowering
+    tasks: dict[str, WorkerTask] = field(default_factory=dict)
+    slots: dict[int, Built] = field(default_factory=dict)
+    watches: dict[str, Watch | None] = field(default_factory=dict)
+    neighbours: dict[str, Neighbours] = field(default_factory=dict)
+    rounds: int = 0
+    uses: int = 0
+
+    @cached_property
+    def cold(self) -> ColdMemory:
+        """Memory that weights are taken from in turns."""
+        return ColdMemory(self.config.cold_pool_bytes, self.config.max_copies)
+
+    def define(self, task: Define) -> None:
+        """Keeps a task; of the first for a target, also makes what tells whether all is quiet."""
+        func = tvm.ir.load_json(task.func_json)
+        if task.target not in self.watches:
+            self.watches[task.target] = watch_over(task.target, self.config)
+        self.tasks[task.key] = WorkerTask(
+            func, task.target, self.config, task.constants, task.in_network, task.original
+        )
+
+    def build(self, key: str, slot: int, program: Program) -> None:
+        """Lowers and compiles a program and keeps it."""
+        self.slots[slot] = self._compiled(self.tasks[key], program)
+
+    def time(self, slot: int, best_s: float) -> tuple[float, ...]:
+        """Times a kept program and drops it."""
+        built = self.slots.pop(slot)
+        self._make_room(built.task)
+        with stage(ErrorKind.RUN):
+            return time_program(self._timed(built), best_s, self.config)
+
+    def compare(self, slots: tuple[int, ...], keep: bool) -> tuple[float, ...]:
+        """Times kept programs one after the other; where one fails, all are dropped."""
+        kept = [self.slots.pop(slot) for slot in slots]
+        self.rounds += 1
+        for built in kept:
+            self._make_room(built.task)
+        with stage(ErrorKind.RUN):
+            times = tuple(self._time_round(built) for built in kept)
+        if keep:
+            self.slots |= dict(zip(slots, kept, strict=True))
+        return times
+
+    def rehearse(self, request: Rehearse) -> dict[int, float]:
+        """Times kept programs in the run of a network and drops them."""
+        kept = {
+            name: [self.slots.pop(slot) for slot in slots]
+            for name, slots in request.candidates.items()
+        }
+        candidates = {
+            name: [Candidate(b.module, b.func.params) for b in own] for name, own in kept.items()
+        }
+        with stage(ErrorKind.RUN), on_cores(free_cores()):
+            found = rehearse(
+                request.plan,
+                candidates,
+                request.seconds,
+                self.config.seed,
+                self.config.rehearsal_rounds,
+            )
+        return {
+            slot: seconds
+            for name, slots in request.candidates.items()
+            for slot, seconds in zip(slots, found[name], strict=False)
+        }
+
+    def verify(self, key: str, program: Program) -> float:
+        """Difference between the program and the reference, relative to the largest value."""
+        task = self.tasks[key]
+        self._make_room(task)
+        built = self._compiled(task, program)
+        with stage(ErrorKind.RUN):
+            arrays, _ = task.reference
+            names = list(buffer_names(task.func).values())
+            packed = packed_arrays(program, dict(zip(names, arrays, strict=False)))
+            given = list(packed.values())
+            params, written = task.func.params, task.written
+            actual = run(
+                built.module, arguments_for(params, given, task.device, written, task.rows)
+            )
+            same_layout = [i for i, a in enumerate(packed.values()) if a.shape == arrays[i].shape]
+            return task.difference(actual, same_layout)
+
+    def _make_room(self, task: WorkerTask) -> None:
+        """Lets go of other tasks' arrays, those not used for longest first, where they are many."""
+        self.uses += 1
+        task.last_use = self.uses
+        held = sum(other.held_bytes for other in self.tasks.values())
+        for other in sorted(self.tasks.values(), key=lambda other: other.last_use):
+            if other is not task and held > self.config.kept_bytes:
+                held -= other.held_bytes
+                other.forget()
+
+    def _time_round(self, built: Built) -> float:
+        """Times a program where all others of the round are timed, another round elsewhere."""
+        timed, layouts = self._timed(built), built.task.layouts
+        if timed.layouts:
+            one = layouts[self.rounds % len(layouts)]
+            timed = replace(timed, sets=[one], layouts=())
+        return time_round(timed, self.config)
+
+    def _timed(self, built: Built) -> Timed:
+        task = built.task
+        if not is_cpu(tvm.target.Target(task.target)):
+            flush = self.config.gpu_flush_bytes if task.in_network else 0
+            return Timed(built.module, task.device, [task.arguments], flush_bytes=flush)
+        others, arguments = None, None
+        if task.in_network:
+            arguments, others = task.among(self._neighbours(task.target))
+        sets = self._argument_sets(built, arguments or task.arguments)
+        elsewhere = task.layouts[1:] if arguments is None else []
+        return Timed(
+            built.module,
+            task.device,
+            sets,
+            others,
+            self.watches.get(task.target),
+            layouts=elsewhere,
+        )
+
+    def _neighbours(self, target: str) -> Neighbours:
+        if target not in self.neighbours:
+            self.neighbours[target] = Neighbours(target)
+        return self.neighbours[target]
+
+    def _argument_sets(self, built: Built, arguments: list[Any]) -> list[list[Any]]:
+        """The arguments, or in a network several sets that differ in their weights."""
+        task = built.task
+        if not task.constants or not task.in_network:
+            return [arguments]
+        sets = []
+        for copies in self.cold.sets([built.func.params[i] for i in task.constants]):
+            own = list(arguments)
+            for position, copy in zip(task.constants, copies, strict=True):
+                own[position] = copy
+            sets.append(own)
+        return sets
+
+    def _compiled(self, task: WorkerTask, program: Program) -> Built:
+        with stage(ErrorKind.LOWER):
+            func = self.lowering(task.func, program)
+        with stage(ErrorKind.BUILD):
+            return Built(task, func, build(func, task.target))

@@ -1,0 +1,165 @@
+"""Timing one built program in place."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import cycle, islice
+from typing import Any
+
+from ansor.config import MeasureConfig
+from ansor.hardware.threads import free_cores, on_cores
+from ansor.lowering.build import ENTRY
+from ansor.measure.child.timing_conditions import Watch, in_quiet
+
+_USUAL = 5  # runs of other functions, whose median is what they usually take
+
+
+@dataclass(frozen=True, eq=False)
+class Timed:
+    """What is timed, and how.
+
+    Attributes:
+        module: the built program.
+        device: that it runs on.
+        sets: arguments; with several sets each run takes the next.
+        others: stands for what runs before and after, see `neighbours`; on CPUs only.
+        watch: tells which repeats were disturbed.
+        flush_bytes: written before each run, to empty the caches of a GPU.
+        layouts: where there is one set, the same in other memory, for a repeat each: where pages
+            happen to lie decides what fits a cache (by up to 15 %).
+    """
+
+    module: Any
+    device: Any
+    sets: Sequence[Sequence[Any]]
+    others: Callable[[], None] | None = None
+    watch: Watch | None = None
+    flush_bytes: int = 0
+    layouts: Sequence[Sequence[Any]] = ()
+
+    @cached_property
+    def turns(self) -> Iterator[Sequence[Any]]:
+        """The sets, in turns, over all that is timed: weights of the last run are never next."""
+        return cycle(self.sets)
+
+    @cached_property
+    def others_s(self) -> float:
+        """Seconds that the others usually take; zero if there are none."""
+        if self.others is None:
+            return 0.0
+        return statistics.median([_duration(self.others) for _ in range(_USUAL)])
+
+
+def time_program(timed: Timed, best_s: float, config: MeasureConfig) -> tuple[float, ...]:
+    """Seconds of one run: a single entry for a slow program, else one per repeat.
+
+    Args:
+        best_s: of the fastest program so far, infinite if there is none. How many times slower a
+            program may be, in its first run (or its first runs, where one is short) and in its
+            first repeat, `config` says.
+    """
+    with on_cores(free_cores()):
+        first_s = _first(timed, best_s * config.abort_factor, config)
+        if first_s > min(config.once_s, best_s * config.abort_factor):
+            return (first_s,)
+        number = runs_per_repeat(first_s + timed.others_s, config)
+        repeats = 1 if first_s > config.long_run_s else config.repeats
+        return _repeats(timed, number, repeats, first_s, config, best_s * config.repeat_factor)
+
+
+def _first(timed: Timed, limit_s: float, config: MeasureConfig) -> float:
+    """Seconds of a first run; of several, if cold caches and sleeping threads may be all that it
+    tells of."""
+    first_s = _seconds(timed, 1)
+    is_slow = first_s > limit_s
+    if first_s >= (config.retry_below_s if is_slow else config.warm_below_s):
+        return first_s
+    number = runs_per_repeat(first_s + timed.others_s, config)
+    return _seconds(timed, number) / number
+
+
+def time_round(timed: Timed, config: MeasureConfig) -> float:
+    """Seconds of one run, from a single repeat; of a very slow program the first."""
+    with on_cores(free_cores()):
+        first_s = _seconds(timed, 1)
+        if first_s > config.once_s:
+            return first_s
+        number = runs_per_repeat(first_s + timed.others_s, config)
+        return min(_repeats(timed, number, 1, first_s, config))
+
+
+def runs_per_repeat(first_s: float, config: MeasureConfig) -> int:
+    """How many runs make one repeat so that all repeats take about `min_time_s`."""
+    wanted = config.min_time_s / config.repeats / max(first_s, 1e-9)
+    return max(1, min(config.max_number, round(wanted)))
+
+
+def _repeats(
+    timed: Timed,
+    number: int,
+    repeats: int,
+    first_s: float,
+    config: MeasureConfig,
+    slow_s: float = math.inf,
+) -> tuple[float, ...]:
+    """Mean seconds of `number` runs, `repeats` times, of what takes about `first_s`; once, if it
+    takes more than `slow_s`."""
+    if timed.flush_bytes:
+        return tuple(_flushed(timed, number) for _ in range(repeats))
+    evaluator = timed.module.time_evaluator(ENTRY, timed.device, number=number, repeat=1)
+    layouts = cycle([*timed.sets[:1], *timed.layouts])
+
+    def once() -> float:
+        if len(timed.sets) > 1 or timed.others is not None:
+            return _seconds(timed, number) / number
+        return float(evaluator(*next(layouts)).results[0])
+
+    sentinels = timed.watch.over(first_s) if timed.watch else ()
+    return in_quiet(once, repeats, sentinels, config, slow_s)
+
+
+def _flushed(timed: Timed, number: int) -> float:
+    """Mean seconds of runs that find empty caches."""
+    evaluator = timed.module.time_evaluator(
+        ENTRY, timed.device, number=1, repeat=number, cache_flush_bytes=timed.flush_bytes
+    )
+    return statistics.fmean(evaluator(*timed.sets[0]).results)
+
+
+def _seconds(timed: Timed, number: int) -> float:
+    """Seconds of `number` runs, the sets of arguments in turns."""
+    kernel, calls = timed.module[ENTRY], list(islice(timed.turns, number))
+    if timed.others is not None:
+        return _among_others(kernel, calls, timed.others, timed.others_s)
+    start = time.perf_counter()
+    for arguments in calls:
+        kernel(*arguments)
+    timed.device.sync()
+    return time.perf_counter() - start
+
+
+def _among_others(
+    kernel: Any, calls: Sequence[Sequence[Any]], others: Callable[[], None], usual_s: float
+) -> float:
+    """Seconds of runs on a CPU, and what they cost the others, beyond what these usually take:
+    memory that a core has read is slow to be written by another."""
+    own_s = others_s = 0.0
+    for arguments in calls:
+        start = time.perf_counter()
+        kernel(*arguments)
+        done = time.perf_counter()
+        others()
+        own_s += done - start
+        others_s += time.perf_counter() - done
+    return own_s + max(0.0, others_s - len(calls) * usual_s)
+
+
+def _duration(work: Callable[[], None]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start

@@ -1,0 +1,112 @@
+"""The worker process: answers requests until the parent is gone.
+
+Timing happens here, in place: what was compiled is never linked, saved or copied.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from ansor.measure.channel import Channel
+from ansor.measure.child.runner import Lowering, Runner, StageError
+from ansor.measure.protocol import (
+    Build,
+    Call,
+    Compare,
+    Define,
+    Rehearse,
+    Reply,
+    Request,
+    Setup,
+    Time,
+    Verify,
+)
+from ansor.measure.result import ErrorKind
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_MAX_TEXT = 800  # characters of an error's text that are sent
+
+
+def main(read_fd: int, write_fd: int) -> None:
+    """Serves one parent; returns when it closes the pipe."""
+    die_with_parent()
+    channel = Channel(read_fd, write_fd)
+    setup = channel.receive()
+    assert isinstance(setup, Setup)
+    runner = Runner(setup.config, find_lowering(setup.lowering))
+    channel.send(Reply())
+    serve(channel, runner)
+
+
+def die_with_parent() -> None:
+    """Asks the kernel to kill this process when its parent dies, and to prefer it when memory ends.
+
+    Where the system knows neither, or does not allow it, the end of the pipe ends the worker.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        with suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def find_lowering(name: str) -> Lowering:
+    """The function that "module:name" names."""
+    module, _, attribute = name.partition(":")
+    lowering: Lowering = getattr(importlib.import_module(module), attribute)
+    return lowering
+
+
+def serve(channel: Channel, runner: Runner) -> None:
+    """Answers requests, in order, until the pipe ends."""
+    while True:
+        try:
+            request = channel.receive()
+        except EOFError:
+            return
+        channel.send(answer(runner, request))  # type: ignore[arg-type]
+
+
+def answer(runner: Runner, request: Request) -> Reply:
+    """Runs one request; every exception becomes a reply."""
+    start = time.perf_counter()
+    try:
+        value, kind, text = dispatch(runner, request), None, ""
+    except StageError as error:
+        value, kind, text = None, error.kind, first_lines(str(error))
+    except Exception as error:
+        value, kind, text = None, ErrorKind.RUN, first_lines(repr(error))
+    return Reply(value, kind, text, time.perf_counter() - start)
+
+
+def dispatch(runner: Runner, request: Request) -> object:
+    """Calls the method of the runner that the request asks for."""
+    match request:
+        case Define():
+            runner.define(request)
+        case Build(key, slot, program):
+            runner.build(key, slot, program)
+        case Time(slot, best_s):
+            return runner.time(slot, best_s)
+        case Compare(slots, keep):
+            return runner.compare(slots, keep)
+        case Rehearse():
+            return runner.rehearse(request)
+        case Verify(key, program):
+            return runner.verify(key, program)
+        case Call(function, arguments):
+            return function(*arguments)
+        case _:
+            raise TypeError(f"unknown request {request!r}")
+    return None
+
+
+def first_lines(text: str) -> str:
+    """The beginning of a text, without blank lines; TVM's errors run to pages."""
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return "\n".join(lines[:8])[:_MAX_TEXT]

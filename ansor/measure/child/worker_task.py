@@ -1,0 +1,165 @@
+"""A task as the worker holds it: arguments for timing and for checking, and the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import tvm
+from tvm import tirx
+
+from ansor.config import MeasureConfig
+from ansor.dag.from_tir.read import written_params
+from ansor.hardware.target import host_of, is_cpu
+from ansor.lowering.build import ENTRY, build
+from ansor.lowering.reference import Reference, in_float64, reference_of
+from ansor.measure.child.neighbours import Neighbours
+from ansor.measure.child.placement import as_allocated
+from ansor.measure.inputs import (
+    Rows,
+    arguments_for,
+    has_nan,
+    in_rows,
+    num_bytes,
+    on_device,
+    on_host,
+    random_arrays,
+    relative_difference,
+)
+from ansor.measure.protocol import DefineOriginal
+
+
+@dataclass
+class WorkerTask:
+    """A task; its arguments and its reference are made at first use and kept."""
+
+    func: tirx.PrimFunc
+    target: str
+    config: MeasureConfig
+    constants: tuple[int, ...] = ()
+    in_network: bool = False
+    original: DefineOriginal | None = None
+    last_use: int = 0
+    _placed: dict[int, tuple[Any, Any]] | None = field(default=None, init=False)
+
+    @cached_property
+    def device(self) -> Any:
+        """Where kernels run."""
+        return tvm.runtime.Device(tvm.target.Target(self.target).get_target_device_type(), 0)
+
+    @property
+    def held_bytes(self) -> int:
+        """Of the arrays that are kept, about: references are float64, and hold their inputs too."""
+        held = self.__dict__
+        sets = len(held.get("layouts", ())) + (self._placed is not None)
+        sets += 3 * ("reference" in held) + 2 * ("narrow_reference" in held)
+        return sets * sum(map(num_bytes, self.func.params))
+
+    def forget(self) -> None:
+        """Lets go of the arrays, which are made again when they are asked for."""
+        for name in ("layouts", "reference", "narrow_reference"):
+            self.__dict__.pop(name, None)
+        self._placed = None
+
+    @cached_property
+    def layouts(self) -> list[list[Any]]:
+        """Arguments for timing, on a CPU in several places; kernels overwrite the outputs."""
+        arrays = random_arrays(self.func, self.config, low=-1.0)
+        places = self.config.layout_bytes // max(1, sum(array.nbytes for array in arrays))
+        here = is_cpu(tvm.target.Target(self.target)) and not self.in_network
+        if not here:
+            return [on_device(arrays, self.device)]
+        return [as_allocated(arrays) for _ in range(max(1, min(self.config.repeats, places)))]
+
+    @property
+    def arguments(self) -> list[Any]:
+        """The first of them."""
+        return self.layouts[0]
+
+    def among(self, neighbours: Neighbours) -> tuple[list[Any], Callable[[], None]]:
+        """Arguments for timing in the place that a network has for them, without its weights, and
+        what stands for the other functions."""
+        if self._placed is None:
+            drawn = random_arrays(self.func, self.config, low=-1.0)
+            self._placed = {
+                i: neighbours.placed(a) for i, a in enumerate(drawn) if i not in self.constants
+            }
+        placed = self._placed
+        tensors = [placed[i][0] if i in placed else None for i in range(len(self.func.params))]
+        return tensors, partial(neighbours.visit, [words for _, words in placed.values()])
+
+    @cached_property
+    def reference(self) -> tuple[list[Any], list[Any]]:
+        """Arguments for checking, and what the definition as written makes of them in float64.
+
+        Of outputs that take too long only some rows are computed; the others are zeros.
+        For a variant, the definition is the original's.
+        """
+        return self._computed(self._reference.func)
+
+    @cached_property
+    def narrow_reference(self) -> tuple[list[Any], list[Any]]:
+        """The same in the definition's own dtypes."""
+        return self._computed(reference_of(self._defined, self.config.verify_iterations).func)
+
+    def _computed(self, func: tirx.PrimFunc) -> tuple[list[Any], list[Any]]:
+        module, rows = build(func, host_of(self.target), exact=True), self.rows
+        for low in (-1.0, 0.0):  # a root or a logarithm of a negative number compares nothing
+            arrays = random_arrays(self._defined, self.config, low, rows)
+            results = run(module, arguments_for(func.params, arrays, tvm.cpu(), self.written, rows))
+            if not any(has_nan(in_rows(results[i], rows.get(i))) for i in self.written):
+                break
+        return self._converted(arrays), self._converted(results)
+
+    def _converted(self, arrays: list[Any]) -> list[Any]:
+        """Arguments of the function, of those of its original."""
+        out = list(arrays)
+        converted = None if self.original is None else self.original.converted
+        if converted is not None:
+            out[converted.position] = converted.convert(arrays[converted.position])
+        return out
+
+    @cached_property
+    def written(self) -> frozenset[int]:
+        """Positions of the parameters that are results."""
+        return written_params(self._defined)
+
+    @property
+    def rows(self) -> Mapping[int, Rows]:
+        """Of results that are checked in part, by position: the rows that are."""
+        return self._reference.rows
+
+    @cached_property
+    def _defined(self) -> tirx.PrimFunc:
+        return self.func if self.original is None else tvm.ir.load_json(self.original.func_json)
+
+    @cached_property
+    def _reference(self) -> Reference:
+        return reference_of(in_float64(self._defined), self.config.verify_iterations)
+
+    def difference(self, actual: list[Any], positions: list[int]) -> float:
+        """Between arguments after a program's run and after the reference's.
+
+        Where a definition rounds to integers or compares, float32 may be on the other side of a
+        corner than float64: a result that is right in its own dtypes is right.
+
+        Args:
+            actual: every argument after the run.
+            positions: of those to be compared.
+        """
+        found = self._difference(actual, positions, self.reference[1])
+        if found > self.config.verify_rtol:
+            found = min(found, self._difference(actual, positions, self.narrow_reference[1]))
+        return found
+
+    def _difference(self, actual: list[Any], positions: list[int], expected: list[Any]) -> float:
+        pairs = [[in_rows(x[i], self.rows.get(i)) for i in positions] for x in (actual, expected)]
+        return relative_difference(*pairs)
+
+
+def run(module: Any, arguments: list[Any]) -> list[Any]:
+    """Every argument after one run, as NumPy arrays."""
+    module[ENTRY](*arguments)
+    return [on_host(tensor) for tensor in arguments]

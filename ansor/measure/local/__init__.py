@@ -1,0 +1,1 @@
+"""Worker processes of this machine, and what they are asked in turns."""

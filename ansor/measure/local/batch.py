@@ -1,0 +1,130 @@
+"""Measures one batch of programs of one task: build on all workers, then time one by one."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import cast
+
+from tvm.target import Target
+
+from ansor.hardware.target import is_cpu
+from ansor.measure.local.pool import Outcome, Pool
+from ansor.measure.local.process import WorkerFailure, WorkerProcess
+from ansor.measure.protocol import Define, Time
+from ansor.measure.result import Measurement, measured
+from ansor.program.program import Program
+
+
+@dataclass(frozen=True)
+class Built:
+    """A program that a worker keeps, and the seconds that building it took."""
+
+    worker: WorkerProcess
+    slot: int
+    seconds: float
+
+
+def build_all(
+    pool: Pool, task: Define, programs: Mapping[int, Program]
+) -> dict[int, Built | Outcome]:
+    """Builds programs on all workers; under the same numbers, where they are kept or how they
+    failed. When it returns, no worker disturbs what is timed next."""
+    slots: dict[int, int] = {}
+
+    def start(number: int, worker: WorkerProcess) -> None:
+        slots[number] = pool.send_build(worker, task, programs[number])
+
+    ended = pool.spread({number: partial(start, number) for number in programs})
+    pool.settle()
+    return {
+        number: outcome
+        if isinstance(outcome, WorkerFailure) or outcome.error is not None
+        else Built(worker, slots[number], outcome.seconds)
+        for number, (worker, outcome) in ended.items()
+    }
+
+
+def measure_batch(
+    pool: Pool, task: Define, programs: Sequence[Program], best_s: float | None
+) -> list[Measurement]:
+    """Builds and times programs; see `Device.measure`."""
+    batch = _Batch(pool, task, programs, best_s)
+    while len(batch.results) < len(programs):
+        batch.turn()
+    return [batch.results[i] for i in range(len(programs))]
+
+
+class _Batch:
+    """Programs are known by their index. Each turn finishes at least one: what a dying worker took
+    with it is built again in the next turn."""
+
+    def __init__(
+        self, pool: Pool, task: Define, programs: Sequence[Program], best_s: float | None
+    ) -> None:
+        self.results: dict[int, Measurement] = {}
+        self._pool = pool
+        self._task = task
+        self._programs = programs
+        self._best_s = math.inf if best_s is None else best_s
+
+    def turn(self) -> None:
+        """Builds what has no result yet and times what was built, one program at a time in a lane.
+
+        Worker by worker: the threads of a kernel spin for a while after it has ended, which would
+        disturb another worker's.
+        """
+        left = {i: p for i, p in enumerate(self._programs) if i not in self.results}
+        built: list[tuple[int, Built]] = []
+        for i, outcome in build_all(self._pool, self._task, left).items():
+            if isinstance(outcome, Built):
+                built.append((i, outcome))
+            else:
+                self._fail(i, outcome, 0.0)
+        queues: dict[int, deque[tuple[int, Built]]] = defaultdict(deque)
+        for worker in self._pool.workers:
+            own = [(i, entry) for i, entry in built if entry.worker is worker]
+            queues[self._pool.lane_of(worker)].extend(own)
+        self._time(queues)
+
+    def _time(self, queues: Mapping[int, deque[tuple[int, Built]]]) -> None:
+        """Times what was built, one program at a time in each lane."""
+        under_way: dict[WorkerProcess, tuple[int, int, Built]] = {}
+        while True:
+            busy = {lane for lane, _, _ in under_way.values()}
+            for lane in queues.keys() - busy:
+                if (found := self._next(queues[lane])) is not None:
+                    under_way[found[1].worker] = (lane, *found)
+            if not under_way:
+                return
+            for worker, outcome in self._pool.wait(list(under_way)):
+                _, i, entry = under_way.pop(worker)
+                self._take(i, entry, outcome)
+
+    def _next(self, queue: deque[tuple[int, Built]]) -> tuple[int, Built] | None:
+        """Starts to time the next program whose worker is still there."""
+        while queue:
+            i, built = queue.popleft()
+            if built.worker in self._pool.workers:
+                built.worker.send(Time(built.slot, self._best_s), self._pool.config.run_timeout_s)
+                return i, built
+        return None
+
+    def _take(self, i: int, built: Built, outcome: Outcome) -> None:
+        """Notes what came of timing a program."""
+        if isinstance(outcome, WorkerFailure) or outcome.error is not None:
+            self._fail(i, outcome, built.seconds)
+            if built.worker in self._pool.workers and not is_cpu(Target(self._task.target)):
+                # A GPU's error may stay: nothing else runs in that process.
+                self._pool.replace(built.worker)
+            return
+        latencies = cast("tuple[float, ...]", outcome.value)
+        self.results[i] = measured(latencies, built.seconds, outcome.seconds)
+        self._best_s = min(self._best_s, self.results[i].latency_s or math.inf)
+
+    def _fail(self, i: int, outcome: Outcome, build_s: float) -> None:
+        kind = outcome.kind if isinstance(outcome, WorkerFailure) else outcome.error
+        self.results[i] = Measurement(error=kind, message=outcome.message, build_s=build_s)

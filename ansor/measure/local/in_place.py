@@ -1,0 +1,57 @@
+"""Times programs in the run of a network: all are built, and kept, by one worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from ansor.measure.local.pool import Outcome, Pool
+from ansor.measure.local.process import WorkerFailure, WorkerProcess
+from ansor.measure.plan import CallPlan
+from ansor.measure.protocol import Define, Rehearse, Request
+from ansor.program.program import Program
+
+Candidates = Mapping[str, Sequence[tuple[Define, Program]]]
+
+
+def time_in_place(
+    pool: Pool, plan: CallPlan, candidates: Candidates, seconds: float
+) -> dict[str, list[float | None]]:
+    """Seconds that each candidate costs in a run of the network; see `Device.rehearse`."""
+    pool.recycle()
+    worker = pool.workers[0]
+    slots = {
+        name: [_built(pool, worker, task, program) for task, program in own]
+        for name, own in candidates.items()
+    }
+    pool.settle()
+    kept = {name: tuple(s for s in own if s is not None) for name, own in slots.items()}
+    found: dict[int, float] = {}
+    if worker in pool.workers:
+        request = Rehearse(plan, {n: own for n, own in kept.items() if own}, seconds)
+        outcome = _ask(pool, worker, request, seconds + pool.config.verify_timeout_s)
+        if not isinstance(outcome, WorkerFailure) and outcome.error is None:
+            found = cast("dict[int, float]", outcome.value)
+    return {
+        name: [None if slot is None else found.get(slot) for slot in own]
+        for name, own in slots.items()
+    }
+
+
+def _built(pool: Pool, worker: WorkerProcess, task: Define, program: Program) -> int | None:
+    """The slot of a program; None where it cannot be built, or the worker is gone."""
+    if worker not in pool.workers:
+        return None
+    try:
+        slot = pool.send_build(worker, task, program)
+    except WorkerFailure:
+        pool.replace(worker)
+        return None
+    ((_, outcome),) = pool.wait([worker])
+    return None if isinstance(outcome, WorkerFailure) or outcome.error is not None else slot
+
+
+def _ask(pool: Pool, worker: WorkerProcess, request: Request, timeout_s: float) -> Outcome:
+    worker.send(request, timeout_s)
+    ((_, outcome),) = pool.wait([worker])
+    return outcome

@@ -1,0 +1,187 @@
+"""The parent's handle on a process that has imported what workers need and forks them.
+
+To import TVM takes a core most of a second. One process does it, before it has any threads; each
+worker, also one that stands in for another, is there in milliseconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from typing import IO
+
+_MOST_BYTES = 1 << 16  # of a request or an answer
+_LOG_TAIL = 2000  # bytes of what a dead process printed that are reported
+_ANSWER_S = 120.0  # seconds until it is given up; the first answer waits for imports
+
+
+class NurseryError(Exception):
+    """The nursery has ended; the text is what it printed last."""
+
+
+class Nursery:
+    """Starts with the first worker, and again if it was killed.
+
+    It is killed when the parent dies, also when the thread that started it ends (Linux), and
+    its workers with it.
+
+    Args:
+        environment: of the process and, but for what each adds, its workers.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._log: IO[bytes] | None = None
+        self._numbers = itertools.count()
+        self._unborn: dict[int, Forked] = {}  # by the number of the request
+
+    def start(self) -> None:
+        """Starts the process and returns at once; nothing happens while it runs."""
+        if self._process is not None and self._process.poll() is None:
+            return
+        self.kill()
+        self._control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control.settimeout(_ANSWER_S)
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `kill`)
+        with other:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "ansor.measure.child", str(other.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                env=dict(self._environment),
+                pass_fds=[other.fileno()],
+                start_new_session=True,
+            )
+
+    def fork(
+        self, environment: Mapping[str, str], read_fd: int, write_fd: int, log_fd: int
+    ) -> Forked:
+        """Asks for a worker and returns at once.
+
+        Args:
+            environment: what the worker adds to that of the nursery.
+            read_fd, write_fd: its ends of pipes, see `ansor.measure.channel.Channel`.
+            log_fd: takes what it prints.
+        """
+        self.start()
+        forked = Forked(self)
+        number = self._send({"spawn": dict(environment)}, [read_fd, write_fd, log_fd])
+        self._unborn[number] = forked
+        return forked
+
+    def answer(self, forked: Forked) -> int:
+        """Waits until a worker that was asked for is there, and returns its process id.
+
+        Raises:
+            NurseryError: it never will be.
+        """
+        for number in [number for number, own in self._unborn.items() if own is forked]:
+            self._receive(number)
+        if forked.pid is None:
+            raise NurseryError("it ended before")
+        return forked.pid
+
+    def status_of(self, pid: int, wait: bool) -> int | None:
+        """Exit status of a worker; None while it runs, unless it is waited for.
+
+        Raises:
+            NurseryError: nobody knows any more.
+        """
+        return self._receive(self._send({"ended": pid, "wait": wait}, []))
+
+    def _send(self, request: dict[str, object], fds: list[int]) -> int:
+        """The number of the request; that nobody takes it, its answer will show."""
+        number = next(self._numbers)
+        message = json.dumps({"number": number, **request}).encode()
+        with contextlib.suppress(ConnectionError):
+            if self._control is not None:
+                socket.send_fds(self._control, [message], fds)
+        return number
+
+    def _receive(self, number: int) -> int | None:
+        """The answer to a request; others that come before are those of an interrupted call, or
+        tell of workers that have begun."""
+        while True:
+            found, answer = self._next_answer()
+            if found in self._unborn:
+                self._unborn.pop(found).pid = answer
+            if found == number:
+                return answer
+
+    def _next_answer(self) -> tuple[int, int | None]:
+        found = b""
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            found = b"" if self._control is None else self._control.recv(_MOST_BYTES)
+        if not found:
+            raise NurseryError("" if self._log is None else last_words(self._log))
+        number, answer = json.loads(found)
+        return number, answer
+
+    def kill(self) -> None:
+        """Kills the process and frees everything; may be called twice."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        for resource in (self._control, self._log):
+            if resource is not None:
+                resource.close()
+        self._process = self._control = self._log = None
+        self._unborn.clear()
+
+
+class Forked:
+    """A worker's process.
+
+    Attributes:
+        pid: of the process, which is its group's too; None as long as that was not told.
+        told: what the nursery printed last, if it has ended.
+    """
+
+    def __init__(self, nursery: Nursery) -> None:
+        self._nursery = nursery
+        self.pid: int | None = None
+        self.told = ""
+        self._status: int | None = None
+        self._is_over = False
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is no more; waits until it has begun."""
+        return self._ends(wait=False)
+
+    def kill(self) -> int | None:
+        """Kills the process with its whole group; its exit status, None if nobody knows."""
+        if not self._ends(wait=False):
+            assert self.pid is not None
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self._ends(wait=True)
+        return self._status
+
+    def _ends(self, wait: bool) -> bool:
+        if not self._is_over:
+            try:
+                pid = self._nursery.answer(self)
+                self._status = self._nursery.status_of(pid, wait)
+                self._is_over = self._status is not None
+            except NurseryError as error:  # its end is the end of all
+                self._is_over, self.told = True, str(error)
+        return self._is_over
+
+
+def last_words(log: IO[bytes]) -> str:
+    """The end of what a process printed."""
+    log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_TAIL))
+    return log.read().decode(errors="replace").strip()

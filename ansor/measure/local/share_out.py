@@ -1,0 +1,74 @@
+"""Lends workers for calls that have nothing to do with measuring."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ansor.measure.local.pool import Outcome, Pool
+from ansor.measure.local.process import WorkerFailure, WorkerProcess, not_started
+from ansor.measure.protocol import Call
+from ansor.sharing import R, in_turns
+
+
+def share_out(
+    pool: Pool, function: Callable[..., R], arguments: Sequence[tuple[Any, ...]]
+) -> list[R]:
+    """See `ansor.sharing.Share`; the workers take turns, and what fails there is done here.
+
+    Raises:
+        MeasureError: a worker does not start.
+    """
+    if min(len(pool.workers), len(arguments)) < 2:
+        return in_turns(function, arguments)
+    pool.recycle()
+    pool.start(len(arguments))
+    shared = _Shared(pool, function, arguments)
+    while len(shared.results) < len(arguments):
+        shared.turn()
+    return [shared.results[i] for i in range(len(arguments))]
+
+
+class _Shared:
+    """Calls are known by their index."""
+
+    def __init__(
+        self, pool: Pool, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> None:
+        self.results: dict[int, Any] = {}
+        self._pool, self._function, self._arguments = pool, function, arguments
+        self._waiting = deque(range(len(arguments)))
+        self._under_way: dict[WorkerProcess, int] = {}
+
+    def turn(self) -> None:
+        """Gives work to all who are free; the first calls are made here, until a worker is there
+        to make them."""
+        for worker in self._pool.workers:
+            if self._waiting and worker.is_ready and worker not in self._under_way:
+                self._give(worker, self._waiting.popleft())
+        starting = [worker for worker in self._pool.workers if worker.is_starting]
+        if self._under_way:
+            ended = self._pool.wait([*self._under_way, *starting])
+        else:
+            self._do(self._waiting.popleft())
+            ended = self._pool.answers(starting)
+        for worker, outcome in ended:
+            if worker in self._under_way:
+                self._take(self._under_way.pop(worker), outcome)
+            elif isinstance(outcome, WorkerFailure):
+                raise not_started(outcome)
+
+    def _give(self, worker: WorkerProcess, number: int) -> None:
+        request = Call(self._function, self._arguments[number])
+        worker.send(request, self._pool.config.verify_timeout_s)
+        self._under_way[worker] = number
+
+    def _take(self, number: int, outcome: Outcome) -> None:
+        if isinstance(outcome, WorkerFailure) or outcome.error is not None:
+            self._do(number)  # it succeeds, or its error is raised where it belongs
+        else:
+            self.results[number] = outcome.value
+
+    def _do(self, number: int) -> None:
+        self.results[number] = self._function(*self._arguments[number])

@@ -1,0 +1,68 @@
+"""Times programs of one task against each other: build on all workers, then time in turns."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from ansor.measure.local.batch import Built, build_all
+from ansor.measure.local.pool import Pool
+from ansor.measure.local.process import WorkerFailure, WorkerProcess
+from ansor.measure.protocol import Compare, Define
+from ansor.program.program import Program
+
+
+def time_in_turns(
+    pool: Pool,
+    task: Define,
+    programs: Sequence[Program],
+    rounds: int,
+    in_two_places: bool = False,
+) -> list[float | None]:
+    """Seconds of each program over rounds in which every one is timed once; see `Device.compare`.
+
+    Args:
+        in_two_places: programs are built twice, mostly by two workers, and half of the rounds are
+            with each: where a worker's memory lies favours its programs by a few per cent. What
+            fails in one half has no time, and what fails in the first is not tried again.
+    """
+    left = dict(enumerate(programs))
+    two = in_two_places and len(pool.workers) > 1 and rounds > 1
+    halves = (rounds - rounds // 2, rounds // 2) if two else (rounds,)
+    found: dict[int, list[float]] = {i: [] for i in left}
+    for count in halves:
+        seconds = _medians(pool, task, left, count)
+        for i, value in seconds.items():
+            found[i].append(value)
+        left = {i: left[i] for i in sorted(seconds, key=lambda i: i ^ 1)}  # neighbours swap places
+    return [statistics.fmean(each) if len(each) == len(halves) else None for each in found.values()]
+
+
+def _medians(
+    pool: Pool, task: Define, programs: Mapping[int, Program], rounds: int
+) -> dict[int, float]:
+    """The median of each program that ran in all rounds, under the same numbers."""
+    outcomes = build_all(pool, task, programs)
+    built = {i: entry for i, entry in outcomes.items() if isinstance(entry, Built)}
+    seconds: dict[int, list[float]] = {i: [] for i in built}
+    for turn in range(rounds):
+        for worker in list(pool.workers):
+            own = [i for i, entry in built.items() if entry.worker is worker]
+            slots = tuple(built[i].slot for i in own)
+            for i, value in zip(own, _timed(pool, worker, slots, turn + 1 < rounds), strict=False):
+                seconds[i].append(value)
+    return {i: statistics.median(each) for i, each in seconds.items() if len(each) == rounds}
+
+
+def _timed(
+    pool: Pool, worker: WorkerProcess, slots: tuple[int, ...], keep: bool
+) -> tuple[float, ...]:
+    """Seconds of each slot; nothing where one of them fails, and nothing of a dead worker."""
+    if not slots:
+        return ()
+    worker.send(Compare(slots, keep), pool.config.run_timeout_s * len(slots))
+    ((_, outcome),) = pool.wait([worker])
+    if isinstance(outcome, WorkerFailure) or outcome.error is not None:
+        return ()
+    return cast("tuple[float, ...]", outcome.value)

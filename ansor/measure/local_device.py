@@ -1,0 +1,203 @@
+"""`LocalDevice`: measures on this machine, in worker processes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, cast
+
+import ml_dtypes
+import tvm
+
+from ansor.closing import Closing
+from ansor.config import MeasureConfig
+from ansor.dag.contraction import product_dtypes
+from ansor.dag.graph import ComputeDAG
+from ansor.errors import ArgumentError, MeasureError
+from ansor.hardware.detect import gpu_lanes
+from ansor.hardware.target import is_cpu, rounds_to_tf32
+from ansor.measure.device import Candidate
+from ansor.measure.local.batch import measure_batch
+from ansor.measure.local.in_place import time_in_place
+from ansor.measure.local.pool import Outcome, Pool
+from ansor.measure.local.process import WorkerFailure, WorkerProcess
+from ansor.measure.local.share_out import share_out
+from ansor.measure.local.turns import time_in_turns
+from ansor.measure.plan import CallPlan
+from ansor.measure.protocol import Define, DefineOriginal, Verify
+from ansor.measure.result import ErrorKind, Measurement, Verification
+from ansor.program.program import Program
+from ansor.sharing import R
+from ansor.task import Task
+
+LOWERING = "ansor.lowering.lower:lower"
+
+
+class LocalDevice(Closing):
+    """A `Device` that builds on all cores and times in place: one program at a time, or one on each
+    GPU of a kind.
+
+    Args:
+        target: text of the TVM target that every task must have.
+        threads: of a kernel while it is timed.
+        lowering: "module:name" of the function that makes a program a schedule (for tests).
+
+    Attributes:
+        replaced: how many workers were replaced after a crash, a time-out, an interrupt, or
+            `recycle_after` builds.
+
+    Raises:
+        ArgumentError: `threads` is not positive.
+        MeasureError: from any method: a worker cannot be started.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        threads: int,
+        config: MeasureConfig | None = None,
+        lowering: str = LOWERING,
+    ) -> None:
+        if threads < 1:
+            raise ArgumentError("threads", threads, "must be at least 1")
+        self.target = target
+        self._config = config or MeasureConfig()
+        self._definitions: dict[str, Define] = {}
+        made = tvm.target.Target(target)
+        self._tf32 = rounds_to_tf32(made)
+        lanes = [{}] if is_cpu(made) else gpu_lanes()
+        self._pool = Pool(threads, self._config, lowering, lanes)
+
+    @property
+    def replaced(self) -> int:
+        return self._pool.replaced
+
+    def start(self, count: int | None = None) -> None:
+        """Starts `count` worker processes, or as many as there may be, and returns at once.
+
+        Each takes seconds; without this they start when they are first needed.
+        """
+        self._pool.start(count)
+
+    def measure(
+        self, task: Task, programs: Sequence[Program], best_s: float | None
+    ) -> list[Measurement]:
+        """See `Device.measure`."""
+        with self._clean_up():
+            return measure_batch(self._pool, self._define(task), programs, best_s)
+
+    def share(self, function: Callable[..., R], arguments: Sequence[tuple[Any, ...]]) -> list[R]:
+        """See `ansor.sharing.Share`."""
+        with self._clean_up():
+            return share_out(self._pool, function, arguments)
+
+    def verify(self, candidates: Sequence[Candidate]) -> list[Verification]:
+        """See `Device.verify`."""
+        with self._clean_up():
+            jobs = {i: partial(self._start_check, *own) for i, own in enumerate(candidates)}
+            ended = self._pool.spread(jobs)
+        return [self._judge(task, ended[i][1]) for i, (task, _) in enumerate(candidates)]
+
+    def _start_check(self, task: Task, program: Program, worker: WorkerProcess) -> None:
+        self._pool.define(worker, self._define(task))
+        worker.send(Verify(task.key, program), self._config.verify_timeout_s)
+
+    def _judge(self, task: Task, outcome: Outcome) -> Verification:
+        if isinstance(outcome, WorkerFailure):
+            return Verification(error=outcome.kind, message=outcome.message)
+        if outcome.error is not None:
+            return Verification(error=outcome.error, message=outcome.message)
+        difference = cast(float, outcome.value)
+        if difference <= tolerance(task.dag, self._config, self._tf32):
+            return Verification(difference)
+        text = f"differs from the reference by {difference:.3g} of the largest value"
+        return Verification(difference, ErrorKind.WRONG, text)
+
+    def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
+        """See `Device.compare`."""
+        with self._clean_up():
+            on_cpu = is_cpu(tvm.target.Target(self.target))
+            return time_in_turns(self._pool, self._define(task), programs, rounds, on_cpu)
+
+    def rehearse(
+        self, plan: CallPlan, candidates: Mapping[str, Sequence[Candidate]], seconds: float
+    ) -> dict[str, list[float | None]]:
+        """See `Device.rehearse`."""
+        named = {
+            name: [(self._define(task), program) for task, program in own]
+            for name, own in candidates.items()
+        }
+        with self._clean_up():
+            if is_cpu(tvm.target.Target(self.target)):
+                return time_in_place(self._pool, plan, named, seconds)
+            calls = Counter(call.function for call in plan.calls)
+            return {name: self._all_calls(own, calls[name]) for name, own in named.items()}
+
+    def _all_calls(self, own: Sequence[tuple[Define, Program]], calls: int) -> list[float | None]:
+        """Seconds of the programs of a function, in turns: on a GPU nothing but empty caches tells
+        a network from a loop."""
+        found: dict[int, float | None] = {}
+        for task in dict.fromkeys(task for task, _ in own):
+            numbers = [i for i, (other, _) in enumerate(own) if other is task]
+            programs = [own[i][1] for i in numbers]
+            times = time_in_turns(self._pool, task, programs, self._config.network_rounds)
+            found |= dict(zip(numbers, times, strict=True))
+        return [None if (t := found[i]) is None else t * calls for i in range(len(own))]
+
+    def _define(self, task: Task) -> Define:
+        if task.target != self.target:
+            remedy = f"the device measures for {self.target!r} only"
+            raise ArgumentError("task.target", task.target, remedy)
+        if task.key not in self._definitions:
+            text = str(tvm.ir.save_json(task.func))
+            self._definitions[task.key] = Define(
+                task.key, text, task.target, task.constants, task.in_network, _original(task)
+            )
+        return self._definitions[task.key]
+
+    @contextmanager
+    def _clean_up(self) -> Iterator[None]:
+        """After an exception, an interrupt above all, no worker has a request under way."""
+        if not self._pool.close.alive:
+            raise MeasureError("the device is closed; open a new one")
+        try:
+            yield
+        except BaseException:
+            self._pool.kill_busy()
+            raise
+
+    def close(self) -> None:
+        """See `Device.close`."""
+        self._pool.close()
+
+
+def _original(task: Task) -> DefineOriginal | None:
+    original = task.original
+    if original is None:
+        return None
+    text = str(tvm.ir.save_json(original.func))
+    return DefineOriginal(text, original.converted)
+
+
+def tolerance(dag: ComputeDAG, config: MeasureConfig, tf32: bool = False) -> float:
+    """Largest difference from the reference, relative to its largest value, that is not an error.
+
+    Grows with the longest reduction, whose rounding errors a program that is right accumulates.
+    With `tf32`, products in float32 may be of rounded operands. None where there are no floats.
+    """
+    if not any("float" in buffer.dtype for buffer in dag.buffers.values()):
+        return 0.0
+    products = {product_dtypes(dag, name) for name in dag.order}
+    rounded = tf32 and ("float32", "float32") in products
+    allowed = config.verify_tf32_rtol if rounded else config.verify_rtol
+    for stage in dag.stages.values():
+        dtype = dag.buffers[stage.output].dtype
+        if stage.reduce and "float" in dtype:
+            additions = math.prod(stage.axes[axis].size for axis in stage.reduce)
+            eps = float(ml_dtypes.finfo(dtype).eps)  # type: ignore[no-untyped-call]
+            worst, random = additions * eps / 2, math.sqrt(additions) * eps / 2
+            allowed = max(allowed, config.verify_rounding * worst, config.verify_walk * random)
+    return allowed

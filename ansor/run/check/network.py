@@ -1,0 +1,198 @@
+"""Compares networks with their originals: the import before the search, the result after it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tvm
+from tvm.target import Target
+
+from ansor.errors import AnsorError, UnsupportedError
+from ansor.frontend.deploy.apply import apply_programs
+from ansor.frontend.deploy.runtime import CompiledModel, compile_model
+from ansor.frontend.extract import extract_functions
+from ansor.frontend.graph import optimize
+from ansor.frontend.importers.source import SourceModel
+from ansor.hardware.target import NATIVE, is_cpu, resolve_target
+from ansor.hardware.threads import running_threads
+from ansor.lowering.reference import reference_of
+from ansor.run.check.compare import NETWORK_TOLERANCE, SAME, Difference, difference
+from ansor.run.check.inputs import InputSet, input_sets
+from ansor.run.check.locate import Fault, first_failure, first_fault
+
+Array = npt.NDArray[Any]
+
+# Relative change of float inputs that shows how the original amplifies rounding.
+_STEP = 1e-6
+# Such a change where each operator is known to be right: with it, some elements of a quantised
+# network are rounded to another step, as they are where sums are taken in another order.
+_FLIPPING_STEP = 1e-5
+_AMPLIFIED = 10.0  # times what the original amplifies, an import may differ
+
+
+@dataclass(frozen=True)
+class NetworkCheck:
+    """How a network compares with its original.
+
+    Attributes:
+        stage: "import", or "tuned network".
+        framework: that ran the original.
+        sets: names of the input sets.
+        difference: largest error, relative to the largest value of its output.
+        elapsed_s: seconds that the comparison took.
+    """
+
+    stage: str
+    framework: str
+    sets: tuple[str, ...]
+    difference: float
+    elapsed_s: float
+
+    @property
+    def text(self) -> str:
+        """The outcome in one line."""
+        return (
+            f"{self.stage}: as {self.framework} on {', '.join(self.sets)}; largest difference "
+            f"{self.difference:.1e} of the largest value, checked in {self.elapsed_s:.1f} s"
+        )
+
+
+class ResultError(AnsorError):
+    """A tuned network computes something else than the original model."""
+
+
+class SourceComparison:
+    """Compares networks with one original, on the same inputs.
+
+    Args:
+        source: the model in its framework.
+        target: of the networks.
+    """
+
+    def __init__(self, source: SourceModel, target: Target) -> None:
+        self._source = source
+        self._target = target if is_cpu(target) else resolve_target(NATIVE)
+        self._sets: list[InputSet] = []
+        self._flips = False  # whether rounding flips steps of the network's own rounding
+        self.checks: list[NetworkCheck] = []  # the comparisons up to now
+
+    def check_import(self, mod: tvm.IRModule) -> None:
+        """Compares a network as it was imported and optimised, before it is tuned.
+
+        Raises:
+            UnsupportedError: the network differs; names the first operator that does.
+        """
+        began = time.monotonic()
+        with np.errstate(all="ignore"):
+            self._sets = list(input_sets(self._source))
+            compiled = compile_model(with_plain_loops(mod), self._target, running_threads())
+            self._note("import", compiled, began, self._refuse_import)
+
+    def check_tuned(self, compiled: CompiledModel) -> None:
+        """Compares the tuned network.
+
+        Raises:
+            ResultError: it differs.
+        """
+        with np.errstate(all="ignore"):
+            self._note("tuned network", compiled, time.monotonic(), self._refuse_tuned)
+
+    def _note(
+        self,
+        stage: str,
+        compiled: CompiledModel,
+        began: float,
+        refuse: Callable[[InputSet, Difference], None],
+    ) -> None:
+        worst = SAME
+        for inputs in self._sets:
+            found = self._compared(compiled, inputs)
+            if found.excess > 1:
+                refuse(inputs, found)
+            worst = max(worst, found, key=lambda one: one.relative)
+        names = tuple(inputs.name for inputs in self._sets)
+        elapsed_s = time.monotonic() - began
+        check = NetworkCheck(stage, self._source.framework, names, worst.relative, elapsed_s)
+        self.checks.append(check)
+
+    def _refuse_tuned(self, inputs: InputSet, found: Difference) -> None:
+        if self._flips and found.excess <= self._amplified(inputs, _FLIPPING_STEP):
+            return
+        raise ResultError(
+            f"the tuned network differs from {self._source.framework} on {inputs.name}: "
+            f"{found.text}; please report it, with the model"
+        )
+
+    def _compared(self, compiled: CompiledModel, inputs: InputSet) -> Difference:
+        """The difference, in units of what rounding explains of this network."""
+        found = difference(_outputs(compiled, inputs.arrays), inputs.results, NETWORK_TOLERANCE)
+        if found.excess <= 1:
+            return found
+        allowed = self._amplified(inputs, _STEP)
+        return Difference(found.relative, found.excess / max(1.0, allowed), found.text)
+
+    def _amplified(self, inputs: InputSet, step: float) -> float:
+        """How far the original's results move with rounding of its inputs, likewise."""
+        moved = [_moved(array, step) for array in inputs.arrays]
+        results = self._source.run(moved)
+        return _AMPLIFIED * difference(results, inputs.results, NETWORK_TOLERANCE).excess
+
+    def _refuse_import(self, inputs: InputSet, found: Difference) -> None:
+        """Raises UnsupportedError, unless each operator is right and rounding explains the rest."""
+        fault = first_fault(self._source, inputs.arrays, self._run_alone)
+        if fault is None and found.excess <= self._amplified(inputs, _FLIPPING_STEP):
+            self._flips = True
+            return
+        what = str(fault) if fault else f"each operator is right alone, but together {found.text}"
+        raise UnsupportedError(
+            f"the import differs from {self._source.framework} on {inputs.name}: {what}; "
+            f"export the model without it, or pass check_import=False at your own risk"
+        )
+
+    def _run_alone(self, mod: tvm.IRModule, arrays: Sequence[Array]) -> list[Array]:
+        optimized = with_plain_loops(optimize(mod, self._target))
+        compiled = compile_model(optimized, self._target, running_threads())
+        return _outputs(compiled, arrays)
+
+
+def uncompilable(source: SourceModel, target: Target) -> Fault | None:
+    """The first operator of a model that cannot be compiled alone; None if all can."""
+
+    def compile_only(mod: tvm.IRModule) -> None:
+        compile_model(with_plain_loops(optimize(mod, target)), target, running_threads())
+
+    with np.errstate(all="ignore"):
+        for inputs in input_sets(source):
+            return first_failure(source, inputs.arrays, compile_only)
+    return None
+
+
+def with_plain_loops(mod: tvm.IRModule) -> tvm.IRModule:
+    """An optimised network whose functions have their loops in an order that compilers can use."""
+    ordered = {}
+    for function in extract_functions(mod):
+        try:
+            ordered[function.name] = reference_of(function.func).func
+        except UnsupportedError:  # no nest of loops, such as a call of TVM's runtime: it stays
+            continue
+    return apply_programs(mod, ordered)
+
+
+def _outputs(compiled: CompiledModel, arrays: Sequence[Array]) -> list[Array]:
+    result = compiled(*arrays)
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def _moved(array: Array, step: float) -> Array:
+    """Floats a little larger or smaller; other values as they are."""
+    if array.dtype.kind != "f":
+        return array
+    step = max(step, float(np.finfo(array.dtype).eps))
+    signs = np.where(np.arange(array.size).reshape(array.shape) % 2, 1.0, -1.0)
+    moved: Array = (array * (1 + step * signs)).astype(array.dtype)
+    return moved

@@ -1,0 +1,113 @@
+"""What comes after the search: winners put in place, the network compiled, the outcome noted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, Future
+from typing import Any
+
+import tvm
+
+from ansor.callbacks import Finish
+from ansor.frontend.deploy.apply import apply_programs
+from ansor.frontend.deploy.built import BuiltModel, built
+from ansor.frontend.deploy.runtime import loaded
+from ansor.frontend.variants import with_variants
+from ansor.lowering.build import pass_context
+from ansor.lowering.lower import lower
+from ansor.measure.device import Candidate
+from ansor.program.layout import packings
+from ansor.program.program import Program
+from ansor.run.prepare import Network
+from ansor.run.tuned import TaskResult, TunedModel
+from ansor.run.winners import Winner
+from ansor.task import Task
+
+
+class Finisher:
+    """Compiles a network with the programs that win: in the background, while they are checked.
+
+    Args:
+        background: runs one thing at a time.
+    """
+
+    def __init__(self, network: Network, target: tvm.target.Target, background: Executor) -> None:
+        self._network, self._target, self._background = network, target, background
+        self._chosen: Mapping[str, Candidate] = {}
+        self._built: Future[BuiltModel] | None = None
+
+    def begin(self, chosen: Mapping[str, Candidate]) -> None:
+        """Begins to compile with these programs and returns at once.
+
+        Args:
+            chosen: of each function.
+        """
+        self._chosen = chosen
+        self._built = self._background.submit(_built, self._network, self._target, chosen)
+
+    def tuned(
+        self, winners: Mapping[str, Winner], finish: Finish, seed: int, threads: int | None
+    ) -> TunedModel:
+        """The compiled network and how it came about; waits for what was begun, if all that was
+        chosen has won."""
+        chosen = {name: (winner.task, winner.program) for name, winner in winners.items()}
+        if self._built is None or chosen != self._chosen:
+            self.begin(chosen)
+        assert self._built is not None
+        compiled = loaded(self._built.result(), threads)
+        network = self._network
+        results = _results(network, winners, finish)
+        calling, state = network.calling, network.state
+        return TunedModel(compiled, results, finish, seed, network.mod, calling, state)
+
+
+def _built(
+    network: Network, target: tvm.target.Target, chosen: Mapping[str, Candidate]
+) -> BuiltModel:
+    """Puts programs in place and compiles."""
+    variants = {
+        name: network.variants[task.name]
+        for name, (task, _) in chosen.items()
+        if task.original is not None
+    }
+    scheduled: dict[str, Any] = {}
+    widths: dict[str, dict[int, int]] = {}
+    for task, program in chosen.values():
+        if program.steps:
+            scheduled[task.name] = lower(task.func, program)
+            names = list(task.dag.buffers)
+            widths[task.name] = {names.index(b): w for b, w in packings(program).items()}
+    with pass_context(scheduled.values()):
+        applied = apply_programs(with_variants(network.mod, variants), scheduled, widths)
+        return built(applied, target)
+
+
+def _results(
+    network: Network, winners: Mapping[str, Winner], finish: Finish
+) -> tuple[TaskResult, ...]:
+    """How the functions of the network ended."""
+    tuned = [
+        _result(winner, [task for task in network.tasks if task.group == name], finish)
+        for name, winner in winners.items()
+    ]
+    unscheduled = [
+        TaskResult(name, 1, 0, None, 0, Program().sketch, None, note=f"runs unscheduled: {reason}")
+        for name, reason in network.unscheduled.items()
+    ]
+    return (*tuned, *unscheduled)
+
+
+def _result(winner: Winner, variants: Sequence[Task], finish: Finish) -> TaskResult:
+    keys = {task.key for task in variants}
+    task = winner.task
+    return TaskResult(
+        name=task.group,
+        weight=task.weight,
+        flops=variants[0].dag.flops,
+        latency_s=winner.latency_s,
+        trials=sum(status.trials for status in finish.tasks if status.key in keys),
+        sketch=winner.program.sketch,
+        difference=winner.difference,
+        variant=task.kind,
+        note=winner.note,
+    )

@@ -1,0 +1,166 @@
+"""A model split into tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import tvm
+
+from ansor.dag.from_tir.read import read_dag
+from ansor.errors import UnsupportedError
+from ansor.frontend.calling import Calling
+from ansor.frontend.extract import ExtractedFunction, extract_functions
+from ansor.frontend.importers.importer import import_model
+from ansor.frontend.importers.sizes import Sizes
+from ansor.frontend.importers.source import Array, ImportedModel, SourceModel
+from ansor.frontend.operator import import_operator, is_operator
+from ansor.frontend.variants import KINDS, Variant, operator_variants, optimize_with_variants
+from ansor.hardware.target import is_cpu
+from ansor.run.check.network import uncompilable
+from ansor.task import Converted, Original, Task
+from ansor.winograd.weights import transform_weight
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A network ready to be tuned.
+
+    Attributes:
+        mod: the fused module.
+        tasks: one for each distinct function that can be scheduled, and for each variant of one.
+        variants: by name of their task.
+        unscheduled: function to the reason why it cannot be scheduled.
+        calling: how users call it; None for tensors in a row.
+        state: initial values of tensors that it keeps between calls.
+        source: the model in its framework, if there is one.
+    """
+
+    mod: tvm.IRModule
+    tasks: tuple[Task, ...]
+    variants: dict[str, Variant] = field(default_factory=dict)
+    unscheduled: dict[str, str] = field(default_factory=dict)
+    calling: Calling | None = None
+    state: tuple[Array, ...] = ()
+    source: SourceModel | None = None
+
+
+def prepare(
+    model: object,
+    target: tvm.target.Target,
+    target_key: str,
+    example_inputs: object = None,
+    kinds: Collection[str] = tuple(KINDS),
+    sizes: Sizes | None = None,
+) -> Network:
+    """Imports and optimises a model and splits it into tasks.
+
+    Args:
+        model: anything that `auto_schedule` takes.
+        target: decides on layouts.
+        target_key: canonical text of the target, under which records are kept.
+        example_inputs: as for `auto_schedule`.
+        kinds: of variants that may be used.
+        sizes: of dynamic dimensions.
+
+    Raises:
+        UnsupportedError: an operator that cannot be scheduled; inside a network it is noted.
+    """
+    variants: tuple[Variant, ...] = ()
+    imported: ImportedModel | None = None
+    if is_operator(model):
+        mod = import_operator(model)
+        variants = operator_variants(mod, kinds) if is_cpu(target) else ()
+    else:
+        imported = import_model(model, example_inputs, sizes)
+        mod, variants = _optimized(imported, target, kinds)
+    functions = extract_functions(mod)
+    in_network = sum(function.weight for function in functions) > 1
+    tasks, unscheduled = [], {}
+    for function in functions:
+        try:
+            tasks.append(_task(function, target_key, in_network))
+        except UnsupportedError as error:
+            if is_operator(model):
+                raise
+            unscheduled[function.name] = str(error)
+    plain = {function.name: function for function in functions}
+    for variant in variants:
+        replaced = plain[variant.replaces]
+        original = _original(variant, replaced)
+        tasks.append(_task(variant.function, target_key, in_network, original))
+    network = Network(mod, tuple(tasks), {v.function.name: v for v in variants}, unscheduled)
+    if imported is None:
+        return network
+    return replace(network, calling=imported.calling, state=imported.state, source=imported.source)
+
+
+def _optimized(
+    imported: ImportedModel, target: tvm.target.Target, kinds: Collection[str]
+) -> tuple[tvm.IRModule, tuple[Variant, ...]]:
+    """The network's functions, and their variants.
+
+    Raises:
+        UnsupportedError: an operator that TVM cannot compile, with its layer where that is known.
+    """
+    try:
+        return optimize_with_variants(imported.mod, target, kinds)
+    except Exception as error:  # TVM's passes raise errors of many unrelated kinds
+        fault = uncompilable(imported.source, target) if imported.source else None
+        if fault is None and isinstance(error, UnsupportedError):
+            raise
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        what = str(fault) if fault else f"TVM cannot compile the network: {reason}"
+        raise UnsupportedError(what) from error
+
+
+def _original(variant: Variant, replaced: ExtractedFunction) -> Original:
+    weight, converted = variant.weight, None
+    if weight is not None:
+        convert = partial(transform_weight, transform=weight.transform)
+        converted = Converted(weight.position, convert)
+    return Original(replaced.name, variant.kind, replaced.func, converted)
+
+
+def _task(
+    function: ExtractedFunction, target_key: str, in_network: bool, original: Original | None = None
+) -> Task:
+    dag = read_dag(function.func, function.constants)
+    return Task(
+        function.name, function.func, dag, target_key, function.weight, in_network, original
+    )
+
+
+def merged(networks: Mapping[str, Network]) -> tuple[list[Task], npt.NDArray[np.int64]]:
+    """The tasks of several networks, each definition once, under names that say whose it is.
+
+    Returns:
+        the tasks, and how often each network (rows) calls each of them (columns).
+    """
+    if len(networks) == 1:
+        (network,) = networks.values()
+        return list(network.tasks), np.array([[task.weight for task in network.tasks]])
+    found: dict[str, Task] = {}
+    calls: dict[str, dict[str, int]] = {}
+    for name, network in networks.items():
+        first: dict[str, str] = {}  # names of this network's functions where they were met first
+        for task in network.tasks:
+            known = found.setdefault(task.key, _named(task, name, first))
+            if task.original is None:
+                first[task.name] = known.name
+            calls.setdefault(task.key, {})[name] = task.weight
+            weight = sum(calls[task.key].values())
+            found[task.key] = replace(known, weight=weight)
+    table = [[calls[key].get(name, 0) for key in found] for name in networks]
+    return list(found.values()), np.array(table)
+
+
+def _named(task: Task, network: str, first: Mapping[str, str]) -> Task:
+    original = task.original
+    if original is not None:
+        own = f"{network}/{original.name}"
+        original = replace(original, name=first.get(original.name, own))
+    return replace(task, name=f"{network}/{task.name}", original=original)

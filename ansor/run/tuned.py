@@ -1,0 +1,227 @@
+"""`TunedModel`: what `auto_schedule` returns."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import tvm
+
+from ansor.callbacks import Finish
+from ansor.errors import UnsupportedError
+from ansor.frontend.calling import Calling, calling_from_json, calling_to_json
+from ansor.frontend.deploy.built import BuiltModel, rebuilt
+from ansor.frontend.deploy.runtime import CompiledModel, compile_model, loaded
+from ansor.frontend.deploy.storage import StoredModel, load_model, save_model
+from ansor.frontend.importers.source import Array
+from ansor.hardware.detect import peak_gflops
+from ansor.hardware.target import NATIVE, check_runs_here, is_cpu, resolve_target
+from ansor.hardware.threads import start_threads
+from ansor.report.table import Summary, render
+from ansor.run.check.network import NetworkCheck
+from ansor.task import DIRECT
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """One function of the network as it ended.
+
+    Attributes:
+        name: function of the network.
+        weight: calls per run.
+        flops: floating-point operations per call.
+        latency_s: seconds per call, measured alone; None where it was not.
+        trials: programs measured.
+        sketch: name of the chosen sketch; "untuned" for the definition as it was written.
+        difference: largest error relative to the reference's largest value; None if unchecked.
+            The reference is the definition as the model gives it, whatever the variant, in float64.
+        variant: "direct", or the kind of definition that was faster.
+        note: what went wrong, "" if nothing did.
+    """
+
+    name: str
+    weight: int
+    flops: int
+    latency_s: float | None
+    trials: int
+    sketch: str
+    difference: float | None
+    variant: str = DIRECT
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Latency of whole networks, medians in seconds; `untuned_s` is None where it was not asked."""
+
+    latency_s: float
+    untuned_s: float | None
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times faster than untuned."""
+        return None if self.untuned_s is None else self.untuned_s / self.latency_s
+
+
+@dataclass(frozen=True, eq=False)
+class TunedModel:
+    """A tuned network: call it on NumPy arrays or torch tensors.
+
+    Attributes:
+        compiled: the network in machine code.
+        tasks: one entry per function of the network.
+        finish: how the search ended; None for a model that was loaded.
+        seed: of the search.
+        baseline: the network before tuning; None for a model that was loaded.
+        calling: how it is called; None for tensors in a row.
+        state: initial values of tensors that the network keeps between calls, such as caches and
+            counters.
+        checks: how it compared with the original model, before and after tuning.
+    """
+
+    compiled: CompiledModel
+    tasks: tuple[TaskResult, ...]
+    finish: Finish | None
+    seed: int
+    baseline: tvm.IRModule | None = None
+    calling: Calling | None = None
+    state: tuple[Array, ...] = ()
+    checks: tuple[NetworkCheck, ...] = ()
+    # The state's values of now, and by process what a call holds: a model with state serves one
+    # call at a time, and a forked child must not wait for a thread of its parent.
+    _kept: list[Any] = field(default_factory=list, init=False, repr=False)
+    _locks: dict[int, threading.Lock] = field(default_factory=dict, init=False, repr=False)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the network on NumPy arrays or torch tensors; returns the kind that it is given.
+
+        The arguments are those of the original model, or its tensors in a row. The result has the
+        original's structure; see `NamedOutputs` for dictionaries and dataclasses.
+
+        Raises:
+            ArgumentError: wrong number, structure, shape or dtype; names the argument.
+        """
+        if self.calling is None:
+            return self.compiled(*args, **kwargs)
+        tensors = self.calling.tensors(args, kwargs)
+        if not self.state:
+            return self.calling.results(_in_row(self.compiled(*tensors)))
+        with self._turn():
+            self._kept[:] = self._kept or self.state
+            results = _in_row(self.compiled(*tensors, *self._kept))
+            count = len(results) - len(self.state)
+            self._kept[:] = results[count:]
+            return self.calling.results(results[:count])
+
+    def reset(self) -> None:
+        """Gives the state, if the network keeps one, its initial values again."""
+        with self._turn():
+            self._kept.clear()
+
+    def _turn(self) -> threading.Lock:
+        return self._locks.setdefault(os.getpid(), threading.Lock())
+
+    @cached_property
+    def untuned(self) -> CompiledModel:
+        """The same network with naive loops.
+
+        Raises:
+            ValueError: the model was loaded, and its original is not at hand.
+        """
+        if self.baseline is None:
+            raise ValueError("a loaded model does not carry the network it was tuned from")
+        return compile_model(self.baseline, self.compiled.target, self.compiled.threads)
+
+    def benchmark(self, min_time_s: float = 1.0, untuned: bool = False) -> Benchmark:
+        """Times the whole network, the untuned one too if `untuned`."""
+        before = self.untuned.latency(min_time_s=0.1, repeats=1) if untuned else None
+        return Benchmark(self.compiled.latency(min_time_s=min_time_s, repeats=10), before)
+
+    def report(self, benchmark: Benchmark | None = None) -> str:
+        """A table of the tasks for people; with a `benchmark`, the network's latency beside it."""
+        measured = benchmark or self.benchmark()
+        peak = peak_gflops(self.compiled.target, self.compiled.threads)
+        summary = Summary(measured.latency_s, measured.untuned_s, peak and peak * 1e9)
+        if self.finish is not None:
+            done = self.finish
+            summary = replace(
+                summary, search_s=done.elapsed_s, trials=done.trials, reason=done.reason
+            )
+        checks = [check.text for check in self.checks]
+        return "\n".join([render(self.tasks, summary), *checks])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the network, machine code and weights, to one file; `load` reads it.
+
+        Raises:
+            ArgumentError: the file cannot be written.
+        """
+        notes = {"tasks": [asdict(task) for task in self.tasks], "seed": self.seed}
+        if self.calling is not None:
+            notes["calling"] = calling_to_json(self.calling)
+        notes["checks"] = [asdict(check) for check in self.checks]
+        save_model(StoredModel(self.compiled.complete, notes, self.state), path)
+
+
+def load(
+    path: str | os.PathLike[str], threads: int | None = None, *, recompile: bool = False
+) -> TunedModel:
+    """Reads a tuned network, which is ready to run then: nothing is tuned, nor compiled.
+
+    Compiled is a file that another version of TVM has written, or with code that this package
+    cannot store (for GPUs, and other processors than x86-64).
+
+    Args:
+        path: a file that `TunedModel.save` wrote.
+        threads: that the network runs on; all cores by default.
+        recompile: whether its loops are compiled for this machine, which takes some seconds; they
+            are as they were chosen for the machine that it was tuned on.
+
+    Raises:
+        ArgumentError: no such file, or fewer threads than one.
+        StorageError: the file cannot be read, is not ours, or is damaged.
+        UnsupportedError: the file is for a machine that this one is not.
+    """
+    stored = load_model(path)
+    count = start_threads(threads)
+    compiled = loaded(_ready(stored.model, os.fspath(path), count, recompile), count)
+    notes = stored.notes
+    calling = calling_from_json(notes["calling"]) if "calling" in notes else None
+    checks = tuple(NetworkCheck(**check) for check in notes.get("checks", ()))
+    seed, tasks = int(notes.get("seed", 0)), _tasks(notes)
+    return TunedModel(
+        compiled, tasks, None, seed, calling=calling, state=stored.state, checks=checks
+    )
+
+
+def _ready(model: BuiltModel, path: str, threads: int, recompile: bool) -> BuiltModel:
+    """The network with code for this machine.
+
+    Raises:
+        UnsupportedError: it has none.
+    """
+    if recompile and is_cpu(model.target):
+        return rebuilt(model, resolve_target(NATIVE), threads)
+    try:
+        check_runs_here(model.target)
+    except UnsupportedError as error:
+        remedy = "tune the model on this machine"
+        if is_cpu(model.target):
+            remedy += ", or load the file with recompile=True"
+        raise UnsupportedError(f"{path}: {error}; {remedy}") from error
+    needs_code = model.code is None or recompile
+    return rebuilt(model, model.target, threads) if needs_code else model
+
+
+def _in_row(result: Any) -> Sequence[Any]:
+    """A network's result as a sequence of tensors."""
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _tasks(notes: Mapping[str, Any]) -> tuple[TaskResult, ...]:
+    rows: Sequence[Mapping[str, Any]] = notes.get("tasks", ())
+    return tuple(TaskResult(**row) for row in rows)

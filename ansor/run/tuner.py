@@ -1,0 +1,236 @@
+"""The loop that spends trials: scheduler, policies, device, records (Ansor, figure 4)."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ansor.annotate.complete import complete
+from ansor.callbacks import Callback, Finish, Round, Start
+from ansor.config import TuneConfig
+from ansor.cost_model.model import CostModel
+from ansor.database.database import Database
+from ansor.errors import ArgumentError, DatabaseError
+from ansor.hardware.gpu import Machine
+from ansor.measure.device import Device
+from ansor.measure.result import Measurement
+from ansor.policy.policy import SearchPolicy
+from ansor.run.task_search import TaskSearch
+from ansor.sketch.generate import generate
+from ansor.sketch.rule import Rule
+from ansor.task import Task
+from ansor.task_scheduler.gradient import TaskProgress
+from ansor.task_scheduler.networks import Networks
+from ansor.task_scheduler.objective import Objective, total_latency
+from ansor.task_scheduler.scheduler import TaskScheduler
+
+NO_GAIN = "no function gained anything in its last rounds"
+OBJECTIVE_MET = "the objective asks for nothing more"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When to stop: after so many trials or seconds, whichever comes first; None is no limit."""
+
+    trials: int | None = None
+    seconds: float | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing may be measured."""
+        return self.trials == 0 or (self.trials is None and self.seconds is None)
+
+
+class Tuner:
+    """Tunes the tasks of one or several networks on one device.
+
+    Args:
+        tasks: what to tune, each definition once.
+        hardware: parameters for rules and the draft.
+        device: builds, times and checks programs.
+        database: earlier records, and where new ones go.
+        config: all settings.
+        seed: the same seed gives the same candidates on a device that answers the same.
+        callbacks: told of progress.
+        user_rules: derivation rules tried before the built-in ones.
+        calls: `[networks, tasks]`, how often each network runs each task; by default those of one
+            network, by the tasks' weights.
+        objective: what is to become small.
+        clock: seconds, for the budget.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        hardware: Machine,
+        device: Device,
+        database: Database,
+        config: TuneConfig,
+        seed: int = 0,
+        callbacks: Sequence[Callback] = (),
+        user_rules: Sequence[Rule] = (),
+        calls: npt.NDArray[np.int64] | None = None,
+        objective: Objective = total_latency,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.config, self.seed = config, seed
+        groups = [task.group for task in tasks]
+        self._variants = Counter(groups)
+        own_calls = np.array([[task.weight for task in tasks]]) if calls is None else calls
+        self._networks = Networks(own_calls, groups, objective)
+        self._device, self._database = device, database
+        self._callbacks, self._clock = callbacks, clock
+        self._began = clock()
+        self._trials = self._rounds = 0
+        self._rounds_s = 0.0  # without the start: what a trial costs
+        self.model = CostModel(hardware, config.cost_model, config.sketch, seed)
+        streams = np.random.SeedSequence(seed).spawn(len(tasks) + 1)
+        self._scheduler = TaskScheduler(config.scheduler, np.random.default_rng(streams[-1]))
+        self.searches = [
+            TaskSearch(task, self._policy(task, hardware, user_rules, stream))
+            for task, stream in zip(tasks, streams, strict=False)
+        ]
+        self.restored = sum(search.restore(database) for search in self.searches)
+        self.model.fit()
+
+    def _policy(
+        self,
+        task: Task,
+        hardware: Machine,
+        user_rules: Sequence[Rule],
+        stream: np.random.SeedSequence,
+    ) -> SearchPolicy:
+        config = self.config
+        states = generate(task.dag, hardware, config.sketch, user_rules)
+        sketches = [complete(state, hardware, config.sketch) for state in states]
+        rng = np.random.default_rng(stream)
+        return SearchPolicy(
+            task.key, sketches, self.model, config.evolution, rng, self._device.share
+        )
+
+    def functions(self, tasks: Sequence[Task]) -> dict[str, list[TaskSearch]]:
+        """The searches of a network's tasks by function: all variants of one together."""
+        known = {search.task.key: search for search in self.searches}
+        found: dict[str, list[TaskSearch]] = {}
+        for task in tasks:
+            own = replace(known[task.key], task=task)
+            found.setdefault(task.group, []).append(own)
+        return found
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the tuner was made."""
+        return self._clock() - self._began
+
+    def run(self, budget: Budget) -> Finish:
+        """Searches until the budget is spent, nothing is left to try, Ctrl-C, or an objective or a
+        database that fails.
+
+        Every finished round is in the database when this returns, but for one that could not be
+        written, and each task keeps its best.
+        """
+        start = Start([s.status for s in self.searches], budget.trials, budget.seconds)
+        self._tell(lambda callback: callback.on_start(start))
+        try:
+            reason = self._loop(budget)
+        except KeyboardInterrupt:
+            reason = "interrupted"
+        except (ArgumentError, DatabaseError) as error:  # what was found until then is not lost
+            reason = str(error)
+        statuses = [search.status for search in self.searches]
+        finish = Finish(reason, statuses, self._trials, self.elapsed_s)
+        self._tell(lambda callback: callback.on_finish(finish))
+        return finish
+
+    def _loop(self, budget: Budget) -> str:
+        while not budget.is_empty:
+            if budget.trials is not None and self._trials >= budget.trials:
+                return "all trials spent"
+            if budget.seconds is not None and self.elapsed_s >= budget.seconds:
+                return "time is up"
+            progress = self._progress()
+            number = self._scheduler.choose(progress)
+            if number is None:
+                return _why_over(progress)
+            self._round(self.searches[number], self._batch_size(budget))
+        return "no budget"
+
+    def _progress(self) -> list[TaskProgress]:
+        """What each task has achieved, and what a second of it is worth to the objective."""
+        begun = [bool(search.history) for search in self.searches]
+        weights = self._networks.weights([search.best_s for search in self.searches], begun)
+        return [
+            search.progress(float(weight), self._promised_s(search))
+            for search, weight in zip(self.searches, weights, strict=True)
+        ]
+
+    def _promised_s(self, search: TaskSearch) -> float:
+        """What a task promises, where there are others to compare it with."""
+        return 0.0 if self._variants[search.task.group] == 1 else search.promised_s
+
+    def _batch_size(self, budget: Budget) -> int:
+        """A full batch, or less where the trials run out or trials or time would not go round."""
+        batch, scheduler = self.config.evolution.batch, self.config.scheduler
+        if budget.seconds is not None:
+            cost_s = self._rounds_s / self._trials if self._trials else scheduler.trial_s
+            begun = {search.task.group for search in self.searches if search.history}
+            fresh = len(self._variants.keys() - begun)
+            affordable = (budget.seconds - self.elapsed_s) * scheduler.warmup_share / cost_s
+            batch = min(batch, max(scheduler.least_batch, int(affordable / max(fresh, 1))))
+        if budget.trials is None:
+            return batch
+        share = max(1, budget.trials // len(self.searches))
+        return min(batch, share, budget.trials - self._trials)
+
+    def _round(self, search: TaskSearch, count: int) -> None:
+        """One batch of one task: propose, measure, record, learn."""
+        began = self._clock()
+        if not search.policy.trials:
+            search.seed(self._database)
+        batch = search.policy.propose(count)
+        programs = [candidate.program for candidate in batch]
+        self.model.prepare()
+        results = self._device.measure(search.task, programs, search.best_s) if batch else []
+        self._database.add_many(search.task, zip(programs, results, strict=True), self.seed)
+        search.learn(batch, [result.latency_s for result in results])
+        self.model.fit()
+        self._trials += len(batch)
+        self._rounds += 1
+        self._rounds_s += self._clock() - began
+        self._report(search, results)
+
+    def _report(self, search: TaskSearch, results: Sequence[Measurement]) -> None:
+        errors = [result for result in results if result.error is not None]
+        latency_s = self.latency_s
+        done = Round(
+            number=self._rounds,
+            task=search.status,
+            measured=len(results),
+            errors=Counter(e.error.value for e in errors if e.error is not None),
+            first_error=errors[0].message if errors else "",
+            trials=self._trials,
+            elapsed_s=self.elapsed_s,
+            network_s=None if latency_s is None else float(latency_s.sum()),
+        )
+        self._tell(lambda callback: callback.on_round(done))
+
+    @property
+    def latency_s(self) -> npt.NDArray[np.float64] | None:
+        """Seconds of each network, the sum of its functions; None until each function has some."""
+        return self._networks.latency_s([search.best_s for search in self.searches])
+
+    def _tell(self, event: Callable[[Callback], None]) -> None:
+        for callback in self._callbacks:
+            event(callback)
+
+
+def _why_over(tasks: Sequence[TaskProgress]) -> str:
+    left = [task for task in tasks if not task.exhausted]
+    if not any(task.weight for task in tasks) and left:
+        return OBJECTIVE_MET
+    return NO_GAIN if any(task.weight for task in left) else "nothing left to try"

@@ -1,0 +1,1 @@
+"""Winograd's minimal filtering: transforms, weights, stages, and the definitions they replace."""
