@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ansor.annotate.complete_gpu import complete_for_gpu
+from ansor.annotate.phases import in_phases
 from ansor.config import SketchConfig
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.operands import is_dense_along
@@ -30,7 +31,6 @@ from ansor.program.steps import (
     SkipPadding,
     Step,
     StripMine,
-    Structural,
     Transpose,
     Unroll,
     Vectorize,
@@ -53,11 +53,14 @@ class _Builder:
         self.hardware, self.config = hardware, config
         self.decisions: list[Decision] = list(state.decisions)
         self.loose: set[str] = set()  # untiled roots whose vectors need not divide their axis
-        self.structure: list[Step] = [s for s in state.steps if isinstance(s, Structural)]
-        self.tiles: list[Step] = [s for s in state.steps if isinstance(s, MultiLevelTile)]
-        self.inner: list[Step] = [s for s in state.steps if isinstance(s, RegisterTile)]
+        self.tiles: list[MultiLevelTile | StripMine] = [
+            s for s in state.steps if isinstance(s, MultiLevelTile)
+        ]
+        self.inner = [s for s in state.steps if isinstance(s, RegisterTile)]
         self.transposed = {s.stage: s for s in state.steps if isinstance(s, Transpose)}
         self.fusions = [s for s in state.steps if isinstance(s, FuseConsumer)]
+        treated = (MultiLevelTile, RegisterTile, Transpose, FuseConsumer)
+        self.kept = [s for s in state.steps if not isinstance(s, treated)]
 
     def build(self) -> Sketch:
         """Runs the phases."""
@@ -78,9 +81,9 @@ class _Builder:
         initial = [Initialise(s.name) for s in self.dag.stages.values() if s.reduce]
         within = [s for s in self.fusions if s.stage in locations.host]  # once that has its place
         around = [s for s in self.fusions if s.stage not in locations.host]
-        steps = (*self.structure, *self.tiles, *parallel, *around, *self.inner, *located, *within)
+        placed = (*self.tiles, *parallel, *around, *self.inner, *located, *within)
         last = (*vector, *unroll, *initial, *skips, *fetches)
-        return Sketch(self.dag, (*steps, *last), tuple(self.decisions))
+        return Sketch(self.dag, in_phases(*self.kept, *placed, *last), tuple(self.decisions))
 
     def _in_order(self) -> list[Stage]:
         return [self.dag.stages[name] for name in self.dag.order]
@@ -89,7 +92,7 @@ class _Builder:
         self.decisions.append(decision)
         return decision.name
 
-    def _strip(self, name: str, locations: Locations) -> list[Step]:
+    def _strip(self, name: str, locations: Locations) -> list[StripMine]:
         """Strip-mining of an untiled root stage."""
         stage = self.dag.stages[name]
         axis = vector_axis(stage)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ansor.annotate.phases import in_phases
 from ansor.config import GpuSketchConfig
 from ansor.dag.stage import HoleExtent, Stage
 from ansor.program.decision import Decision, category
@@ -20,9 +21,7 @@ from ansor.program.steps import (
     Placed,
     ReduceInBlock,
     Step,
-    Store,
     StripMine,
-    Structural,
     Tensorize,
     TensorTile,
     Unroll,
@@ -64,10 +63,11 @@ class _GpuBuilder:
             and not isinstance(places.get(name), ReduceInBlock)
             and not isinstance(roles.shape.get(name), TensorTile)
         ]
-        steps = [*self._of(Structural), *self._of(Store), *shapes, *binds]
-        steps += [*self._of(FuseConsumer), *located, *vectorized, *unroll, *initial]
-        steps += [*self._of(Tensorize), *self._of(Pipeline)]
-        return Sketch(self.dag, tuple(steps), tuple(self.decisions))
+        treated = MultiLevelTile | StripMine | Bind | FuseConsumer | Placed | Tensorize | Pipeline
+        kept = [step for step in self.steps if not isinstance(step, treated)]
+        placed = [*shapes, *binds, *self._of(FuseConsumer), *located]
+        last = [*vectorized, *unroll, *initial, *self._of(Tensorize), *self._of(Pipeline)]
+        return Sketch(self.dag, in_phases(*kept, *placed, *last), tuple(self.decisions))
 
     def _of(self, kind: object) -> list[Step]:
         return [step for step in self.steps if isinstance(step, kind)]  # type: ignore[arg-type]

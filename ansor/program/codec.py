@@ -11,8 +11,6 @@ from typing import Any, get_args, get_origin, get_type_hints
 from ansor.program.program import Program
 from ansor.program.steps import Step
 
-_TYPES = {cls.__name__: cls for cls in get_args(Step)}
-
 
 def encode(program: Program) -> str:
     """Returns canonical JSON text: equal programs give equal text."""
@@ -43,7 +41,7 @@ def decode(text: str) -> Program:
 @lru_cache(maxsize=1024)
 def _steps(text: str) -> tuple[Step, ...]:
     """All programs of a sketch have the same steps."""
-    return tuple(_read(_TYPES[name], fields) for name, fields in json.loads(text))
+    return tuple(_read(Step.kinds[name], fields) for name, fields in json.loads(text))
 
 
 def _read(kind: Any, value: Any) -> Any:

@@ -44,7 +44,6 @@ from ansor.program.steps import (
     Store,
     Unroll,
     Vectorize,
-    telling_holes,
 )
 
 THREAD_LEVEL = 2  # of the spatial tile levels, after blocks and virtual threads
@@ -172,9 +171,9 @@ class Roles:
         return {s.stage: s.hole for s in steps if s.hole is not None}
 
     @cached_property
-    def telling_holes(self) -> tuple[str, ...]:
+    def distinguishing_holes(self) -> tuple[str, ...]:
         """Decisions of which every choice makes another program."""
-        return tuple(hole for step in self.steps for hole in telling_holes(step))
+        return tuple(hole for step in self.steps for hole in step.distinguishing_holes)
 
     @cached_property
     def evaluation_order(self) -> tuple[str, ...]:

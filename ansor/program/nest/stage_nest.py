@@ -1,0 +1,94 @@
+"""`StageNest`: the loops around one stage, for a population."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ansor.dag.index import Atom, Index, Quotient
+from ansor.dag.stage import Stage
+from ansor.program.loops import Loop
+
+Column = npt.NDArray[np.int32]  # [P]
+
+
+@dataclass(frozen=True, eq=False)
+class StageNest:
+    """The loops around one stage, outermost first.
+
+    Attributes:
+        loops: what each loop iterates; those of the host come first.
+        num_host: how many of them belong to the host.
+        extents: `[L, P] int32`, 1 where a host loop does not enclose the stage.
+        steps: `steps[axis][loop]` is `[P]`: by how much the loop advances the axis; missing is 0.
+        position: `[P]`, number of host loops around the stage (0: a nest of its own).
+        parallel: `[L, P] bool`; the loops that are fused and run on all cores.
+        unrolled: `[L, P] bool`; the loops of the register tile, and of folded axes.
+        vector: number of the loop that is vectorised, None for none.
+        transposed: `[P] bool`; whether the two innermost loops are a square of vectors that is
+            transposed in registers.
+        executed: `[P] float32`; share of the iterations that are not left out as padding.
+        guarded: `[L, P] bool`; the loops inside which a condition says what is left out.
+        prefetch: `[4, P] int32`; least and most elements of a part of a constant that is
+            prefetched, and where it is read once the least of a run, and the distance; all 0 for
+            none.
+        finishes: the stage whose tiles this one finishes as its fused consumer, None for none.
+        unroll_most: `[P]`: inner loops are unrolled as well as long as that makes no more
+            statements than this.
+    """
+
+    stage: Stage
+    loops: tuple[Loop, ...]
+    num_host: int
+    extents: npt.NDArray[np.int32]
+    steps: dict[int, dict[int, Column]]
+    position: Column
+    parallel: npt.NDArray[np.bool_]
+    unrolled: npt.NDArray[np.bool_]
+    vector: int | None
+    unroll_most: Column
+    transposed: npt.NDArray[np.bool_]
+    executed: npt.NDArray[np.float32]
+    guarded: npt.NDArray[np.bool_]
+    prefetch: npt.NDArray[np.int32]
+    finishes: str | None = None
+
+    @cached_property
+    def density(self) -> npt.NDArray[np.float32]:
+        """`[P]`: share of the statements of the unrolled block that are left when what constants
+        make zero has vanished: known where all of the axes that choose them are unrolled."""
+        folded = self.stage.folded
+        own = [i for i, loop in enumerate(self.loops) if loop.axis in folded and i >= self.num_host]
+        copies = self.extents[own].prod(axis=0, dtype=np.int64)
+        whole = copies == math.prod(self.stage.axes[axis].size for axis in folded)
+        density: npt.NDArray[np.float32]
+        density = np.where(whole, np.float32(self.stage.density), np.float32(1))
+        return density
+
+    def coefficients(self, index: Index | None) -> dict[int, Column]:
+        """By how much each loop advances an index, `[P]` each; loops with none left out.
+
+        A quotient of an axis (`index.in_blocks`) counts as well: exactly where all iterations of a
+        loop advance it or none, and else as if all did or none, whichever is nearer.
+        """
+        total: dict[int, Column] = {}
+        for atom, factor in index.terms if index is not None else ():
+            for loop, step in self._advances(atom).items():
+                total[loop] = total[loop] + factor * step if loop in total else factor * step
+        return total
+
+    def _advances(self, atom: Atom) -> dict[int, Column]:
+        """By how much each loop advances an axis, or the quotient of one."""
+        if isinstance(atom, int):
+            return self.steps.get(atom, {})
+        if not isinstance(atom, Quotient) or (axis := atom.of_axis) is None:
+            return {}
+        divisor = atom.divisor
+        return {
+            loop: np.where(step * self.extents[loop] > divisor, (step + divisor // 2) // divisor, 0)
+            for loop, step in self.steps.get(axis, {}).items()
+        }

@@ -1,0 +1,171 @@
+"""Steps that split, place and annotate loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansor.dag.padding import Padded
+from ansor.program.steps.base import Phase, Step
+
+
+@dataclass(frozen=True)
+class MultiLevelTile(Step):
+    """Tile `stage` after `structure`, e.g. "SSRSRS" (rule 3).
+
+    `holes[a]` names the decision that splits axis `a`, "" for an axis that stays whole (a folded
+    one); a spatial axis has as many columns as the structure has "S" (the vector axis one more
+    where there is a "V"), a reduction axis as it has "R". Letters: see `ansor.program.loops`.
+    Factors may multiply to more than the extent: then the last tile is moved back (see `tail`).
+    """
+
+    phase = Phase.TILE
+
+    stage: str
+    structure: str
+    holes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RegisterTile(Step):
+    """Tile an attached `stage` for registers: outer spatial loops, reduction, inner spatial loops.
+
+    `holes[a]` names the decision that says how large the inner part of spatial axis `a` may be:
+    it is the largest divisor of what is computed there. "" for a reduction axis, and for a spatial
+    one whose inner part is one element.
+    """
+
+    phase = Phase.PLACE
+
+    stage: str
+    holes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StripMine(Step):
+    """Split spatial `axis` of an untiled `stage` by `hole` (two columns) and put the inner part
+    innermost, inside any reduction, where it is vectorised.
+
+    Without a hole the inner part is the largest divisor of the extent that `Vectorize` allows.
+    """
+
+    phase = Phase.TILE
+
+    stage: str
+    axis: int
+    hole: str | None
+
+
+@dataclass(frozen=True)
+class Parallel(Step):
+    """Fuse the outermost loops of `stage`, as many as `hole` says, and run them on all cores."""
+
+    phase = Phase.BIND
+
+    stage: str
+    hole: str
+
+
+@dataclass(frozen=True)
+class FuseConsumer(Step):
+    """Compute `consumer` at the end of spatial tile level `level` of the tiled `stage` (rule 4)."""
+
+    phase = Phase.PLACE
+
+    stage: str
+    consumer: str
+    level: int
+
+
+@dataclass(frozen=True)
+class ComputeAt(Step):
+    """Compute `stage` at a loop of `host`; `hole` says how many of the host's loops enclose it.
+
+    Zero means a loop nest of its own at the root.
+    """
+
+    phase = Phase.PLACE
+
+    stage: str
+    host: str
+    hole: str
+
+
+@dataclass(frozen=True)
+class Vectorize(Step):
+    """Vectorise the innermost loop of `stage` (where more than one iteration is left).
+
+    An attached stage's last spatial axis is split first, by its largest divisor up to `lanes`.
+    Where that does not fill a `register` (elements; 0 for never), it is split by a multiple of one
+    that need not divide it, and the last vector is moved back.
+    """
+
+    phase = Phase.ANNOTATE
+
+    stage: str
+    lanes: int
+    register: int = 0
+
+
+@dataclass(frozen=True)
+class Transpose(Vectorize):
+    """Vectorise the innermost loop of `stage`, a copy that is dense in its source along the loop
+    around that. Where both have as many iterations as there are `lanes`, that square is loaded
+    along the outer one and transposed in registers.
+    """
+
+
+@dataclass(frozen=True)
+class Unroll(Step):
+    """Unroll the register tile and the folded axes of `stage` explicitly, and further loops up to
+    `hole` statements where there is one.
+    """
+
+    phase = Phase.ANNOTATE
+
+    stage: str
+    hole: str | None
+
+    @property
+    def distinguishing_holes(self) -> tuple[str, ...]:
+        """See `Step`."""
+        return () if self.hole is None else (self.hole,)
+
+
+@dataclass(frozen=True)
+class Initialise(Step):
+    """Initialise the reduction of `stage` in a nest of its own, outside the reduction loops."""
+
+    phase = Phase.ANNOTATE
+
+    stage: str
+
+
+@dataclass(frozen=True)
+class SkipPadding(Step):
+    """Leave out the steps of the tiled reduction `stage` that meet only zeros of `padded`, where
+    `hole` is 1: along dimensions whose index no loop of the register tile moves.
+    """
+
+    phase = Phase.AFTER_SCHEDULING
+
+    stage: str
+    padded: tuple[Padded, ...]
+    hole: str
+
+
+@dataclass(frozen=True)
+class Prefetch(Step):
+    """Where `hole` is 1, prefetch what the tiled `stage` reads of the constant `buffer` before its
+    turn: while a part of at least and at most so many `elements` is read again and again, the part
+    that lies after it in memory; where none is, but at least `run` are read without a gap, what
+    lies `distance` elements ahead.
+    """
+
+    phase = Phase.AFTER_SCHEDULING
+
+    stage: str
+    buffer: str
+    elements: tuple[int, int]
+    run: int
+    distance: int
+    hole: str

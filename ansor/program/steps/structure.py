@@ -1,0 +1,126 @@
+"""Steps that change the graph of stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansor.dag.contraction import Contraction
+from ansor.program.steps.base import Phase, Step
+
+
+@dataclass(frozen=True)
+class Inline(Step):
+    """Substitute `stage` into its consumers (rule 2, "always inline")."""
+
+    phase = Phase.STRUCTURE
+
+    stage: str
+
+
+@dataclass(frozen=True)
+class CacheWrite(Step):
+    """Compute `stage` into a new buffer and let the new stage `copy` write the output (rule 5)."""
+
+    phase = Phase.STRUCTURE
+
+    stage: str
+    copy: str
+
+
+@dataclass(frozen=True)
+class CacheRead(Step):
+    """Let the new stage `copy` copy `buffer` and `stage` read the copy.
+
+    Computed at a loop of `stage`, the copy holds just what the loops inside touch, packed. With
+    `order`, dimension ``d`` of the copy is dimension ``order[d]`` of the buffer.
+    """
+
+    phase = Phase.STRUCTURE
+
+    stage: str
+    buffer: str
+    copy: str
+    order: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class LayoutRewrite(Step):
+    """Ask for the constant `buffer` that `stage` reads packed: its last dimension is split by
+    `hole`, the outer part comes first of all, the inner part last. Zero leaves it as it is.
+    """
+
+    phase = Phase.STRUCTURE
+
+    stage: str
+    buffer: str
+    hole: str
+
+    @property
+    def distinguishing_holes(self) -> tuple[str, ...]:
+        """See `Step`."""
+        return (self.hole,)
+
+
+@dataclass(frozen=True)
+class SplitAxis(Step):
+    """Make two axes of spatial `axis` of `stage`: its quotient by `factor`, then the remainder.
+
+    Where `consumer` is named, it maps the stage's output element by element: its own axis and the
+    dimension of the buffer between the two are split alike. `factor` divides the extent.
+    """
+
+    phase = Phase.STRUCTURE
+
+    stage: str
+    axis: int
+    factor: int
+    consumer: str = ""
+
+
+@dataclass(frozen=True)
+class MoveAxis(Step):
+    """Make spatial `axis` of `stage` its last one, which is vectorised.
+
+    `consumer` maps the stage's output element by element: its own axes and the dimensions of the
+    buffer between the two get the same order.
+    """
+
+    phase = Phase.STRUCTURE
+
+    stage: str
+    axis: int
+    consumer: str
+
+
+@dataclass(frozen=True)
+class AsProduct(Step):
+    """Make `stage` a product of matrices whose sizes are multiples of `multiple`, its axes in the
+    groups of `contraction`; its operands become stages of their own (`operand_names`).
+
+    `consumer` maps the stage's output element by element and gets axes for rows and columns.
+    """
+
+    phase = Phase.STRUCTURE
+
+    stage: str
+    consumer: str
+    contraction: Contraction
+    multiple: int
+
+
+@dataclass(frozen=True)
+class RFactor(Step):
+    """Split reduction `axis` of `stage` by `hole` and turn one part into a spatial axis (rule 6).
+
+    `hole` has two columns, the outer and the inner factor. `inner=False` makes the outer part
+    spatial and outermost (threads); `inner=True` makes the inner part spatial and innermost
+    (vector lanes). The new stage is called `partial`.
+    """
+
+    phase = Phase.STRUCTURE
+
+    stage: str
+    axis: int
+    hole: str
+    partial: str
+    inner: bool
