@@ -1,4 +1,4 @@
-"""Which copies of a stage's block have to check at run time whether they read padding."""
+"""The copies of a stage's block that check for padding at run time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ansor.features.rows import Floats
 
 
 def checked_share(profile: StageProfile, copies: Floats) -> Floats:
-    """`[P]`: share of the block's copies that read inside a buffer or beside it by turns.
+    """`[P]`: share of the block's copies that read padding in some iterations only.
 
-    The compiler knows of the others: those in the middle of a tile never meet padding, nor
-    is anything to be checked along an axis that is unrolled as a whole.
+    The compiler decides the condition of every other copy. A copy in the middle of a tile never
+    reads padding. An axis that is unrolled as a whole needs no check.
 
     Args:
-        copies: `[L, P]`: how many each loop leaves in the block.
+        copies: `[L, P]`: copies that each loop leaves in the block.
     """
     stage = profile.nest.stage
     known = np.ones(copies.shape[1], dtype=np.float32)
@@ -25,12 +25,13 @@ def checked_share(profile: StageProfile, copies: Floats) -> Floats:
     for read, access in reads:
         for index, size in zip(read.indices, access.buffer.shape, strict=True):
             if index is not None and isinstance(size, int):
-                known = known * (1 - _along(profile, index, size, copies))
+                known = known * (1 - _checked_along(profile, index, size, copies))
     return 1 - known
 
 
-def _along(profile: StageProfile, index: Index, size: int, copies: Floats) -> Floats:
-    """`[P]`: the same for one dimension of a read, of so many elements."""
+def _checked_along(profile: StageProfile, index: Index, size: int, copies: Floats) -> Floats:
+    """`[P]`: share of the copies that check one dimension of a read; the dimension has `size`
+    elements."""
     low, high = _range(profile.nest.stage, index)
     below, above = max(0, -low), max(0, high - (size - 1))
     inside = np.zeros(copies.shape[1], dtype=np.float32)
@@ -39,15 +40,17 @@ def _along(profile: StageProfile, index: Index, size: int, copies: Floats) -> Fl
     for loop, step in profile.nest.coefficients(index).items():
         if loop in profile.active:
             inside += np.abs(step) * (copies[profile.active.index(loop)] - 1)
-    moved = np.float32(high - low) - inside  # by the loops that stay
+    moved = np.float32(high - low) - inside  # by the remaining loops
     checked = np.minimum(np.float32(below), moved) + np.minimum(np.float32(above), moved)
     share: Floats = np.clip(checked / (inside + 1), 0, 1)
     return share
 
 
 def _range(stage: Stage, index: Index) -> tuple[int, int]:
-    """Least and greatest value of an affine index over its axes; of others, and of sizes that
-    decisions choose, nothing is known: an empty range at 0."""
+    """Least and greatest value of an affine index over its axes.
+
+    The range is empty, at 0, for any other index and for an axis whose size is a decision.
+    """
     sizes = [axis.extent if isinstance(axis.extent, int) else 0 for axis in stage.axes]
     known = all(isinstance(a, int) and a < len(sizes) and sizes[a] for a, _ in index.terms)
     return bounds(index, sizes) if known else (0, 0)

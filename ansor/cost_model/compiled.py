@@ -1,8 +1,7 @@
-"""What LLVM makes of the loops that a program leaves alone.
+"""LLVM's transformations of the loops that a program neither unrolls nor vectorises.
 
-It unrolls short loops in full, and turns the loop that runs along memory into vectors where no
-vector loop is asked for. Without this, half of all random programs would look far slower than they
-are.
+LLVM unrolls short loops in full. It vectorises the loop along memory if the program has no vector
+loop. Without these transformations, the draft overestimates half of all random programs by far.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ansor.cost_model.constants import COMPILER, OVERLAP
 from ansor.cost_model.full_unroll import unrolled_by_llvm, unrolled_by_tvm
 from ansor.features.profile import StageProfile
 from ansor.features.rows import (
@@ -26,33 +26,22 @@ from ansor.features.rows import (
 )
 from ansor.hardware.cpu import Hardware
 
-# LLVM may or may not keep the results of a block in registers if it has unrolled the block itself,
-# less often around conditions, and where it was to find the vectors, the time is up to 15 times
-# what it could have been, unless it has surely unrolled a reduction. The same programs with the
-# block spelled out are there to be chosen. Fitted.
-_RISK_OF_UNROLLING = 1.1
-_RISK_OF_CONDITIONS = 1.3
-_RISK_OF_VECTORS = 1.15
-_LEAST_LANES = 4.0  # a shorter loop stays scalar
-# Elements of a vector that LLVM makes of straight-line code: as many as lie side by side where the
-# loop around it is a reduction's, which keeps the sums in registers; else, on average, these.
-_SLP_LANES = 2.0
-
 
 @dataclass(frozen=True, eq=False)
 class CompiledLoops:
     """The innermost block of a stage as machine code.
 
     Attributes:
-        unrolled: `[L, P]`: how many copies each loop leaves in the block; 1 for loops that stay.
-        trips: `[L, P]`: iterations that each loop keeps outside of it, 1 if it is gone.
+        unrolled: `[L, P]`: copies that each loop leaves in the block; 1 for a loop that remains.
+        trips: `[L, P]`: iterations of each loop outside the block; 1 for a loop without any.
         width: `[P]`: elements of the block's vector statements.
-        lanes: `[P]`: number of the loop that they run along, -1 for none.
-        points: `[P]`: copies of the block's result that a run of the reduction keeps in registers.
+        lanes: `[P]`: number of the vectorised loop, -1 for none.
+        points: `[P]`: copies of the block's result that stay in registers during a run of the
+            reduction.
         reduction: `[P]`: iterations of that run.
-        spelled: `[P]`: whether the block's copies are spelled out in the code that LLVM gets, which
-            decides most conditions for each.
-        risk: `[P]`: factor on the time, for what LLVM is relied upon to do.
+        spelled: `[P]`: whether LLVM receives the block unrolled. LLVM then decides most conditions
+            for each copy.
+        risk: `[P]`: factor on the time for optimisations that LLVM may miss.
     """
 
     unrolled: Floats
@@ -66,7 +55,7 @@ class CompiledLoops:
 
 
 def compiled_loops(profile: StageProfile, hardware: Hardware) -> CompiledLoops:
-    """Goes from the innermost loop outwards and unrolls what is short enough."""
+    """Predicts the transformations of a stage's loops."""
     width = np.ones(profile.extents.shape[1], dtype=np.float32)
     if profile.vector is not None:
         width = profile.extents[profile.vector]
@@ -89,22 +78,28 @@ def _risk(
     barely: npt.NDArray[np.bool_],
     vectors: npt.NDArray[np.bool_],
 ) -> Floats:
-    """`[P]`: factor on the time, by the loops `[L, P]` and vectors `[P]` that are LLVM's choice,
-    and whether the loops, `[P]`, are at the limit of what it unrolls."""
+    """`[P]`: factor on the time for optimisations that LLVM may miss.
+
+    Args:
+        alone: `[L, P]`: the loops that LLVM unrolls by itself.
+        barely: `[P]`: whether one of them is close to LLVM's limit.
+        vectors: `[P]`: whether LLVM finds the vectors.
+    """
     stage = profile.nest.stage
-    unrolling = _RISK_OF_CONDITIONS if stage.has_branch else _RISK_OF_UNROLLING
-    risk = np.where(alone.any(axis=0) & bool(stage.reduce), np.float32(unrolling), np.float32(1))
+    conditional, plain = OVERLAP.conditional_unrolling_risk, OVERLAP.unrolling_risk
+    unrolling = np.float32(conditional if stage.has_branch else plain)
+    risk = np.where(alone.any(axis=0) & bool(stage.reduce), unrolling, np.float32(1))
     reduced = (alone & profile.reductions).any(axis=0) & ~barely
-    of_vectors = np.where(reduced, np.float32(1), np.float32(_RISK_OF_VECTORS))
+    of_vectors = np.where(reduced, np.float32(1), np.float32(OVERLAP.vectorisation_risk))
     result: Floats = np.where(vectors, of_vectors, risk)
     return result
 
 
 def _kept(profile: StageProfile, unrolled: Floats, trips: Floats) -> tuple[Floats, Floats]:
-    """`[P]` each: points and length of the run of the reduction that stays in registers.
+    """`[P]` each: points and iterations of a run of the reduction with its sums in registers.
 
-    The run ends at the first loop outwards that goes on to other elements and is not gone, or that
-    has a condition inside.
+    The run ends, from the innermost loop outwards, at the first spatial loop that remains, or at
+    the first loop with a condition inside.
     """
     extents, reduces = profile.extents, profile.reductions
     spatial = profile.others & ~reduces
@@ -121,15 +116,22 @@ def _kept(profile: StageProfile, unrolled: Floats, trips: Floats) -> tuple[Float
 def _vectorised(
     profile: StageProfile, unrolled: Floats, width: Floats, lanes: np.float32
 ) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
-    """Lets the loop along memory become vectors where it is unrolled, or the first that is not."""
+    """Vectorises the loop along memory if it is unrolled, or if it is the innermost remaining loop.
+
+    Returns:
+        `[L, P]`: copies that each loop leaves in the block.
+        `[P]`: elements of a vector.
+        `[P]`: number of the vectorised loop, -1 for none.
+    """
     extents, moves = profile.extents, np.abs(profile.accesses[-1].moves[:-1])
-    # LLVM leaves alone what holds vectors already, however short, and reads under a condition.
+    # LLVM does not vectorise a block with vectors or with conditional reads.
     free = (width < 2) & (not profile.nest.stage.has_branch)
     reached = all_inside((unrolled > 1) | (extents == 1) | ~profile.others)
     along = free & profile.others & reached & (moves == width) & (extents > 1)
     loop = innermost(along)
     extent, copies = of_loop(extents, loop), of_loop(unrolled, loop)
-    whole = np.where(extent >= _LEAST_LANES, lanes, np.float32(1))
+    long = extent >= COMPILER.least_vectorised_iterations
+    whole = np.where(long, lanes, np.float32(1))
     most: Floats = np.where(copies > 1, _slp_lanes(profile, unrolled, lanes), whole)
     more: Floats = np.minimum(extent, np.maximum(most / width, 1))
     chosen = along & (np.arange(len(along))[:, None] == loop)
@@ -142,19 +144,25 @@ def _vectorised(
 def _trips(
     profile: StageProfile, loops: Floats, along: npt.NDArray[np.int64], wider: Floats
 ) -> Floats:
-    """`[L, P]`: iterations that are left of each loop; the one `along` which LLVM makes vectors
-    `wider` takes so many elements at a time."""
+    """`[L, P]`: iterations that remain of each loop.
+
+    Args:
+        loops: `[L, P]`: copies that each loop leaves in the block.
+        along: `[P]`: number of the loop that LLVM vectorises.
+        wider: `[P]`: factor by which LLVM widens the vectors; such a loop advances by this number.
+    """
     chosen = profile.others & (np.arange(len(loops))[:, None] == along)
     trips: Floats = np.ceil(profile.extents / np.where(chosen, np.maximum(loops, wider), loops))
     return trips
 
 
 def _slp_lanes(profile: StageProfile, unrolled: Floats, lanes: np.float32) -> Floats:
-    """`[P]`: elements of the vectors that become of straight-line code, at most.
+    """`[P]`: most elements of a vector that LLVM forms from straight-line code.
 
-    What decides is the innermost loop that stays: whether it is a reduction's.
+    These are whole registers if the innermost remaining loop is a reduction loop, because LLVM
+    then keeps the sums in registers.
     """
     stays = profile.others & (profile.extents > 1) & (unrolled == 1)
     reduced = (stays & all_inside(~stays) & profile.reductions).any(axis=0)
-    most: Floats = np.where(reduced, lanes, np.float32(_SLP_LANES))
+    most: Floats = np.where(reduced, lanes, np.float32(COMPILER.slp_lanes))
     return most

@@ -1,10 +1,11 @@
 """The draft: an analytic model of a CPU that ranks programs before any measurement.
 
-Per stage, cycles are the most of what the core needs (its arithmetic units, load and store ports)
-and what comes from further levels of memory; a part of the rest is added, since overlap is never
-perfect.
-After the roofline of each resource (Williams et al. 2009) and the draft-then-verify scheme of
-Pruner (ASPLOS'25); the register tile follows Goto and van de Geijn (2008).
+The draft of a stage compares the time of the core (arithmetic units, load and store ports, front
+end) with the time of the transfers between caches and from memory. The larger one counts, plus a
+share of the smaller one, because overlap is never perfect.
+Sources: the roofline of each resource (Williams et al. 2009), the draft-then-verify scheme of
+Pruner (ASPLOS'25), and the register tile of Goto and van de Geijn (2008). The constants stand in
+`ansor.cost_model.constants`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.config import PREFETCH
+from ansor.cost_model.constants import CORE, OVERLAP
 from ansor.cost_model.register_tile import RegisterTile, register_tiles, runs_in_flight
 from ansor.cost_model.streaming import cold_bytes, stall_cycles
 from ansor.cost_model.traffic import fetched_bytes, page_misses, traffic_bytes
@@ -22,32 +24,10 @@ from ansor.features.profile import StageProfile
 from ansor.features.rows import Floats, product
 from ansor.hardware.cpu import Hardware
 
-# Cycles per vector operation that is not a plain addition, multiplication or comparison.
-_SHUFFLE_CYCLES = 1.0  # one unit exchanges elements of whole registers
-_DIV_CYCLES = 8.0  # of a 512-bit division; Zen 5 takes 2.6, but 8 ranks random programs as well
-_SPECIAL_CYCLES = 9.0  # exp and its like: Zen 5 takes 8 to 9, of tanh 12 to 15, of erf 19
-_CONDITION_CYCLES = 8.0  # in which it is known whether a step meets padding; fitted once
-_CHECK_CYCLES = 0.5  # of a copy that checks that and goes on with a zero; fitted
-# To find the indices of one more loop that is fused into the parallel one: a division and what is
-# done with its remainder. Fitted: a copy of 74 000 elements, each an iteration, took 115 us on two
-# cores of a Zen 4, with the last loop left in place 45.
-_DECODE_CYCLES = 2.0
-_STREAMED = 0.75  # of the second cache's probed rate, where nothing is reused; fitted once
-_STREAM_POWER = 8.0  # how close to nothing; fitted once
-# Shares that add to the slowest, fitted: of the core's other units, of what takes less time of the
-# core and the traffic with caches, of the waiting for weights.
-_CORE_APART = 0.1
-_TRAFFIC_APART = 0.2
-_COLD_APART = 0.02
-# What threads need to start, over an empty loop; more if they read what others wrote: fitted.
-_START = 1.1
-_START_FETCHING = 2.2
-_FETCH_CYCLES = 0.09  # per byte that others may have written; fitted
-
 
 @dataclass(frozen=True, eq=False)
 class Breakdown:
-    """Where one stage's time goes; every field `[P] float32`, cycles of one core unless said."""
+    """The parts of a stage's time, `[P] float32` each, in cycles of one core by default."""
 
     arithmetic: Floats
     memory_ports: Floats
@@ -57,11 +37,11 @@ class Breakdown:
     dram_traffic: Floats
     parallel_speedup: Floats  # ratio
     accumulators: Floats  # vector registers
-    code: Floats  # instructions of the unrolled block, which LLVM has to get through
+    code: Floats  # instructions of the unrolled block, which LLVM compiles
     seconds: Floats
 
     def columns(self, total: Floats) -> list[Floats]:
-        """What the learned model is told, `[P]` each; `total` is the program's time."""
+        """Inputs of the learned model, `[P]` each; `total` is the time of the program."""
         cycles = np.maximum(self.arithmetic, 1)
         return [
             np.log2(self.memory_ports / cycles + 1e-3),
@@ -77,14 +57,14 @@ class Breakdown:
 
 @dataclass(frozen=True, eq=False)
 class _Needs:
-    """How long a stage occupies what, `[P]` cycles of one core each.
+    """Cycles for which a stage occupies each resource, `[P]` cycles of one core each.
 
     Attributes:
-        arithmetic: arithmetic units, or the wait of additions for each other.
+        arithmetic: arithmetic units, or the latency of dependent additions.
         ports: load and store ports.
-        issue: the front end.
-        core: all of them together.
-        transfers: the second cache, the last one, and memory.
+        issue: front end.
+        core: the three above, with their overlap.
+        transfers: transfers from L2, from the last cache and from memory.
     """
 
     arithmetic: Floats
@@ -95,24 +75,25 @@ class _Needs:
 
     @property
     def traffic(self) -> Floats:
-        """All transfers, one after the other."""
+        """Sum of all transfers."""
         total: Floats = np.add.reduce(self.transfers)
         return total
 
     @property
     def cycles(self) -> Floats:
-        """Of the stage alone: most of the core's work and of the traffic overlap."""
-        return _with_part(_TRAFFIC_APART, self.core, self.traffic)
+        """Cycles of the stage, with the overlap of core and transfers."""
+        return _overlapped(OVERLAP.traffic_share, self.core, self.traffic)
 
     def beside(self, host: _Needs) -> Floats:
-        """Cycles added to those of a host during whose reduction the stage's lines come in."""
+        """Cycles that the stage adds to its host. The lines of the stage come in during the host's
+        reduction."""
         both = (self.core + host.core, self.traffic + host.traffic)
-        added: Floats = np.maximum(_with_part(_TRAFFIC_APART, *both) - host.cycles, 0)
+        added: Floats = np.maximum(_overlapped(OVERLAP.traffic_share, *both) - host.cycles, 0)
         return added
 
 
 def draft(profiles: dict[str, StageProfile], hardware: Hardware) -> dict[str, Breakdown]:
-    """Estimates every stage of a population."""
+    """Estimates each stage of a population."""
     tiles = register_tiles(profiles, hardware)
     needs = {name: _needs(p, tiles[name], hardware) for name, p in profiles.items()}
     hosts = {name: p.nest.finishes for name, p in profiles.items()}
@@ -124,7 +105,7 @@ def draft(profiles: dict[str, StageProfile], hardware: Hardware) -> dict[str, Br
 
 
 def _needs(profile: StageProfile, tile: RegisterTile, hardware: Hardware) -> _Needs:
-    """What one stage asks of the core and of the caches."""
+    """The needs of one stage for the core and the caches."""
     computing = tile.steps * _arithmetic_cycles(profile, tile, hardware)
     waiting = tile.steps * _latency(profile, tile, hardware)
     arithmetic = np.maximum(computing, waiting)
@@ -138,10 +119,10 @@ def _needs(profile: StageProfile, tile: RegisterTile, hardware: Hardware) -> _Ne
     issue: Floats = issued + _decoding(profile)
     traffic = traffic_bytes(profile, hardware)
     level2, last, _ = hardware.cache_bandwidth
-    reached = np.float32(level2) * _reached(traffic[0], tile, hardware)
+    reached = np.float32(level2) * _l2_share(traffic[0], tile, hardware)
     rates = (reached, np.float32(last), np.float32(_memory_bytes_per_cycle(hardware)))
     l2, l3, dram = (t / rate for t, rate in zip(traffic, rates, strict=True))
-    core = _with_part(_CORE_APART, computing, waiting, ports, issue)
+    core = _overlapped(OVERLAP.core_share, computing, waiting, ports, issue)
     return _Needs(arithmetic, ports, issue, core, (l2, l3, dram))
 
 
@@ -152,26 +133,23 @@ def _breakdown(
     host: _Needs | None,
     hardware: Hardware,
 ) -> Breakdown:
-    """The draft of one stage; `host` is that whose tiles it finishes, if any."""
+    """The draft of one stage; `host` belongs to the stage that it finishes as a fused consumer."""
     cycles = needs.cycles
     if host is not None:
         cycles = np.where(_is_prefetched(profile), needs.beside(host), cycles)
     lookups = page_misses(profile, hardware.tlb_pages) * np.float32(hardware.tlb_miss_cycles)
     cold = cold_bytes(profile) / np.float32(_memory_bytes_per_cycle(hardware))
     stalls = stall_cycles(profile, cold, cycles, hardware.cores)
-    cycles = cycles + np.maximum(np.float32(_COLD_APART) * cold, stalls)
-    conditions = _conditions(profile) * np.float32(_CONDITION_CYCLES)
-    apart = tile.drain + np.float32(_CHECK_CYCLES) * tile.checks
-    cycles = cycles + tile.steps * apart + lookups + conditions
+    cycles = cycles + np.maximum(np.float32(OVERLAP.cold_share) * cold, stalls)
+    conditions = _conditions(profile) * np.float32(CORE.skip_condition_cycles)
+    serial = tile.drain + np.float32(CORE.boundary_check_cycles) * tile.checks
+    cycles = cycles + tile.steps * serial + lookups + conditions
     cycles = cycles * tile.risk
     fetched = fetched_bytes(profile, hardware.cores)
-    cycles = cycles + np.float32(_FETCH_CYCLES) * fetched
+    cycles = cycles + np.float32(CORE.shared_byte_cycles) * fetched
     speedup = parallel_speedup(profile.parallel, hardware.cores)
-    starts = np.where(fetched > 0, np.float32(_START_FETCHING), np.float32(_START))
-    start = np.where(profile.parallel > 1, starts * np.float32(hardware.parallel_overhead_s), 0)
     time: Floats = cycles / np.float32(hardware.frequency_hz) / speedup
-    if profile.nest.num_host:  # an attached stage starts threads only where it is at the root
-        start = np.where(profile.nest.position == 0, start, 0)
+    start = _thread_start(profile, fetched, hardware)
     l2, l3, dram = needs.transfers
     total: Floats = (time + start).astype(np.float32)
     return Breakdown(
@@ -180,86 +158,103 @@ def _breakdown(
     )
 
 
+def _thread_start(profile: StageProfile, fetched: Floats, hardware: Hardware) -> Floats:
+    """`[P]`: seconds to start threads; the stage reads `fetched` bytes of other threads."""
+    sharing, alone = CORE.thread_start_with_sharing, CORE.thread_start
+    starts = np.where(fetched > 0, np.float32(sharing), np.float32(alone))
+    start = np.where(profile.parallel > 1, starts * np.float32(hardware.parallel_overhead_s), 0)
+    if profile.nest.num_host:  # an attached stage starts threads only at the root
+        start = np.where(profile.nest.position == 0, start, 0)
+    return start
+
+
 def _is_prefetched(profile: StageProfile) -> npt.NDArray[np.bool_]:
-    """`[P]`: whether the lines of a fused consumer are asked for before each tile of its host, see
+    """`[P]`: whether the lines of a fused consumer are prefetched before each tile of its host, see
     `ansor.lowering.prefetch.consumer_tiles`."""
-    own = np.asarray([k >= profile.nest.num_host for k in profile.active])[:, None]
+    inner = np.asarray([k >= profile.nest.num_host for k in profile.active])[:, None]
     item_bytes = max(access.buffer.item_bytes for access in profile.accesses)
     small: npt.NDArray[np.bool_]
-    small = product(own, profile.extents) * np.float32(item_bytes) <= PREFETCH.consumer_tile_bytes
+    small = product(inner, profile.extents) * np.float32(item_bytes) <= PREFETCH.consumer_tile_bytes
     return small
 
 
 def _code(tile: RegisterTile) -> Floats:
-    """`[P]`: instructions of a step."""
+    """`[P]`: instructions of one step."""
     code: Floats = tile.operations + tile.loads + tile.stores
     return code
 
 
-def _with_part(share: float, *needs: Floats) -> Floats:
-    """`[P]`: the most of the needs, and a share of the others."""
+def _overlapped(share: float, *needs: Floats) -> Floats:
+    """`[P]`: the largest need, plus a share of the sum of the smaller ones."""
     slowest = np.maximum.reduce(needs)
     cycles: Floats = slowest + np.float32(share) * (np.add.reduce(needs) - slowest)
     return cycles
 
 
-def _reached(traffic: Floats, tile: RegisterTile, hardware: Hardware) -> Floats:
-    """`[P]`: share of the second cache's probed rate that a stage reaches, by the bytes that come
-    from there. Where all that it loads does, LLVM's order of lines costs more than the probe's;
-    what is used again in between hides that."""
+def _l2_share(traffic: Floats, tile: RegisterTile, hardware: Hardware) -> Floats:
+    """`[P]`: share of the probed L2 rate that a stage reaches.
+
+    A loop that loads all its data from L2 reaches less than the probe, because LLVM changes the
+    order of the lines. Reuse in L1 hides this effect.
+
+    Args:
+        traffic: `[P]`: bytes from L2.
+    """
     loaded = tile.steps * tile.loads * np.float32(hardware.vector_bytes)
-    streamed = np.minimum(traffic / np.maximum(loaded, 1), 1) ** np.float32(_STREAM_POWER)
-    reached: Floats = 1 - np.float32(1 - _STREAMED) * streamed
+    streamed = np.minimum(traffic / np.maximum(loaded, 1), 1) ** np.float32(CORE.streaming_exponent)
+    reached: Floats = 1 - np.float32(1 - CORE.streaming_l2_share) * streamed
     return reached
 
 
 def _decoding(profile: StageProfile) -> Floats:
-    """`[P]`: cycles in which the iterations of a fused parallel loop find their indices; an
-    attached stage's host has done that for it."""
+    """`[P]`: cycles to compute the indices of a fused parallel loop. An attached stage needs none,
+    because its host computes them."""
     fused = profile.nest.parallel[list(profile.active)] & (profile.extents > 1)
     further = np.maximum(fused.sum(axis=0, dtype=np.float32) - 1, 0)
-    cycles = profile.parallel * further * np.float32(_DECODE_CYCLES)
-    own: Floats = np.where(profile.nest.position == 0, cycles, 0).astype(np.float32)
-    return own
+    cycles = profile.parallel * further * np.float32(CORE.index_decoding_cycles)
+    at_root: Floats = np.where(profile.nest.position == 0, cycles, 0).astype(np.float32)
+    return at_root
 
 
 def _conditions(profile: StageProfile) -> Floats:
-    """`[P]`: how often it is asked whether steps meet padding."""
-    asked: Floats = np.where(profile.guarded, profile.outer[1:], 0).sum(axis=0, dtype=np.float32)
-    return asked
+    """`[P]`: evaluations of the conditions that skip steps on padding."""
+    count: Floats = np.where(profile.guarded, profile.outer[1:], 0).sum(axis=0, dtype=np.float32)
+    return count
 
 
 def parallel_speedup(iterations: Floats, cores: int) -> Floats:
-    """`[P]`: speed-up of a parallel loop whose iterations are dealt out in equal blocks."""
+    """`[P]`: speed-up of a parallel loop that is split into equal blocks of iterations."""
     blocks = np.ceil(iterations / np.float32(cores))
     ratio: Floats = (iterations / blocks).astype(np.float32)
     return ratio
 
 
 def _arithmetic_cycles(profile: StageProfile, tile: RegisterTile, hardware: Hardware) -> Floats:
-    """`[P]`: cycles of one step of the register tile in the arithmetic units."""
+    """`[P]`: cycles of one step in the arithmetic units."""
     ops = profile.nest.stage.ops
     fused = min(ops.float_add, ops.float_mul)
     plain = ops.float_add + ops.float_mul - fused + ops.float_cmp + _selects(profile, tile)
-    plain += ops.int_add + ops.int_mul + ops.int_cmp + ops.int_div * int(_DIV_CYCLES)
+    plain += ops.int_add + ops.int_mul + ops.int_cmp + ops.int_div * int(CORE.division_cycles)
     vectors = tile.statements * tile.fill
     cycles = vectors * np.maximum(plain, np.float32(1)) / np.float32(hardware.fma_per_cycle)
-    cycles = cycles + vectors * np.float32(ops.float_div * _DIV_CYCLES)
-    cycles = cycles + vectors * np.float32(ops.float_special * _SPECIAL_CYCLES)
-    cycles = cycles + tile.shuffles * np.float32(_SHUFFLE_CYCLES)
+    cycles = cycles + vectors * np.float32(ops.float_div * CORE.division_cycles)
+    special = np.float32(ops.float_special * CORE.special_function_cycles)
+    cycles = cycles + vectors * special
+    cycles = cycles + tile.shuffles * np.float32(CORE.shuffle_cycles)
     result: Floats = cycles.astype(np.float32)
     return result
 
 
 def _selects(profile: StageProfile, tile: RegisterTile) -> Floats:
-    """`[P]`: selections of a statement; none by conditions that its copies know the answer to."""
+    """`[P]`: selections of one statement. A statement whose copies have constant conditions has
+    none."""
     known = tile.spelled & bool(profile.nest.stage.has_branch)
     count: Floats = np.where(known, np.float32(0), np.float32(profile.nest.stage.ops.select))
     return count
 
 
 def _latency(profile: StageProfile, tile: RegisterTile, hardware: Hardware) -> Floats:
-    """`[P]`: cycles of one step in which additions wait for each other, in several runs at once."""
+    """`[P]`: cycles of one step in which dependent additions wait, with several runs in flight."""
     if not profile.nest.stage.reduce:
         return np.zeros_like(tile.depth)
     runs = runs_in_flight(tile.statements * tile.chain / tile.depth, hardware)
@@ -268,5 +263,5 @@ def _latency(profile: StageProfile, tile: RegisterTile, hardware: Hardware) -> F
 
 
 def _memory_bytes_per_cycle(hardware: Hardware) -> float:
-    """Main memory's bandwidth as one core's share."""
+    """One core's share of the memory bandwidth."""
     return hardware.memory_bandwidth / hardware.frequency_hz / hardware.cores

@@ -1,10 +1,11 @@
 """The draft for GPUs: an analytic model that ranks programs before any measurement.
 
-Per kernel: what a multiprocessor needs for the instructions, for shared memory, and for waiting;
-what the whole GPU needs for its second cache and its memory; the slowest counts, with a part of the
-rest. Blocks run in waves of as many as registers, shared memory and threads leave room for; what a
-block waits for is hidden by the others of its wave. After the roofline (Williams et al. 2009) and
-the count of warps that hide latency (Volkov 2016).
+The draft of a kernel compares the time of a multiprocessor for instructions and for shared memory
+with the time of the GPU for L2 and for memory. The longest time counts, plus a share of the
+shorter ones and the exposed latency of memory. Blocks run in waves. Registers, shared memory and threads limit
+the blocks of a wave; while one block waits, another block of its wave works. Sources: the roofline
+(Williams et al. 2009) and the number of warps that hide latency (Volkov 2016). The constants stand
+in `ansor.cost_model.constants`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from ansor.cost_model.constants import GPU
 from ansor.cost_model.gpu_traffic import traffic
 from ansor.cost_model.gpu_work import work_of
 from ansor.features.kernels import Counts, Kernel, kernels
@@ -24,33 +26,23 @@ from ansor.program.nest import LoopNest
 
 Bools = npt.NDArray[np.bool_]
 
-_REGISTER_STEP = 8  # registers are handed out to threads in such steps
-_NO_OVERLAP = 0.15  # share of the other resources' time that adds to the slowest; as for CPUs
-_OVERHEAD = 0.15  # instructions beyond those counted: loops, predicates, addresses
-_BARRIER_CYCLES = 40.0  # two barriers around a fetch, all warps at hand
-_CACHE_LATENCY = 0.55  # of memory's latency, where the second cache has the data
-_DEPENDENT_CYCLES = 4.0  # until a result can be used
-_MOST_ASKED = 64.0  # bytes that a thread asks for before it waits
-_LEAST_REACH = 0.02  # share of the bandwidth
-_MISSES = 0.2  # share of repeated reads that miss the second cache where not everything fits
-
 
 @dataclass(frozen=True, eq=False)
 class GpuBreakdown:
-    """Where one kernel's time goes; every field `[P] float32`, seconds unless said."""
+    """The parts of a kernel's time; each field is `[P] float32`, in seconds by default."""
 
     issue: Floats
     shared: Floats
     l2_traffic: Floats
     dram_traffic: Floats
     waiting: Floats
-    resident: Floats  # blocks of a multiprocessor at a time
-    warps: Floats  # at home in a multiprocessor
-    tail: Floats  # ratio: waves over full waves
+    resident: Floats  # resident blocks of a multiprocessor
+    warps: Floats  # resident warps of a multiprocessor
+    tail: Floats  # ratio: waves over the waves of a full GPU
     seconds: Floats
 
     def columns(self, total: Floats) -> list[Floats]:
-        """What the learned model is told, `[P]` each; `total` is the program's time."""
+        """Inputs of the learned model, `[P]` each; `total` is the time of the program."""
         issue = np.maximum(self.issue, 1e-9)
         return [
             np.log2(self.shared / issue + 1e-3),
@@ -67,35 +59,36 @@ class GpuBreakdown:
 def draft_for_gpu(
     nest: LoopNest, profiles: dict[str, StageProfile], gpu: Gpu
 ) -> dict[str, GpuBreakdown]:
-    """Estimates every kernel of a population.
+    """Estimates each kernel of a population.
 
     Returns:
-        by stage; its time counts at the root, stages inside have the rest of its breakdown.
+        The breakdown of each stage's kernel. The root stage of a kernel has its time; the time of
+        an inner stage is zero.
     """
-    found: dict[str, GpuBreakdown] = {}
+    breakdowns: dict[str, GpuBreakdown] = {}
     for kernel in kernels(nest):
         whole = _breakdown(nest, profiles, kernel, gpu)
         inside = replace(whole, seconds=np.zeros_like(whole.seconds))
-        found |= dict.fromkeys(kernel.members, inside) | {kernel.root: whole}
-    return {name: found[name] for name in profiles}
+        breakdowns |= dict.fromkeys(kernel.members, inside) | {kernel.root: whole}
+    return {name: breakdowns[name] for name in profiles}
 
 
 @dataclass(frozen=True, eq=False)
 class _Grid:
-    """How the blocks of a kernel come to the multiprocessors; `[P]` each."""
+    """Distribution of a kernel's blocks to the multiprocessors; `[P]` each."""
 
     blocks: Floats
-    threads: Floats  # of a block
-    resident: Floats  # blocks that a multiprocessor has room for
+    threads: Floats  # threads of a block
+    resident: Floats  # most resident blocks of a multiprocessor
     most: Floats  # blocks of the busiest multiprocessor
     waves: Floats
-    warps: Floats  # at home in the busiest multiprocessor
+    warps: Floats  # resident warps of the busiest multiprocessor
 
     @property
     def busy(self) -> Floats:
-        """Blocks at home in the busiest multiprocessor."""
-        at_home: Floats = np.minimum(self.resident, self.most)
-        return at_home
+        """Resident blocks of the busiest multiprocessor."""
+        busy: Floats = np.minimum(self.resident, self.most)
+        return busy
 
 
 def _grid(kernel: Kernel, gpu: Gpu) -> _Grid:
@@ -111,21 +104,23 @@ def _breakdown(
 ) -> GpuBreakdown:
     grid, hz = _grid(kernel, gpu), np.float32(gpu.frequency_hz)
     works = [work_of(nest, profiles[name], kernel, gpu) for name in kernel.members]
-    instructions = sum(w.instructions for w in works) * np.float32(1 + _OVERHEAD)
+    instructions = sum(w.instructions for w in works) * np.float32(
+        1 + GPU.instruction_overhead_share
+    )
     issue = grid.most * instructions / _issue_rate(grid.warps, works[0].in_flight, gpu) / hz
     shared = grid.most * sum(w.shared_cycles for w in works) / hz
     rounds = np.maximum.reduce([w.rounds for w in works])
     moved, unique = traffic(nest, profiles, kernel)
     cached = unique <= gpu.l2_bytes
     waiting = _waiting(grid, rounds, kernel.ahead, np.maximum(issue, shared), cached, gpu)
-    asked = moved / np.maximum(grid.blocks * grid.threads * rounds, 1) * (1 + kernel.ahead)
-    reach = _reach(grid, asked, gpu)
+    requested = moved / np.maximum(grid.blocks * grid.threads * rounds, 1) * (1 + kernel.ahead)
+    reach = _bandwidth_share(grid, requested, gpu)
     l2 = moved / np.float32(gpu.l2_bandwidth) / reach
-    again = np.where(cached, np.float32(0), np.float32(_MISSES)) * (moved - unique)
-    dram = (unique + again) / np.float32(gpu.memory_bandwidth) / reach
+    misses = np.where(cached, np.float32(0), np.float32(GPU.l2_miss_share)) * (moved - unique)
+    dram = (unique + misses) / np.float32(gpu.memory_bandwidth) / reach
     parts = np.stack([issue, shared, l2, dram]).astype(np.float32)
     slowest = parts.max(axis=0)
-    rest = np.float32(_NO_OVERLAP) * (parts.sum(axis=0) - slowest)
+    rest = np.float32(GPU.overlap_share) * (parts.sum(axis=0) - slowest)
     time = slowest + rest + waiting + np.float32(gpu.launch_s)
     full_waves = np.maximum(grid.blocks / gpu.multiprocessors / grid.resident, 1)
     tail, warps = grid.waves / full_waves, np.maximum(grid.warps, 1)
@@ -136,10 +131,14 @@ def _breakdown(
 def _waiting(
     grid: _Grid, rounds: Floats, ahead: Counts, working: Floats, cached: Bools, gpu: Gpu
 ) -> Floats:
-    """`[P]`: seconds in which a multiprocessor has nothing to do but wait for memory: while one
-    block waits the others of the wave work, and it does so itself on what it fetched ahead."""
-    latency = np.float32(gpu.memory_latency_s) * np.where(cached, np.float32(_CACHE_LATENCY), 1)
-    barriers = np.float32(_BARRIER_CYCLES / gpu.frequency_hz)
+    """`[P]`: seconds in which a multiprocessor waits for memory without any work.
+
+    Two kinds of work hide the latency: the work of the other blocks of a wave, and the work of a
+    block on data that it fetched ahead.
+    """
+    share = np.where(cached, np.float32(GPU.l2_latency_share), 1)
+    latency = np.float32(gpu.memory_latency_s) * share
+    barriers = np.float32(GPU.barrier_cycles / gpu.frequency_hz)
     waiting = grid.waves * rounds * (latency + barriers)
     hidden = working * (ahead + 1 - 1 / np.maximum(grid.busy, 1))
     left: Floats = np.maximum(waiting - hidden, grid.waves * latency)
@@ -147,11 +146,11 @@ def _waiting(
 
 
 def resident_blocks(kernel: Kernel, gpu: Gpu) -> Floats:
-    """`[P]`: blocks at home in a multiprocessor at a time; at least one.
+    """`[P]`: most resident blocks of a multiprocessor, at least one.
 
-    As in NVIDIA's occupancy calculator, but for the granularity of shared memory.
+    Source: NVIDIA's occupancy calculator, without the granularity of shared memory.
     """
-    registers = -(-kernel.registers // _REGISTER_STEP) * _REGISTER_STEP
+    registers = -(-kernel.registers // GPU.register_granularity) * GPU.register_granularity
     threads = -(-kernel.threads // gpu.warp) * gpu.warp
     by_registers = gpu.registers_per_sm // np.maximum(registers * threads, 1)
     by_shared = gpu.shared_per_sm // np.maximum(kernel.shared_bytes, 1)
@@ -161,13 +160,17 @@ def resident_blocks(kernel: Kernel, gpu: Gpu) -> Floats:
     return fits
 
 
-def _reach(grid: _Grid, asked: Floats, gpu: Gpu) -> Floats:
-    """`[P]`: share of the second cache's bandwidth that a kernel can keep busy (Little's law), with
-    each of its threads asking for so many bytes at a time."""
-    latency = gpu.memory_latency_s * _CACHE_LATENCY
+def _bandwidth_share(grid: _Grid, requested: Floats, gpu: Gpu) -> Floats:
+    """`[P]`: share of the L2 bandwidth that a kernel can use (Little's law).
+
+    Args:
+        requested: `[P]`: bytes that a thread requests in one round.
+    """
+    latency = gpu.memory_latency_s * GPU.l2_latency_share
     needed = gpu.l2_bandwidth / gpu.multiprocessors * latency
-    under_way = grid.busy * grid.threads * np.minimum(asked, np.float32(_MOST_ASKED))
-    share = np.clip(under_way / np.float32(needed), _LEAST_REACH, 1)
+    per_thread = np.minimum(requested, np.float32(GPU.most_bytes_in_flight))
+    in_flight = grid.busy * grid.threads * per_thread
+    share = np.clip(in_flight / np.float32(needed), GPU.least_bandwidth_share, 1)
     reached: Floats = share * np.minimum(grid.blocks / gpu.multiprocessors, 1)
     return reached
 
@@ -175,6 +178,6 @@ def _reach(grid: _Grid, asked: Floats, gpu: Gpu) -> Floats:
 def _issue_rate(warps: Floats, in_flight: Floats, gpu: Gpu) -> Floats:
     """`[P]`: warp instructions of a multiprocessor per cycle."""
     per_scheduler = warps / np.float32(gpu.schedulers)
-    ready = per_scheduler * np.minimum(in_flight, 8) / np.float32(_DEPENDENT_CYCLES)
+    ready = per_scheduler * np.minimum(in_flight, 8) / np.float32(GPU.dependent_issue_cycles)
     rate: Floats = gpu.schedulers * np.clip(ready, 1e-2, 1)
     return rate

@@ -1,9 +1,10 @@
-"""What a GPU kernel moves between memory, the second cache and its multiprocessors."""
+"""The bytes that a GPU kernel moves between memory, L2 and the multiprocessors."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ansor.cost_model.constants import GPU
 from ansor.features.kernels import Kernel
 from ansor.features.profile import AccessProfile, StageProfile
 from ansor.features.rows import Floats
@@ -11,13 +12,11 @@ from ansor.program.loops import num_leading
 from ansor.program.nest import LoopNest
 from ansor.program.steps import BindRows, BindTiles, BindWarps, CooperativeFetch
 
-_SECTOR = 32  # bytes that memory hands out at a time
-
 
 def traffic(
     nest: LoopNest, profiles: dict[str, StageProfile], kernel: Kernel
 ) -> tuple[Floats, Floats]:
-    """`[P]` each: bytes that a kernel asks the second cache for, and different bytes of them."""
+    """`[P]` each: bytes that a kernel requests from L2, and distinct bytes among them."""
     sketch = nest.population.sketch
     moved = np.zeros(nest.size, dtype=np.float32)
     unique = np.zeros(nest.size, dtype=np.float32)
@@ -27,28 +26,30 @@ def traffic(
         for access in profile.accesses:
             if access.buffer.name in on_chip:
                 continue
-            moved = moved + _asked_for(nest, profile, access, kernel)
+            moved = moved + _requested(nest, profile, access, kernel)
             unique = unique + access.bytes[0]
     return moved, np.minimum(unique, moved)
 
 
-def _asked_for(
+def _requested(
     nest: LoopNest, profile: StageProfile, access: AccessProfile, kernel: Kernel
 ) -> Floats:
-    """`[P]` bytes: each block, or each round of a fetch, asks for what it touches, in sectors."""
+    """`[P]`: bytes that an access requests. Each block, or each round of a fetch, requests whole
+    sectors for the elements that it touches."""
     depth = sum(loop < _shared_from(nest, profile, kernel) for loop in profile.active)
     item = np.float32(access.buffer.item_bytes)
     run = np.maximum(access.run[depth] * item, item)
-    sectors = np.where(run < _SECTOR, _SECTOR / run, 1 + _SECTOR / 4 / run)
+    sector = GPU.sector_bytes
+    sectors = np.where(run < sector, sector / run, 1 + sector / 4 / run)
     if depth == 0:
         sectors = np.maximum(sectors, _scattered(profile, access))
     spans = profile.outer[depth] * access.bytes[depth]
-    asked: Floats = (spans * np.minimum(sectors, _SECTOR / item)).astype(np.float32)
-    return asked
+    requested: Floats = (spans * np.minimum(sectors, sector / item)).astype(np.float32)
+    return requested
 
 
 def _shared_from(nest: LoopNest, profile: StageProfile, kernel: Kernel) -> int:
-    """How many loops are outside of what the threads of a block touch together."""
+    """Number of loops outside the range that the threads of a block touch together."""
     roles = nest.population.sketch.roles
     if isinstance(roles.placed.get(profile.nest.stage.name), CooperativeFetch):
         return profile.nest.num_host
@@ -59,8 +60,10 @@ def _shared_from(nest: LoopNest, profile: StageProfile, kernel: Kernel) -> int:
 
 
 def _scattered(profile: StageProfile, access: AccessProfile) -> Floats:
-    """`[P]`: sectors asked for over those needed, where threads next to each other are apart in
-    memory: the innermost spatial loop but for the vector's numbers the threads."""
+    """`[P]`: requested sectors over needed sectors if neighbouring threads access distant elements.
+
+    The innermost spatial loop, except the vector loop, numbers the threads.
+    """
     stage, factor = profile.nest, np.ones(profile.extents.shape[1], dtype=np.float32)
     width = stage.extents[-1] if stage.loops[-1].part else np.ones_like(factor)
     for loop, number in enumerate(profile.active):

@@ -1,4 +1,4 @@
-"""What the stages of a GPU kernel ask of a multiprocessor, for the draft."""
+"""The work of a GPU kernel's stages for a multiprocessor."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ansor.cost_model.constants import GPU
 from ansor.features.kernels import Kernel
 from ansor.features.profile import AccessProfile, StageProfile
 from ansor.features.rows import Floats
@@ -21,25 +22,19 @@ from ansor.program.steps import (
     StoreFragment,
 )
 
-_BANKS = 32  # of shared memory, four bytes wide
-_FETCH_INSTRUCTIONS = 6.0  # a load, a store, and their addresses
-# Registers that a thread's unrolled tile fills before the compiler, which loads early, may spill.
-_EASILY_HELD = 128.0
-_SPECIAL = 4.0  # issue slots of a division or an exponential
-
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What one block needs; `[P]` each."""
+    """The work of one block; `[P]` each."""
 
-    instructions: Floats  # of warps
-    shared_cycles: Floats
-    rounds: Floats  # of fetching and waiting for it
-    in_flight: Floats  # instructions of a thread that do not wait for each other
+    instructions: Floats  # warp instructions
+    shared_cycles: Floats  # cycles of shared memory
+    rounds: Floats  # rounds of a fetch and the wait for it
+    in_flight: Floats  # independent instructions of a thread
 
 
 def work_of(nest: LoopNest, profile: StageProfile, kernel: Kernel, gpu: Gpu) -> Work:
-    """What a block spends on one of its stages."""
+    """The work of a block on one of its stages."""
     roles, name = nest.population.sketch.roles, profile.nest.stage.name
     placed = roles.placed.get(name)
     if isinstance(roles.bound.get(name), BindTiles):
@@ -54,17 +49,17 @@ def work_of(nest: LoopNest, profile: StageProfile, kernel: Kernel, gpu: Gpu) -> 
 
 
 def _tiled_work(nest: LoopNest, profile: StageProfile, kernel: Kernel, gpu: Gpu) -> Work:
-    """The multiply-adds of a block's tile, and its loads from shared memory."""
+    """Multiply-adds of a block's tile, and its loads from shared memory."""
     stage, sketch = profile.nest, nest.population.sketch
     structure = structure_of(sketch.roles.shape[stage.stage.name])
     count = num_leading(stage.stage)
     fetches = enclosing_loops(stage.stage, structure)
-    outer = fetches + (fetches - 3 * count)  # loops around the tile that a thread unrolls
+    outer = fetches + (fetches - 3 * count)  # loops outside the tile that a thread unrolls
     steps = _product(stage, range(3 * count, outer))
     rounds = _product(stage, range(3 * count, fetches))
     points = _product(stage, range(outer, len(stage.loops))) * kernel.vthreads
     warps = np.ceil(kernel.threads / np.float32(gpu.warp))
-    slow = gpu.warp * gpu.schedulers / gpu.fma_per_cycle  # cycles a scheduler needs for one
+    slow = gpu.warp * gpu.schedulers / gpu.fma_per_cycle  # cycles of a scheduler per multiply-add
     operations = points * np.float32(_cost(profile, slow))
     depth = sum(loop < outer for loop in profile.active)
     loads, cycles = np.float32(0), np.float32(0)
@@ -79,15 +74,15 @@ def _tiled_work(nest: LoopNest, profile: StageProfile, kernel: Kernel, gpu: Gpu)
         held = held + elements
         wide, conflicts, distinct = _lanes(stage, profile, access, kernel, gpu, outer)
         loads = loads + elements / wide
-        words = np.maximum(distinct * wide / _BANKS, 1) * conflicts
+        words = np.maximum(distinct * wide / GPU.shared_banks, 1) * conflicts
         cycles = cycles + elements / wide * words
-    pressure = np.sqrt(np.maximum(held / np.float32(_EASILY_HELD), 1))
+    pressure = np.sqrt(np.maximum(held / np.float32(GPU.registers_without_pressure), 1))
     work = steps * warps * (operations + loads) * pressure
     return Work(work, steps * warps * cycles, rounds, accumulators)
 
 
 def _tensor_work(profile: StageProfile, kernel: Kernel, gpu: Gpu) -> Work:
-    """The instructions of the tensor cores of a block."""
+    """Tensor core instructions of a block."""
     stage = profile.nest
     count, reductions = num_leading(stage.stage), len(stage.stage.reduce)
     inner = 2 * count + 2 * reductions
@@ -103,7 +98,7 @@ def _tensor_work(profile: StageProfile, kernel: Kernel, gpu: Gpu) -> Work:
 
 
 def _fragment_work(profile: StageProfile, kernel: Kernel, gpu: Gpu) -> Work:
-    """What the warps of a block move between shared memory and their registers."""
+    """Transfers of a block's warps between shared memory and registers."""
     stage = profile.nest
     item_bytes = profile.accesses[-1].buffer.item_bytes
     elements = _product(stage, range(len(stage.loops))) / kernel.blocks.astype(np.float32)
@@ -119,8 +114,8 @@ def _lanes(
     gpu: Gpu,
     outer: int,
 ) -> tuple[Floats, Floats, Floats]:
-    """How a warp reads shared memory, `[P]` each: elements of a load, turns that it takes because
-    of banks, and different loads of its threads."""
+    """Reads of shared memory by a warp, `[P]` each: elements of a load, turns of a load because of
+    bank conflicts, and distinct loads among the threads."""
     wide = np.ones(len(kernel.threads), dtype=np.float32)
     for loop in sorted(access.strides, reverse=True):
         number = profile.active[loop]
@@ -130,7 +125,7 @@ def _lanes(
         wide = np.where(access.strides[loop] == wide, wide * extent, wide)
     wide = np.gcd(wide.astype(np.int64), 4).astype(np.float32)
     count = num_leading(stage.stage)
-    within = np.ones_like(wide)  # threads of a warp seen so far
+    within = np.ones_like(wide)  # threads of a warp in the loops so far
     distinct, stride = np.ones_like(wide), np.zeros_like(wide)
     for number in reversed(range(2 * count, 3 * count)):
         if number not in profile.active:
@@ -142,20 +137,21 @@ def _lanes(
             moved = np.abs(access.strides[loop])
             stride = np.where((distinct == 1) & (extent > 1) & (moved > 0), moved, stride)
             distinct = np.where(moved > 0, distinct * extent, distinct)
-    apart = np.gcd(np.maximum(stride, 1).astype(np.int64), _BANKS).astype(np.float32)
-    conflicts = np.clip(np.minimum(apart / wide, distinct * wide / 4), 1, _BANKS)
+    banks = GPU.shared_banks
+    apart = np.gcd(np.maximum(stride, 1).astype(np.int64), banks).astype(np.float32)
+    conflicts = np.clip(np.minimum(apart / wide, distinct * wide / 4), 1, banks)
     return wide, conflicts, distinct
 
 
 def _fetch_work(nest: LoopNest, profile: StageProfile, kernel: Kernel, gpu: Gpu) -> Work:
-    """What the threads of a block do to fill shared memory."""
+    """The work of a block's threads to fill shared memory."""
     stage = profile.nest
-    own = range(stage.num_host, len(stage.loops))
+    inner = range(stage.num_host, len(stage.loops))
     width = stage.extents[-1] if stage.loops[-1].part else np.ones(nest.size)
-    elements = _product(stage, own) / width
+    elements = _product(stage, inner) / width
     rounds = _product(stage, range(stage.num_host)) / np.maximum(kernel.blocks, 1)
     turns = np.ceil(elements / kernel.threads) * np.ceil(kernel.threads / np.float32(gpu.warp))
-    each = _FETCH_INSTRUCTIONS + profile.nest.stage.ops.flops + 4 * stage.stage.has_branch
+    each = GPU.fetch_instructions + profile.nest.stage.ops.flops + 4 * stage.stage.has_branch
     instructions = (rounds * turns * np.float32(each)).astype(np.float32)
     stores = (rounds * turns * width).astype(np.float32)
     ones = np.ones(nest.size, dtype=np.float32)
@@ -163,7 +159,7 @@ def _fetch_work(nest: LoopNest, profile: StageProfile, kernel: Kernel, gpu: Gpu)
 
 
 def _plain_work(profile: StageProfile, kernel: Kernel, gpu: Gpu, together: bool) -> Work:
-    """An element per thread, or a reduction that the threads of a block share."""
+    """Work with one element per thread, or a reduction that the threads of a block share."""
     ones = np.ones(len(kernel.threads), dtype=np.float32)
     warps = kernel.blocks * np.ceil(kernel.threads / np.float32(gpu.warp))
     width = np.where(profile.nest.extents[-1] > 4, 1, profile.nest.extents[-1])
@@ -181,17 +177,17 @@ def _plain_work(profile: StageProfile, kernel: Kernel, gpu: Gpu, together: bool)
 
 
 def _cost(profile: StageProfile, slow: float) -> float:
-    """Issue slots of one statement."""
+    """Issue slots of one statement; a multiply-add takes `slow` slots."""
     ops = profile.nest.stage.ops
     fused = min(ops.float_add, ops.float_mul)
     plain = ops.float_add + ops.float_mul - fused + ops.float_cmp
     special = ops.float_div + ops.float_special
     rest = ops.select + ops.int_add + ops.int_mul + ops.int_cmp + 4 * ops.int_div
-    return max(plain * slow + special * _SPECIAL + rest, 1.0)
+    return max(plain * slow + special * GPU.special_function_slots + rest, 1.0)
 
 
 def _moved(stage: StageNest, profile: StageProfile, access: AccessProfile, loops: range) -> Floats:
-    """`[P]`: iterations of the given loops, of those that move an access."""
+    """`[P]`: iterations of those given loops that move an access."""
     total = np.ones(stage.extents.shape[1], dtype=np.float32)
     for number in loops:
         if number in profile.active and profile.active.index(number) in access.strides:

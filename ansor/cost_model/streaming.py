@@ -1,32 +1,28 @@
-"""How fast weights stream from memory, by how far the accesses of a stage run on, and how long a
-stage waits for them."""
+"""The time to stream constant operands from memory, and the part of it that a stage waits for."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ansor.cost_model.constants import CORE
 from ansor.features.profile import AccessProfile, StageProfile
 from ansor.features.rows import Floats
 
-# What a jump costs, in bytes that could have been read instead. Chosen, not fitted: with cold
-# weights of 9 MB a convolution took 680 to 1040 us on runs of 128 bytes, 575 to 645 us packed.
-_RUN_IN_BYTES = 256.0
-
 
 def cold_bytes(profile: StageProfile) -> Floats:
-    """`[P]`: bytes of constant operands, as many as would take the same time in one long run."""
+    """`[P]`: bytes of constant operands, plus the bytes that memory could deliver during jumps."""
     total = np.zeros(profile.extents.shape[1], dtype=np.float32)
     for access in profile.accesses:
         if access.buffer.constant:
             run = sequential_run(profile, access) * np.float32(access.buffer.item_bytes)
-            total += access.bytes[0] * (1 + np.float32(_RUN_IN_BYTES) / run)
+            total += access.bytes[0] * (1 + np.float32(CORE.cold_jump_bytes) / run)
     return total
 
 
 def sequential_run(profile: StageProfile, access: AccessProfile) -> Floats:
-    """`[P]`: elements that are read one after the other before the address jumps.
+    """`[P]`: elements that are read in sequence before the address jumps.
 
-    Loops that do not move the access are passed over: they find it in a cache.
+    A loop that does not move the access is ignored, because it reads the elements from a cache.
     """
     run = np.ones(profile.extents.shape[1], dtype=np.float32)
     running = np.ones(profile.extents.shape[1], dtype=np.bool_)
@@ -40,11 +36,15 @@ def sequential_run(profile: StageProfile, access: AccessProfile) -> Floats:
 
 
 def stall_cycles(profile: StageProfile, cold: Floats, busy: Floats, cores: int) -> Floats:
-    """`[P]`: cycles of waiting for weights that take `cold` cycles to stream, by a stage that is
-    `busy` for so long with what is in caches.
+    """`[P]`: cycles that a stage waits for its constant operands.
 
-    Measured on Zen 5: what is not prefetched is waited for, all of it; else only the first part of
-    each core is, or what each run begins with, and what takes longer than the work.
+    A stage without prefetches waits for the whole transfer. A stage with prefetches waits for the
+    first part of each core, or for the start of each run, and for the part of the transfer that
+    is longer than the work (measured on Zen 5).
+
+    Args:
+        cold: `[P]`: cycles to stream the constant operands.
+        busy: `[P]`: cycles of the work on data in caches.
     """
     part, constant = profile.prefetched, profile.largest_constant
     if constant is None or not part.exists.any():

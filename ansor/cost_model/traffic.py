@@ -1,4 +1,4 @@
-"""What a stage moves between the levels of the memory hierarchy."""
+"""The bytes that a stage moves between the levels of the memory hierarchy."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import reduce
 
 import numpy as np
 
+from ansor.cost_model.constants import CORE, OVERLAP
 from ansor.features.profile import AccessProfile, StageProfile
 from ansor.features.rows import (
     Floats,
@@ -21,104 +22,102 @@ from ansor.features.rows import (
 from ansor.hardware.cpu import Hardware
 from ansor.hardware.memory import PAGE_BYTES
 
-# Bytes that could have come from the last cache in the time of a jump to the next run; from the
-# second one jumps cost nothing. Fitted.
-_JUMP_BYTES = 64.0
-_STREAMS = 32.0  # runs side by side that a prefetcher still goes on with; fitted
-_STAYS = 0.5  # share of the second cache up to which a run finds what the last one left; fitted
-# Share of the last cache that holds what was used before: a copy of 8 MB is as fast as any, one of
-# 20 MB takes twice as long, of 32 MB; it is shared, and pages lie in it as chance has it.
-_LAST_HOLDS = 0.6
-# Of the bytes that a stage writes, those that count between the first two caches: lines go out
-# while others come in. Fitted.
-_WRITTEN = 0.75
-_IDLE = 0.8  # share of the unused sets that is lost to the other accesses; fitted
-
 _Touched = tuple[AccessProfile, Floats]  # an access and the `[L + 1, P]` bytes of its lines
 
 
 def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
-    """`[P]` each: bytes that cross into each level of cache, jumps from the last one on included.
+    """`[P]` each: bytes that enter L1, L2 and the last cache.
 
-    At the outermost depth where everything fits, each loop further out brings in what its whole
-    range touches; in the last level the buffers of all threads have to fit. What fits altogether
-    comes in once; into the second level and from memory not at all, as runs are warm but for
-    weights, which are counted apart.
+    At the innermost depth whose data do not fit a level, each execution brings in all data of that
+    depth. Data that fit a level as a whole enter it once. Runs of the program are warm: data that
+    fit the last cache do not enter it again, and a small data set stays in L2 as well. Constant
+    operands are cold; `cold_bytes` counts them. The last cache has to hold the private buffers of
+    all threads. Jumps between runs of memory add bytes to the transfers into L2 and into the last
+    cache.
     """
     line = np.float32(hardware.line_bytes)
     pairs = [(access, access.lines(hardware.line_bytes) * line) for access in profile.accesses]
     total = summed(size for _, size in pairs)
     room = _room(total, pairs, hardware)
     written = summed(size for access, size in pairs if access.is_write)
-    jumps = summed(size * _jumps(access, line) for access, size in pairs)
+    with_jumps = summed(size * _jump_factor(access, line) for access, size in pairs)
     crossing = []
     threads = np.minimum(profile.parallel, np.float32(hardware.cores))
     level1, level2, last = hardware.cache_bytes
+    all_room = _room_of_all(threads, room, pairs)
     levels = (
-        (room, level1, total - np.float32(1 - _WRITTEN) * written),
-        (room, level2, jumps),
-        (_room_of_all(threads, room, pairs), _LAST_HOLDS * last, jumps),
+        (room, level1, total - np.float32(1 - OVERLAP.written_share) * written),
+        (room, level2, with_jumps),
+        (all_room, CORE.usable_last_cache_share * last, with_jumps),
     )
     for needed, capacity, moved in levels:
         fits_not = count(needed > np.float32(capacity))
         crossing.append(_touched_inside(profile, moved, fits_not))
     crossing[-1] = np.where(fits_not > 0, crossing[-1], np.float32(0))
-    share = room[0] / threads  # the same each run
-    stays = share < np.float32(_STAYS * hardware.cache_bytes[1])
+    share = room[0] / threads  # the same in each run of the program
+    stays = share < np.float32(CORE.warm_l2_share * hardware.cache_bytes[1])
     crossing[1] = np.where(stays, np.float32(0), crossing[1])
     return crossing
 
 
-def _jumps(access: AccessProfile, line: np.float32) -> Floats:
-    """`[L + 1, P]`: factor on the bytes of short runs, which no prefetcher foresees."""
-    factor: Floats = np.float32(_JUMP_BYTES) / at_least(_swept(access), float(line))
+def _jump_factor(access: AccessProfile, line: np.float32) -> Floats:
+    """`[L + 1, P]`: factor on the bytes of an access for its jumps; no prefetcher predicts the
+    start of a run."""
+    factor: Floats = np.float32(CORE.jump_bytes) / at_least(_swept(access), float(line))
     factor += 1
     return factor
 
 
 def _swept(access: AccessProfile) -> Floats:
-    """`[L + 1, P]`: bytes of a run that are touched without leaving it for long: loops outside
-    of one that goes through too many runs lengthen them later, when they are forgotten."""
-    few = access.footprint <= np.float32(_STREAMS) * access.run
+    """`[L + 1, P]`: bytes of a run as a prefetcher sees it.
+
+    A prefetcher follows a limited number of runs. A loop that interleaves more of them ends each
+    run, even if an outer loop continues it.
+    """
+    few = access.footprint <= np.float32(CORE.prefetcher_streams) * access.run
     swept: Floats = from_inside(np.maximum, access.run_bytes * all_inside(few))
     return swept
 
 
 def _room(total: Floats, pairs: Sequence[_Touched], hardware: Hardware) -> Floats:
-    """`[L + 1, P]` bytes of a cache that are taken: the data, and the sets that rows with a bad
-    stride keep from the others. What is read of several operands falls on the same sets and adds
-    up; results are brought in seldom and do not."""
+    """`[L + 1, P]`: bytes of a cache that the accesses occupy.
+
+    Rows with a bad stride reach few sets, and the other sets are lost. The losses of several reads
+    add up, because their rows compete for the same sets. A write does not add to them, because its
+    lines come in seldom.
+    """
     idle = [(a.is_write, a.room(hardware.line_bytes) - size) for a, size in pairs]
-    reads = [own for is_write, own in idle if not is_write]
-    needs = [own for is_write, own in idle if is_write] + ([summed(reads)] if reads else [])
-    taken: Floats = total + np.float32(_IDLE) * reduce(np.maximum, needs)
+    reads = [lost for is_write, lost in idle if not is_write]
+    losses = [lost for is_write, lost in idle if is_write] + ([summed(reads)] if reads else [])
+    taken: Floats = total + np.float32(CORE.idle_set_share) * reduce(np.maximum, losses)
     return taken
 
 
 def _room_of_all(threads: Floats, room: Floats, pairs: Sequence[_Touched]) -> Floats:
-    """`[L + 1, P]`: the room of one thread, and of buffers that the others have for themselves."""
+    """`[L + 1, P]`: bytes of a cache that all threads occupy: the room of one thread, and the
+    private buffers of each further thread."""
     together = room
     for access, size in pairs:
         if np.any(access.private):
-            others: Floats = size * np.asarray(access.private) * (threads - 1)
-            together = together + others
+            further: Floats = size * np.asarray(access.private) * (threads - 1)
+            together = together + further
     return together
 
 
 def _touched_inside(profile: StageProfile, amount: Floats, too_much: Numbers) -> Floats:
-    """`[P]`: what the innermost loop that is too much touches, as often as it runs.
+    """`[P]`: the amount at the innermost depth that does not fit, times the iterations outside it.
 
     Args:
-        amount: `[L + 1, P]`: touched at each depth.
-        too_much: `[P]`: number of depths at which it does not fit.
+        amount: `[L + 1, P]`: amount that each depth touches.
+        too_much: `[P]`: number of depths that do not fit.
     """
     depth = np.maximum(too_much - 1, 0)
     return row_of(amount, depth) * row_of(profile.outer, depth)
 
 
 def fetched_bytes(profile: StageProfile, cores: int) -> Floats:
-    """`[P]`: bytes that a stage reads of what other threads may have written: of intermediate
-    buffers that all threads share. They lie in another core's caches."""
+    """`[P]`: bytes that a stage reads from the caches of other cores. These are the bytes of
+    intermediate buffers that all threads share."""
     total = np.zeros(profile.extents.shape[1], dtype=np.float32)
     for access in profile.accesses:
         if cores > 1 and access.buffer.kind == "intermediate" and not access.is_write:
@@ -127,7 +126,7 @@ def fetched_bytes(profile: StageProfile, cores: int) -> Floats:
 
 
 def page_misses(profile: StageProfile, pages: int) -> Floats:
-    """`[P]`: translations of addresses that a table of `pages` entries does not hold."""
+    """`[P]`: address translations that miss a TLB of `pages` entries."""
     touched = summed(_pages(profile, access) for access in profile.accesses)
     too_much = count(touched > np.float32(pages))
     misses: Floats = np.where(too_much > 0, _touched_inside(profile, touched, too_much), 0)
@@ -135,9 +134,10 @@ def page_misses(profile: StageProfile, pages: int) -> Floats:
 
 
 def _pages(profile: StageProfile, access: AccessProfile) -> Floats:
-    """`[L + 1, P]`: pages touched at each depth.
+    """`[L + 1, P]`: pages that each depth touches.
 
-    Loops with short steps go on within pages, each step of the others finds pages of its own.
+    A loop with a step below the page size stays within pages. Each iteration of another loop
+    touches new pages.
     """
     item, page = np.float32(access.buffer.item_bytes), np.float32(PAGE_BYTES)
     step = np.abs(access.moves[:-1]) * item
