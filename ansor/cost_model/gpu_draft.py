@@ -2,10 +2,10 @@
 
 The draft of a kernel compares the time of a multiprocessor for instructions and for shared memory
 with the time of the GPU for L2 and for memory. The longest time counts, plus a share of the
-shorter ones and the exposed latency of memory. Blocks run in waves. Registers, shared memory and threads limit
-the blocks of a wave; while one block waits, another block of its wave works. Sources: the roofline
-(Williams et al. 2009) and the number of warps that hide latency (Volkov 2016). The constants stand
-in `ansor.cost_model.constants`.
+shorter ones and the exposed latency of memory. Blocks run in waves. Registers, shared memory and
+threads limit the blocks of a wave. While one block waits, another block of its wave works.
+Sources: the roofline (Williams et al. 2009) and the number of warps that hide latency (Volkov
+2016). The constants stand in `ansor.cost_model.constants`.
 """
 
 from __future__ import annotations
