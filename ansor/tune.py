@@ -22,6 +22,8 @@ from ansor.hardware.gpu import Gpu, Machine
 from ansor.hardware.target import check_runs_here, resolve_target, target_text
 from ansor.hardware.threads import start_threads
 from ansor.measure.local_device import LocalDevice
+from ansor.policy.base import PolicyFactory
+from ansor.policy.policy import SearchPolicy
 from ansor.run.arguments import (
     check_budget,
     check_models,
@@ -63,6 +65,7 @@ def auto_schedule(
     shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
     dims: Mapping[str, int] = MappingProxyType({}),
     check_import: bool = True,
+    policy: PolicyFactory = SearchPolicy,
 ) -> TunedModel:
     """Tunes a network or an operator and compiles it with the best programs found.
 
@@ -95,6 +98,8 @@ def auto_schedule(
         dims: sizes of dynamic dimensions, by their symbol.
         check_import: whether the import is compared with the original model in PyTorch or ONNX
             Runtime before the search, and the tuned network after it.
+        policy: makes the search of a task; a subclass of `ansor.policy.base.Policy`, by default
+            Ansor's search.
 
     Returns:
         the compiled network. An interrupt (Ctrl-C) ends the search, and the best so far is used.
@@ -124,6 +129,7 @@ def auto_schedule(
         objective=objective,
         sizes={"model": Sizes(shapes, dims)},
         check_import=check_import,
+        policy=policy,
     )["model"]
 
 
@@ -145,6 +151,7 @@ def auto_schedule_many(
     objective: Objective = total_latency,
     sizes: Mapping[str, Sizes] = MappingProxyType({}),
     check_import: bool = True,
+    policy: PolicyFactory = SearchPolicy,
 ) -> dict[str, TunedModel]:
     """Tunes several networks at once: functions that they share are searched once, and the time
     goes where the objective gains most.
@@ -199,7 +206,17 @@ def auto_schedule_many(
         fresh = {task.group for task in tasks if not records.count(task.key, text)}
         device.start(len(fresh) if budget.is_empty else None)
         tuner = Tuner(
-            tasks, hardware, device, records, config, seed, callbacks, rules, calls, objective
+            tasks,
+            hardware,
+            device,
+            records,
+            config,
+            seed,
+            callbacks,
+            rules,
+            calls,
+            objective,
+            policy=policy,
         )
         finish = tuner.run(budget)
         _stage(callbacks, "checking the winners")

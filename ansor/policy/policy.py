@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ansor.annotate.sample import sample
 from ansor.config import EvolutionConfig
@@ -16,30 +15,16 @@ from ansor.cost_model.model import CostModel
 from ansor.evolve.descend import neighbourhood
 from ansor.evolve.mutate import mutate
 from ansor.policy import breeding
-from ansor.policy.candidate import Candidate, best_of, distinct
+from ansor.policy.base import Policy
+from ansor.policy.candidate import Candidate, distinct
 from ansor.policy.generation import Generation
 from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch, concatenate, empty
 from ansor.sharing import Share, in_turns
 
 
-class SearchPolicy:
-    """One task's search state.
-
-    Args:
-        key: the task's key, under which the cost model keeps its records.
-        sketches: complete sketches of the task.
-        model: shared by all tasks.
-        config: sizes and rates.
-        rng: source of all randomness of this task.
-        share: spreads over the cores what is done with each sketch.
-
-    Attributes:
-        best: the fastest program measured.
-        preferred: of what was measured first, before the model had learned of it, the program that
-            the model expected to be the fastest.
-        exhausted: whether nothing is left to propose.
-    """
+class SearchPolicy(Policy):
+    """Ansor's search (§5.1) with a draft model: see `Policy` for the arguments."""
 
     def __init__(
         self,
@@ -50,24 +35,12 @@ class SearchPolicy:
         rng: np.random.Generator,
         share: Share = in_turns,
     ) -> None:
-        self.key, self.sketches = key, list(sketches)
-        self._model, self._config, self._rng = model, config, rng
-        self._share = share
-        self._measured: dict[bytes, float | None] = {}
-        self._tried: list[Candidate] = []
+        super().__init__(key, sketches, model, config, rng, share)
         self._seeds: list[Candidate] = []
         self._sampled: list[Generation] = []  # one for each sketch, or none
         self._promised_s: float | None = None
         self._fits = model.fits
         self._stalled = 0
-        self.best: Candidate | None = None
-        self.preferred: Candidate | None = None
-        self.exhausted = False
-
-    @property
-    def trials(self) -> int:
-        """Number of programs measured."""
-        return len(self._measured)
 
     @property
     def promise_s(self) -> float:
@@ -99,7 +72,7 @@ class SearchPolicy:
             for sketch in self.sketches:
                 row = sketch.row_near(program)
                 if row is not None:
-                    found += self._candidates(Population(sketch, row[None]))
+                    found += self.candidates(Population(sketch, row[None]))
         legal = [c for c in found if np.isfinite(c.score)]
         self._seeds = distinct(legal, self._measured)[: self._config.siblings]
         return len(self._seeds)
@@ -128,42 +101,19 @@ class SearchPolicy:
         return count - int(count * self._config.eps_greedy + self._rng.random())
 
     def learn(self, candidates: Sequence[Candidate], latency_s: Sequence[float | None]) -> None:
-        """Takes in measurements, in seconds; None marks a failure."""
+        """See `Policy`; counts the batches without a gain."""
         self._sampled = []
         before = None if self.best is None else self.best.latency_s
-        done = [c.measured(t) for c, t in zip(candidates, latency_s, strict=True)]
-        self._measured |= {c.signature: c.latency_s for c in done}
-        good = [c for c in done if c.latency_s is not None]
-        if self.preferred is None:
-            self.preferred = max(good, key=lambda c: c.score, default=None)
-        self._tried += good
-        self.best = best_of([*good, *([self.best] if self.best else [])])
-        self._remember(good)
+        super().learn(candidates, latency_s)
         now = None if self.best is None else self.best.latency_s
         gain = before is None or now is None or now < before * (1 - self._config.min_gain)
         self._stalled = 0 if gain else self._stalled + 1
 
     def restore(self, programs: Sequence[Program], latency_s: Sequence[float | None]) -> int:
-        """Takes in earlier measurements of this task; returns how many belong to its space."""
-        known: list[Candidate] = []
-        times: list[float | None] = []
-        pairs = list(zip(programs, latency_s, strict=True))
-        for sketch in self.sketches:
-            found = [(sketch.row_of(p), t) for p, t in pairs if p.sketch == sketch.name]
-            rows = [row for row, _ in found if row is not None]
-            if rows:
-                known += self._candidates(Population(sketch, np.stack(rows)))
-                times += [t for row, t in found if row is not None]
-        self.learn(known, times)
+        """See `Policy`."""
+        count = super().restore(programs, latency_s)
         self._stalled = 0
-        return len(known)
-
-    def _remember(self, done: Sequence[Candidate]) -> None:
-        for sketch in self.sketches:
-            rows = [c for c in done if c.sketch is sketch]
-            if rows:
-                population = Population(sketch, np.stack([c.row for c in rows]))
-                self._model.add(self.key, population, [c.latency_s or 0.0 for c in rows])
+        return count
 
     def _ranked(self, count: int, generations: int, least: int) -> list[Candidate]:
         """Unmeasured candidates of all sketches that may be among so many, best score first.
@@ -186,7 +136,7 @@ class SearchPolicy:
         """The best unmeasured candidates of a generation: of its head, where that has enough."""
         fresh: list[Candidate] = []
         for population in (own.head(2 * count + len(self._measured)).population, own.population):
-            legal = [c for c in self._candidates(population) if np.isfinite(c.score)]
+            legal = [c for c in self.candidates(population) if np.isfinite(c.score)]
             fresh = distinct(sorted(legal, key=lambda c: -c.score), self._measured)[:count]
             if len(fresh) == count or len(population) == len(own.population):
                 break
@@ -278,7 +228,7 @@ class SearchPolicy:
         """Neighbours of the best program, best score first."""
         if self.best is None:
             return []
-        near = self._candidates(neighbourhood(self.best.sketch, self.best.row))
+        near = self.candidates(neighbourhood(self.best.sketch, self.best.row))
         legal = [c for c in near if np.isfinite(c.score)]
         return distinct(sorted(legal, key=lambda c: -c.score), self._measured)
 
@@ -286,7 +236,7 @@ class SearchPolicy:
         """Legal, unmeasured random programs, each of a random sketch."""
         found: list[Candidate] = []
         for index in self._rng.integers(0, len(self.sketches), count):
-            drawn = self._candidates(sample(self.sketches[index], 64, self._rng))
+            drawn = self.candidates(sample(self.sketches[index], 64, self._rng))
             found += distinct([c for c in drawn if np.isfinite(c.score)], self._measured)[:1]
         return found
 
@@ -299,19 +249,6 @@ class SearchPolicy:
     def _heads(self, count: int) -> int:
         """How many sketches are to have their best program in a first batch."""
         return max(self._config.least_heads, count // 4)
-
-    def _candidates(self, population: Population) -> list[Candidate]:
-        if not len(population):
-            return []
-        estimate = self._model.estimate(population)
-        scores: npt.NDArray[np.float32] = self._model.score_of(estimate)
-        prefix = population.sketch.name.encode()
-        return [
-            Candidate(population.sketch, row, float(score), prefix + signature.tobytes())
-            for row, score, signature in zip(
-                population.choices, scores, estimate.signature, strict=True
-            )
-        ]
 
 
 def _seconds(found: Iterable[Generation]) -> float:

@@ -9,8 +9,8 @@ from functools import cached_property
 from ansor.callbacks import TaskStatus
 from ansor.database.database import Database
 from ansor.measure.result import ErrorKind
+from ansor.policy.base import Policy
 from ansor.policy.candidate import Candidate
-from ansor.policy.policy import SearchPolicy
 from ansor.task import Task
 from ansor.task_scheduler.gradient import TaskProgress
 
@@ -20,7 +20,7 @@ class TaskSearch:
     """A task, the policy that searches it, and the best latency after each round."""
 
     task: Task
-    policy: SearchPolicy
+    policy: Policy
     history: list[float | None] = field(default_factory=list)
 
     @property

@@ -19,6 +19,7 @@ from ansor.errors import ArgumentError, DatabaseError
 from ansor.hardware.gpu import Machine
 from ansor.measure.device import Device
 from ansor.measure.result import Measurement
+from ansor.policy.base import Policy, PolicyFactory
 from ansor.policy.policy import SearchPolicy
 from ansor.run.task_search import TaskSearch
 from ansor.sketch.generate import generate
@@ -62,6 +63,7 @@ class Tuner:
             network, by the tasks' weights.
         objective: what is to become small.
         clock: seconds, for the budget.
+        policy: makes the search of each task.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Tuner:
         calls: npt.NDArray[np.int64] | None = None,
         objective: Objective = total_latency,
         clock: Callable[[], float] = time.monotonic,
+        policy: PolicyFactory = SearchPolicy,
     ) -> None:
         self.config, self.seed = config, seed
         groups = [task.group for task in tasks]
@@ -84,6 +87,7 @@ class Tuner:
         own_calls = np.array([[task.weight for task in tasks]]) if calls is None else calls
         self._networks = Networks(own_calls, groups, objective)
         self._device, self._database = device, database
+        self._make_policy = policy
         self._callbacks, self._clock = callbacks, clock
         self._began = clock()
         self._trials = self._rounds = 0
@@ -104,12 +108,12 @@ class Tuner:
         hardware: Machine,
         user_rules: Sequence[Rule],
         stream: np.random.SeedSequence,
-    ) -> SearchPolicy:
+    ) -> Policy:
         config = self.config
         states = generate(task.dag, hardware, config.sketch, user_rules)
         sketches = [complete(state, hardware, config.sketch) for state in states]
         rng = np.random.default_rng(stream)
-        return SearchPolicy(
+        return self._make_policy(
             task.key, sketches, self.model, config.evolution, rng, self._device.share
         )
 

@@ -393,7 +393,7 @@ def test_restoring_nothing() -> None:
 
 def legal_signatures(sketch: Sketch, name: str) -> set[bytes]:
     """All distinct programs of a small sketch that may be built."""
-    candidates = policy(name, chosen=[sketch])._candidates(everything(sketch))
+    candidates = policy(name, chosen=[sketch]).candidates(everything(sketch))
     return {c.signature for c in candidates if np.isfinite(c.score)}
 
 

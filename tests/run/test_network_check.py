@@ -127,7 +127,7 @@ class TestInputs:
 
 
 def test_a_pass_that_fails_names_the_layer(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ansor import prepare as module
+    from ansor.run import prepare as module
 
     def fails(mod: tvm.IRModule, *_: Any) -> Any:
         raise tvm.error.InternalError("std::bad_alloc")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from definitions import HARDWARE, dag, sketches, workload
@@ -17,6 +18,8 @@ from ansor.database.database import Database
 from ansor.features.profile import profile
 from ansor.measure.fake import FakeDevice, never
 from ansor.measure.result import ErrorKind
+from ansor.policy.base import PolicyFactory
+from ansor.policy.policy import SearchPolicy
 from ansor.program.nest import build_nest
 from ansor.program.program import Program
 from ansor.program.sketch import Population
@@ -98,12 +101,15 @@ class World:
         database: Database | None = None,
         config: TuneConfig = CONFIG,
         clock: Callable[[], float] | None = None,
+        policy: PolicyFactory = SearchPolicy,
     ) -> None:
         self.device = FakeDevice(latency_of, fail, interrupt_at)
         self.database = Database() if database is None else database
         self.events = Recorder()
         tasks: Sequence[Task] = make_tasks(*names)
-        extra = {} if clock is None else {"clock": clock}
+        extra: dict[str, Any] = {"policy": policy}
+        if clock is not None:
+            extra["clock"] = clock
         self.tuner = Tuner(
             tasks, HARDWARE, self.device, self.database, config, seed, [self.events], **extra
         )
