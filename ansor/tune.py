@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -15,12 +16,14 @@ from ansor.callbacks import Callback
 from ansor.config import FULL, TuneConfig
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
+from ansor.executor import Executor, in_turns
 from ansor.frontend.importers.sizes import Sizes
 from ansor.frontend.plan import call_plan
 from ansor.hardware.detect import detect_machine
 from ansor.hardware.gpu import Gpu, Machine
 from ansor.hardware.target import check_runs_here, resolve_target, target_text
 from ansor.hardware.threads import start_threads
+from ansor.measure.device import Device
 from ansor.measure.local_device import LocalDevice
 from ansor.policy.base import PolicyFactory
 from ansor.policy.policy import SearchPolicy
@@ -66,6 +69,7 @@ def auto_schedule(
     dims: Mapping[str, int] = MappingProxyType({}),
     check_import: bool = True,
     policy: PolicyFactory = SearchPolicy,
+    device: Device | None = None,
 ) -> TunedModel:
     """Tunes a network or an operator and compiles it with the best programs found.
 
@@ -100,6 +104,8 @@ def auto_schedule(
             Runtime before the search, and the tuned network after it.
         policy: makes the search of a task; a subclass of `ansor.policy.base.Policy`, by default
             Ansor's search.
+        device: builds, times and checks programs, and is closed at the end; by default worker
+            processes of this machine.
 
     Returns:
         the compiled network. An interrupt (Ctrl-C) ends the search, and the best so far is used.
@@ -130,6 +136,7 @@ def auto_schedule(
         sizes={"model": Sizes(shapes, dims)},
         check_import=check_import,
         policy=policy,
+        device=device,
     )["model"]
 
 
@@ -152,6 +159,7 @@ def auto_schedule_many(
     sizes: Mapping[str, Sizes] = MappingProxyType({}),
     check_import: bool = True,
     policy: PolicyFactory = SearchPolicy,
+    device: Device | None = None,
 ) -> dict[str, TunedModel]:
     """Tunes several networks at once: functions that they share are searched once, and the time
     goes where the objective gains most.
@@ -178,9 +186,9 @@ def auto_schedule_many(
     with (
         frozen_heap(),
         opened(database) as records,
-        LocalDevice(text, cores, config.measure) as device,
+        _measuring(device, text, cores, config) as (measuring, executor),
     ):
-        device.start(1)  # in the background, where it takes as long as to import a model
+        measuring.start(1)  # in the background, where it takes as long as to import a model
         networks: dict[str, Network] = {}
         checks: dict[str, SourceComparison] = {}
         for name, model in models.items():
@@ -204,11 +212,11 @@ def auto_schedule_many(
         for remark in _remarks(tasks, hardware):
             _stage(callbacks, remark)
         fresh = {task.group for task in tasks if not records.count(task.key, text)}
-        device.start(len(fresh) if budget.is_empty else None)
+        measuring.start(len(fresh) if budget.is_empty else None)
         tuner = Tuner(
             tasks,
             hardware,
-            device,
+            measuring,
             records,
             config,
             seed,
@@ -217,6 +225,7 @@ def auto_schedule_many(
             calls,
             objective,
             policy=policy,
+            executor=executor,
         )
         finish = tuner.run(budget)
         _stage(callbacks, "checking the winners")
@@ -224,16 +233,29 @@ def auto_schedule_many(
         with ThreadPoolExecutor(max_workers=1) as background:
             finishers = {n: Finisher(own, resolved, background) for n, own in networks.items()}
             winners = {
-                name: _winners(network, tuner, device, records, count, finishers[name])
+                name: _winners(network, tuner, measuring, records, count, finishers[name])
                 for name, network in networks.items()
             }
-            device.close()  # workers leave the cores to what is still to be compiled
+            measuring.close()  # workers leave the cores to what is still to be compiled
             _stage(callbacks, "compiling")
             tuned = {
                 name: finisher.tuned(winners[name], finish, seed, cores)
                 for name, finisher in finishers.items()
             }
             return {name: _compared(model, checks.get(name)) for name, model in tuned.items()}
+
+
+@contextmanager
+def _measuring(
+    device: Device | None, target: str, threads: int, config: TuneConfig
+) -> Iterator[tuple[Device, Executor]]:
+    """The device that measures, and what spreads the search over the cores of this machine."""
+    if device is not None:
+        with device:
+            yield device, in_turns
+        return
+    with LocalDevice(target, threads, config.measure) as local:
+        yield local, local.share
 
 
 def _compared(tuned: TunedModel, comparison: SourceComparison | None) -> TunedModel:
@@ -247,7 +269,7 @@ def _compared(tuned: TunedModel, comparison: SourceComparison | None) -> TunedMo
 def _winners(
     network: Network,
     tuner: Tuner,
-    device: LocalDevice,
+    device: Device,
     records: Database,
     leaders: int,
     finisher: Finisher,

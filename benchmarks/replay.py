@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ansor.closing import Closing
+from ansor.executor import Executor, in_turns
 from ansor.measure.device import Candidate, Device
 from ansor.measure.plan import CallPlan
 from ansor.measure.result import Measurement, Verification
 from ansor.program.codec import encode
 from ansor.program.program import Program
-from ansor.sharing import Share
 from ansor.task import Task
 
 
@@ -38,27 +38,32 @@ class ReplayDevice(Closing):
         clock: seconds of real time.
 
     Attributes:
+        executor: of the device's search.
         trials: every measurement since they were last cleared, in order.
         built: how many programs went to the other device.
     """
 
     def __init__(
-        self, device: Device, replay: bool, clock: Callable[[], float] = time.monotonic
+        self,
+        device: Device,
+        replay: bool,
+        clock: Callable[[], float] = time.monotonic,
+        executor: Executor = in_turns,
     ) -> None:
         self.trials: list[Trial] = []
         self.built = 0
         self._device, self._replay, self._clock = device, replay, clock
         self._known: dict[tuple[str, str], tuple[Measurement, float]] = {}
         self._ahead_s = 0.0
+        self.executor = executor
 
     def now(self) -> float:
         """Seconds, with those that replayed measurements would have taken."""
         return self._clock() + self._ahead_s
 
-    @property
-    def share(self) -> Share:
-        """See `Device.share`: that of the other device."""
-        return self._device.share
+    def start(self, count: int | None = None) -> None:
+        """See `Device.start`."""
+        self._device.start(count)
 
     def measure(
         self, task: Task, programs: Sequence[Program], best_s: float | None

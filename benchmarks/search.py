@@ -63,7 +63,14 @@ class Trials:
     def begin_after(self, task: Task) -> None:
         """Searches another operator once; all later searches find its records."""
         with Database() as database:
-            tuner = Tuner([task], self._hardware, self._device, database, self._config)
+            tuner = Tuner(
+                [task],
+                self._hardware,
+                self._device,
+                database,
+                self._config,
+                executor=self._device.executor,
+            )
             tuner.run(Budget(self._trials))
             self._before = database.tasks(), database.all_records(task.target)
 
@@ -75,7 +82,16 @@ class Trials:
         config = POLICIES[policy](self._config)
         with Database() as database:
             database.add_records(*self._before)
-            tuner = Tuner([task], self._hardware, device, database, config, seed, clock=device.now)
+            tuner = Tuner(
+                [task],
+                self._hardware,
+                device,
+                database,
+                config,
+                seed,
+                clock=device.now,
+                executor=device.executor,
+            )
             finish = tuner.run(Budget(self._trials))
         if finish.reason == "interrupted":
             raise KeyboardInterrupt
@@ -129,7 +145,7 @@ def main(
     curves: list[Curve] = []
     with LocalDevice(next(iter(tasks.values())).target, cores, FULL.measure) as local:
         local.measure(next(iter(tasks.values())), [Program()] * cores, None)  # starts the workers
-        device = ReplayDevice(local, replay)
+        device = ReplayDevice(local, replay, executor=local.share)
         runs = Trials(detect(target, cores), device, trials)
         if after is not None:
             runs.begin_after(task_of(after, cores))

@@ -15,7 +15,7 @@ ROOT = Path(ansor.__file__).parent
 
 # Lowest first. Members of one layer do not see each other, but for the pairs in NAMED.
 LAYERS = (
-    ("errors", "config", "callbacks", "closing", "sharing"),
+    ("errors", "config", "callbacks", "closing", "executor"),
     ("dag", "task", "hardware"),
     ("program",),
     ("sketch", "annotate", "features", "lowering"),

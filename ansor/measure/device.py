@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Protocol
 from ansor.measure.plan import CallPlan
 from ansor.measure.result import Measurement, Verification
 from ansor.program.program import Program
-from ansor.sharing import Share
 
 if TYPE_CHECKING:  # a task brings TVM along, which a device need not
     from ansor.task import Task
@@ -18,14 +17,13 @@ Candidate = tuple["Task", Program]
 
 
 class Device(Protocol):
-    """Builds, times and checks programs. Nothing that a program does makes a method raise.
+    """Builds, times and checks programs. Nothing that a program does makes a method raise."""
 
-    Attributes:
-        share: lends what builds programs for other work, as long as it has none.
-    """
+    def start(self, count: int | None = None) -> None:
+        """Gets ready for `count` programs at a time, or as many as there may be; returns at once.
 
-    @property
-    def share(self) -> Share: ...
+        Calling it is not necessary. A device that needs no preparation does nothing.
+        """
 
     def measure(
         self, task: Task, programs: Sequence[Program], best_s: float | None

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ansor.closing import Closing
 from ansor.measure.plan import CallPlan
 from ansor.measure.result import ErrorKind, Measurement, Verification, measured
 from ansor.program.program import Program
-from ansor.sharing import R, in_turns
 
 if TYPE_CHECKING:
     from ansor.measure.device import Candidate
@@ -102,9 +101,8 @@ class FakeDevice(Closing):
             for name, own in candidates.items()
         }
 
-    def share(self, function: Callable[..., R], arguments: Sequence[tuple[Any, ...]]) -> list[R]:
-        """See `ansor.sharing.Share`."""
-        return in_turns(function, arguments)
+    def start(self, count: int | None = None) -> None:
+        """See `Device.start`; a formula needs no preparation."""
 
     def close(self) -> None:
         """See `Device.close`."""

@@ -17,6 +17,7 @@ from ansor.config import MeasureConfig
 from ansor.dag.contraction import product_dtypes
 from ansor.dag.graph import ComputeDAG
 from ansor.errors import ArgumentError, MeasureError
+from ansor.executor import R
 from ansor.hardware.detect import gpu_lanes
 from ansor.hardware.target import is_cpu, rounds_to_tf32
 from ansor.measure.device import Candidate
@@ -30,7 +31,6 @@ from ansor.measure.plan import CallPlan
 from ansor.measure.protocol import Define, DefineOriginal, Verify
 from ansor.measure.result import ErrorKind, Measurement, Verification
 from ansor.program.program import Program
-from ansor.sharing import R
 from ansor.task import Task
 
 LOWERING = "ansor.lowering.lower:lower"
@@ -90,7 +90,7 @@ class LocalDevice(Closing):
             return measure_batch(self._pool, self._define(task), programs, best_s)
 
     def share(self, function: Callable[..., R], arguments: Sequence[tuple[Any, ...]]) -> list[R]:
-        """See `ansor.sharing.Share`."""
+        """See `ansor.executor.Executor`."""
         with self._clean_up():
             return share_out(self._pool, function, arguments)
 

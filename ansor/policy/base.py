@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from ansor.config import EvolutionConfig
 from ansor.cost_model.model import CostModel
+from ansor.executor import Executor, in_turns
 from ansor.policy.candidate import Candidate, best_of
 from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
-from ansor.sharing import Share, in_turns
 
 
 class Policy(ABC):
@@ -28,7 +28,7 @@ class Policy(ABC):
         model: the cost model, shared by all tasks.
         config: sizes and rates.
         rng: source of all randomness of this task.
-        share: calls a function with each of several arguments, on all cores.
+        executor: spreads work over the cores.
 
     Attributes:
         best: the fastest measured program.
@@ -44,11 +44,11 @@ class Policy(ABC):
         model: CostModel,
         config: EvolutionConfig,
         rng: np.random.Generator,
-        share: Share = in_turns,
+        executor: Executor = in_turns,
     ) -> None:
         self.key, self.sketches = key, list(sketches)
         self._model, self._config, self._rng = model, config, rng
-        self._share = share
+        self._executor = executor
         self._measured: dict[bytes, float | None] = {}
         self._tried: list[Candidate] = []
         self.best: Candidate | None = None
@@ -132,5 +132,5 @@ class Policy(ABC):
 
 # Makes the policy of a task from the arguments of `Policy`.
 PolicyFactory = Callable[
-    [str, Sequence[Sketch], CostModel, EvolutionConfig, np.random.Generator, Share], Policy
+    [str, Sequence[Sketch], CostModel, EvolutionConfig, np.random.Generator, Executor], Policy
 ]

@@ -14,13 +14,13 @@ from ansor.config import EvolutionConfig
 from ansor.cost_model.model import CostModel
 from ansor.evolve.descend import neighbourhood
 from ansor.evolve.mutate import mutate
+from ansor.executor import Executor, in_turns
 from ansor.policy import breeding
 from ansor.policy.base import Policy
 from ansor.policy.candidate import Candidate, distinct
 from ansor.policy.generation import Generation
 from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch, concatenate, empty
-from ansor.sharing import Share, in_turns
 
 
 class SearchPolicy(Policy):
@@ -33,9 +33,9 @@ class SearchPolicy(Policy):
         model: CostModel,
         config: EvolutionConfig,
         rng: np.random.Generator,
-        share: Share = in_turns,
+        executor: Executor = in_turns,
     ) -> None:
-        super().__init__(key, sketches, model, config, rng, share)
+        super().__init__(key, sketches, model, config, rng, executor)
         self._seeds: list[Candidate] = []
         self._sampled: list[Generation] = []  # one for each sketch, or none
         self._promised_s: float | None = None
@@ -190,7 +190,7 @@ class SearchPolicy(Policy):
         randomness of its own, so that it does not matter which comes first."""
         scorer, streams = self._model.scorer, self._rng.spawn(len(jobs))
         rows = zip(streams, jobs.values(), strict=True)
-        made = self._share(function, [(scorer, config, rng, *own) for rng, own in rows])
+        made = self._executor(function, [(scorer, config, rng, *own) for rng, own in rows])
         return {i: own.of_sketch(self.sketches[i]) for i, own in zip(jobs, made, strict=True)}
 
     def _glances(self) -> list[Generation]:

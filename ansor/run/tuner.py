@@ -16,6 +16,7 @@ from ansor.config import TuneConfig
 from ansor.cost_model.model import CostModel
 from ansor.database.database import Database
 from ansor.errors import ArgumentError, DatabaseError
+from ansor.executor import Executor, in_turns
 from ansor.hardware.gpu import Machine
 from ansor.measure.device import Device
 from ansor.measure.result import Measurement
@@ -64,6 +65,7 @@ class Tuner:
         objective: what is to become small.
         clock: seconds, for the budget.
         policy: makes the search of each task.
+        executor: spreads the work of the policies over the cores.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Tuner:
         objective: Objective = total_latency,
         clock: Callable[[], float] = time.monotonic,
         policy: PolicyFactory = SearchPolicy,
+        executor: Executor = in_turns,
     ) -> None:
         self.config, self.seed = config, seed
         groups = [task.group for task in tasks]
@@ -87,7 +90,7 @@ class Tuner:
         own_calls = np.array([[task.weight for task in tasks]]) if calls is None else calls
         self._networks = Networks(own_calls, groups, objective)
         self._device, self._database = device, database
-        self._make_policy = policy
+        self._make_policy, self._executor = policy, executor
         self._callbacks, self._clock = callbacks, clock
         self._began = clock()
         self._trials = self._rounds = 0
@@ -114,7 +117,7 @@ class Tuner:
         sketches = [complete(state, hardware, config.sketch) for state in states]
         rng = np.random.default_rng(stream)
         return self._make_policy(
-            task.key, sketches, self.model, config.evolution, rng, self._device.share
+            task.key, sketches, self.model, config.evolution, rng, self._executor
         )
 
     def functions(self, tasks: Sequence[Task]) -> dict[str, list[TaskSearch]]:

@@ -10,10 +10,10 @@ from random_policy import RandomPolicy
 
 from ansor.config import CostModelConfig, EvolutionConfig, SketchConfig
 from ansor.cost_model.model import CostModel
+from ansor.executor import in_turns
 from ansor.policy.base import Policy, PolicyFactory
 from ansor.policy.candidate import Candidate
 from ansor.policy.policy import SearchPolicy
-from ansor.sharing import in_turns
 
 CONFIG = EvolutionConfig(initial=128, population=32, promise=64, generations=1, batch=8)
 POLICIES = pytest.mark.parametrize("factory", [SearchPolicy, RandomPolicy])

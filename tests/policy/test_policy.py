@@ -17,12 +17,12 @@ from ansor.config import CostModelConfig, EvolutionConfig, SketchConfig
 from ansor.cost_model.model import CostModel
 from ansor.evolve.descend import neighbourhood
 from ansor.evolve.search import evolve
+from ansor.executor import in_turns
 from ansor.policy.candidate import Candidate, best_of, distinct
 from ansor.policy.generation import Generation
 from ansor.policy.policy import SearchPolicy
 from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
-from ansor.sharing import in_turns
 
 CONFIG = EvolutionConfig(initial=256, population=64, promise=128, generations=2, batch=8)
 
@@ -156,7 +156,7 @@ def test_where_the_first_generations_bring_nothing_the_evolution_ends(
 
 
 def backwards(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """A `Share` of copies, as another process gets them, that begins with the last."""
+    """An `Executor` of copies, as another process gets them, that begins with the last."""
     sent = pickle.loads(pickle.dumps(list(arguments)))
     return pickle.loads(pickle.dumps([function(*own) for own in reversed(sent)]))[::-1]
 

@@ -6,16 +6,16 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ansor.executor import R, in_turns
 from ansor.measure.local.pool import Outcome, Pool
 from ansor.measure.local.process import WorkerFailure, WorkerProcess, not_started
 from ansor.measure.protocol import Call
-from ansor.sharing import R, in_turns
 
 
 def share_out(
     pool: Pool, function: Callable[..., R], arguments: Sequence[tuple[Any, ...]]
 ) -> list[R]:
-    """See `ansor.sharing.Share`; the workers take turns, and what fails there is done here.
+    """See `ansor.executor.Executor`; the workers take turns, and what fails there is done here.
 
     Raises:
         MeasureError: a worker does not start.

@@ -1,4 +1,4 @@
-"""Work that can be shared: a function, called with each of several arguments."""
+"""`Executor`: calls a function with each of several arguments, perhaps in other processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 R = TypeVar("R")
 
 
-class Share(Protocol):
+class Executor(Protocol):
     """Calls a function with each of several arguments, in any order and at the same time.
 
     The function is known by its module and name, and like what it is given and returns can be sent
@@ -21,5 +21,5 @@ class Share(Protocol):
 
 
 def in_turns(function: Callable[..., R], arguments: Sequence[tuple[Any, ...]]) -> list[R]:
-    """A `Share` that does everything here."""
+    """The executor that does everything in this thread."""
     return [function(*own) for own in arguments]

@@ -1,0 +1,89 @@
+"""What every device keeps to: this machine, the fake one, and one that is written in a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from definitions import sketches
+from fake_world import latency_of, make_task
+from formula_device import FormulaDevice
+
+import ansor
+from ansor.annotate.sample import sample
+from ansor.config import MeasureConfig
+from ansor.measure.device import Device
+from ansor.measure.fake import FakeDevice
+from ansor.measure.local_device import LocalDevice
+from ansor.measure.plan import Call, CallPlan
+from ansor.program.program import Program
+from ansor.task import Task
+from ansor.workloads import build
+
+NAME = "matmul_relu"
+
+
+@pytest.fixture(scope="module", params=["local", "fake", "formula"])
+def device(request: pytest.FixtureRequest) -> Iterator[Device]:
+    made: Device
+    if request.param == "local":
+        made = LocalDevice("llvm", 1, MeasureConfig(workers=1, min_time_s=0.002))
+    else:
+        made = FakeDevice(latency_of) if request.param == "fake" else FormulaDevice()
+    with made as opened:
+        yield opened
+
+
+@pytest.fixture
+def task() -> Task:
+    return replace(make_task(NAME), target="llvm")
+
+
+def programs(count: int) -> list[Program]:
+    drawn = sample(sketches(NAME)[0], count, np.random.default_rng(0))
+    return [drawn.program(row) for row in range(count)]
+
+
+def test_each_program_has_a_measurement_in_order(device: Device, task: Task) -> None:
+    device.start(1)
+    results = device.measure(task, programs(3), None)
+    assert [result.error for result in results] == [None] * 3
+    assert all(result.latency_s and result.latency_s > 0 for result in results)
+    assert device.measure(task, [], None) == []
+
+
+def test_right_programs_are_verified(device: Device, task: Task) -> None:
+    checks = device.verify([(task, program) for program in programs(2)])
+    assert [check.error for check in checks] == [None, None]
+    assert all(check.difference is not None and check.difference < 1e-4 for check in checks)
+
+
+def test_programs_are_compared_in_order(device: Device, task: Task) -> None:
+    times = device.compare(task, programs(2), 3)
+    assert len(times) == 2
+    assert all(seconds and seconds > 0 for seconds in times)
+
+
+def test_a_rehearsal_answers_for_every_candidate(device: Device, task: Task) -> None:
+    plan = CallPlan((Call(NAME, (0, None, 1)),), (32 * 36 * 4, 32 * 40 * 4))
+    costs = device.rehearse(plan, {NAME: [(task, program) for program in programs(2)]}, 0.05)
+    assert {name: len(row) for name, row in costs.items()} == {NAME: 2}
+
+
+def test_it_may_be_closed_twice() -> None:
+    for made in (FakeDevice(latency_of), FormulaDevice()):
+        made.close()
+        made.close()
+
+
+def test_a_network_is_tuned_on_another_device() -> None:
+    device = FormulaDevice()
+    definition = build("matmul", rows=32, columns=40, depth=36)
+    tuned = ansor.auto_schedule(list(definition.tensors), trials=12, device=device)
+    assert (device.count, device.is_closed) == (12, True)
+    assert [result.trials for result in tuned.tasks] == [12]
+    rng = np.random.default_rng(0)
+    inputs = [rng.standard_normal(shape).astype(np.float32) for shape in ((32, 36), (36, 40))]
+    np.testing.assert_allclose(tuned(*inputs), definition.reference(*inputs), rtol=1e-4, atol=1e-4)
