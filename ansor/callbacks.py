@@ -6,7 +6,7 @@ Progress comes through callbacks only; the package itself prints nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,6 @@ class Finish:
     tasks: Sequence[TaskStatus]
     trials: int
     elapsed_s: float
-    notes: Sequence[str] = field(default_factory=tuple)
 
 
 class Callback:

@@ -10,6 +10,7 @@ import click
 from ansor import __version__
 from ansor.cli.demo import demo
 from ansor.cli.hardware import hardware
+from ansor.cli.records import records
 from ansor.cli.show import show
 from ansor.cli.tune import tune
 from ansor.errors import AnsorError
@@ -42,5 +43,5 @@ def main() -> None:
     """Turns models and operators into fast machine code by searching."""
 
 
-for command in (tune, show, hardware, demo):
+for command in (tune, show, hardware, records, demo):
     main.add_command(command)

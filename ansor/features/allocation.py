@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ansor.dag.stage import Access
 from ansor.features.rows import Floats
-from ansor.features.span import Place, View, size_of, span_of, views_of
+from ansor.features.span import Place, View, size_of, span_of
 from ansor.program.loops import padded_row
 from ansor.program.nest import LoopNest
 from ansor.program.roles import Roles
@@ -94,9 +94,3 @@ def _depth_in(nest: LoopNest, home: str, user: str) -> npt.NDArray[np.int32]:
     if user in host:
         return nest.stages[user].position
     return np.zeros(nest.size, dtype=np.int32)
-
-
-def allocated_sizes(nest: LoopNest) -> dict[str, tuple[Floats, ...]]:
-    """The `[P]` size of every intermediate buffer in each dimension: what its producer and its
-    consumers touch inside the loops that it is allocated in."""
-    return {name: found.sizes for name, found in allocations(nest, views_of(nest)).items()}

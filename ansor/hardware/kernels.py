@@ -34,11 +34,6 @@ def fma_flops(parts: int, lanes: int, rounds: int) -> int:
     return 2 * parts * ACCUMULATORS * lanes * _ROWS * rounds
 
 
-def fma_shapes(parts: int, lanes: int) -> tuple[tuple[int, ...], ...]:
-    """Shapes of the arguments of `fma`."""
-    return (_ROWS, lanes), (parts, ACCUMULATORS, lanes)
-
-
 def product(lanes: int, rounds: int) -> tvm.IRModule:
     """``C[i, lane] = sum of A[k, i] * B[k, lane]`` over `rounds` passes of A `[64, 12]` and B
     `[64, lanes]` float32, on one thread.

@@ -47,6 +47,18 @@ def test_tune_saves_a_network_and_its_report(folder: Path) -> None:
     assert "search: 6 programs measured" in report
 
 
+def test_records_go_to_text_and_back(folder: Path, tmp_path: Path) -> None:
+    text, copy = tmp_path / "records.jsonl", tmp_path / "copy.sqlite"
+    output = succeed("records", "export", str(folder / "db.sqlite"), str(text))
+    count = len(text.read_text(encoding="utf-8").splitlines())
+    assert output == f"{count} records exported to {text}\n"
+    assert count >= 6
+    first = succeed("records", "import", str(copy), str(text))
+    again = succeed("records", "import", str(copy), str(text))
+    assert first.startswith(f"{count} records added, 0 known")
+    assert again.startswith(f"0 records added, {count} known")
+
+
 def test_several_models_share_a_run_and_have_folders_of_their_own(tmp_path: Path) -> None:
     other = "matmul:rows=16,columns=16,depth=16"
     options = ["--trials", "4", "--preset", "quick", "--out", str(tmp_path)]

@@ -9,7 +9,8 @@ from definitions import NAMES, sketches, workload
 from tvm import s_tir, tirx
 
 from ansor.annotate.sample import sample
-from ansor.features.allocation import allocated_sizes
+from ansor.features.allocation import allocations
+from ansor.features.span import views_of
 from ansor.lowering.lower import lower
 from ansor.program.nest import build_nest
 from ansor.program.program import Program
@@ -52,7 +53,8 @@ def test_sizes_are_those_of_the_lowered_program(name: str) -> None:
     compared = 0
     for sketch in sketches(name):
         population = sample(sketch, 4, rng)
-        sizes = allocated_sizes(build_nest(population))
+        nest = build_nest(population)
+        sizes = {k: a.sizes for k, a in allocations(nest, views_of(nest)).items()}
         for row in range(len(population)):
             shapes = compacted(func, population.program(row))
             for buffer, expected in shapes.items():

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tvm
+from cuda_compiler import compile_source, cuda_source
 from gpu import GPU, TARGET, TF32_GPU, legal_sample, on_tensor_cores, sketches_of
 from tvm import relax
 from tvm.relax.frontend import nn
@@ -22,7 +23,6 @@ from ansor.frontend.graph import inference_form
 from ansor.frontend.passes.wide_accumulation import with_wide_sums
 from ansor.hardware.target import check_runs_here, resolve_target, target_text
 from ansor.lowering.lower import lower
-from ansor.lowering.nvcc import compile_source, cuda_source
 from ansor.policy.policy import SearchPolicy
 from ansor.program.program import Program
 from ansor.run.prepare import prepare

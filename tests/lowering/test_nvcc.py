@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+from cuda_compiler import compile_source, cuda_source
 from definitions import workload
 from gpu import GPU, TARGET, gpu_sketches, legal_sample
 
@@ -13,7 +14,7 @@ from ansor.errors import MeasureError
 from ansor.features.kernels import kernels
 from ansor.lowering import nvcc
 from ansor.lowering.lower import lower
-from ansor.lowering.nvcc import compile_source, cuda_source, find_nvcc
+from ansor.lowering.nvcc import find_nvcc
 from ansor.program.nest import build_nest
 
 # `make check-cuda` asks for many.

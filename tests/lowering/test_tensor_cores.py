@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import tvm
+from cuda_compiler import compile_source, cuda_source
 from gpu import (
     CONFIG,
     GPU,
@@ -31,7 +32,6 @@ from ansor.features.kernels import kernels
 from ansor.features.profile import profile
 from ansor.lowering.build import ENTRY, build
 from ansor.lowering.lower import lower
-from ansor.lowering.nvcc import compile_source, cuda_source
 from ansor.program.nest import build_nest
 
 PROGRAMS = 2 * int(os.environ.get("ANSOR_CUDA_PROGRAMS", "1"))  # `make check-cuda` asks for many

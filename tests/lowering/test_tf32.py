@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import tvm
+from cuda_compiler import compile_source, cuda_source
 from gpu import (
     CONFIG,
     GPU,
@@ -36,7 +37,6 @@ from ansor.features.profile import profile
 from ansor.lowering import tf32
 from ansor.lowering.build import ENTRY, build, pass_context
 from ansor.lowering.lower import lower
-from ansor.lowering.nvcc import compile_source, cuda_source
 from ansor.program.nest import build_nest
 from ansor.workloads import build as workload
 
