@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ansor.closing import Closing
 from ansor.executor import Executor, in_turns
-from ansor.measure.device import Candidate, Device
+from ansor.measure.device import Device, TaskProgram
 from ansor.measure.plan import CallPlan
 from ansor.measure.result import Measurement, Verification
 from ansor.program.codec import encode
@@ -94,7 +94,7 @@ class ReplayDevice(Closing):
         for key, result in zip(missing, results, strict=True):
             self._known[key] = result, cost_s
 
-    def verify(self, candidates: Sequence[Candidate]) -> list[Verification]:
+    def verify(self, candidates: Sequence[TaskProgram]) -> list[Verification]:
         """See `Device.verify`."""
         return self._device.verify(candidates)
 
@@ -103,7 +103,7 @@ class ReplayDevice(Closing):
         return self._device.compare(task, programs, rounds)
 
     def rehearse(
-        self, plan: CallPlan, candidates: Mapping[str, Sequence[Candidate]], seconds: float
+        self, plan: CallPlan, candidates: Mapping[str, Sequence[TaskProgram]], seconds: float
     ) -> dict[str, list[float | None]]:
         """See `Device.rehearse`."""
         return self._device.rehearse(plan, candidates, seconds)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ansor.config import PREFETCH
 from ansor.cost_model.constants import CORE, OVERLAP
-from ansor.cost_model.register_tile import RegisterTile, register_tiles, runs_in_flight
+from ansor.cost_model.register_tile import TileCost, register_tiles, runs_in_flight
 from ansor.cost_model.streaming import cold_bytes, stall_cycles
 from ansor.cost_model.traffic import fetched_bytes, page_misses, traffic_bytes
 from ansor.features.profile import StageProfile
@@ -104,7 +104,7 @@ def draft(profiles: dict[str, StageProfile], hardware: Hardware) -> dict[str, Br
     }
 
 
-def _needs(profile: StageProfile, tile: RegisterTile, hardware: Hardware) -> _Needs:
+def _needs(profile: StageProfile, tile: TileCost, hardware: Hardware) -> _Needs:
     """The needs of one stage for the core and the caches."""
     computing = tile.steps * _arithmetic_cycles(profile, tile, hardware)
     waiting = tile.steps * _latency(profile, tile, hardware)
@@ -128,7 +128,7 @@ def _needs(profile: StageProfile, tile: RegisterTile, hardware: Hardware) -> _Ne
 
 def _breakdown(
     profile: StageProfile,
-    tile: RegisterTile,
+    tile: TileCost,
     needs: _Needs,
     host: _Needs | None,
     hardware: Hardware,
@@ -178,7 +178,7 @@ def _is_prefetched(profile: StageProfile) -> npt.NDArray[np.bool_]:
     return small
 
 
-def _code(tile: RegisterTile) -> Floats:
+def _code(tile: TileCost) -> Floats:
     """`[P]`: instructions of one step."""
     code: Floats = tile.operations + tile.loads + tile.stores
     return code
@@ -191,7 +191,7 @@ def _overlapped(share: float, *needs: Floats) -> Floats:
     return cycles
 
 
-def _l2_share(traffic: Floats, tile: RegisterTile, hardware: Hardware) -> Floats:
+def _l2_share(traffic: Floats, tile: TileCost, hardware: Hardware) -> Floats:
     """`[P]`: share of the probed L2 rate that a stage reaches.
 
     A loop that loads all its data from L2 reaches less than the probe, because LLVM changes the
@@ -229,7 +229,7 @@ def parallel_speedup(iterations: Floats, cores: int) -> Floats:
     return ratio
 
 
-def _arithmetic_cycles(profile: StageProfile, tile: RegisterTile, hardware: Hardware) -> Floats:
+def _arithmetic_cycles(profile: StageProfile, tile: TileCost, hardware: Hardware) -> Floats:
     """`[P]`: cycles of one step in the arithmetic units."""
     ops = profile.nest.stage.ops
     fused = min(ops.float_add, ops.float_mul)
@@ -245,7 +245,7 @@ def _arithmetic_cycles(profile: StageProfile, tile: RegisterTile, hardware: Hard
     return result
 
 
-def _selects(profile: StageProfile, tile: RegisterTile) -> Floats:
+def _selects(profile: StageProfile, tile: TileCost) -> Floats:
     """`[P]`: selections of one statement. A statement whose copies have constant conditions has
     none."""
     known = tile.spelled & bool(profile.nest.stage.has_branch)
@@ -253,7 +253,7 @@ def _selects(profile: StageProfile, tile: RegisterTile) -> Floats:
     return count
 
 
-def _latency(profile: StageProfile, tile: RegisterTile, hardware: Hardware) -> Floats:
+def _latency(profile: StageProfile, tile: TileCost, hardware: Hardware) -> Floats:
     """`[P]`: cycles of one step in which dependent additions wait, with several runs in flight."""
     if not profile.nest.stage.reduce:
         return np.zeros_like(tile.depth)

@@ -22,10 +22,10 @@ class Block:
     Attributes:
         lanes: elements of a whole register.
         vectors: registers of one statement's result.
-        fill: see `RegisterTile`.
+        fill: see `TileCost`.
         folded: iterations of the reduction in a step.
         copies: copies of the statement in a step, per iteration of the reduction.
-        depth, accumulators, statements: see `RegisterTile`.
+        depth, accumulators, statements: see `TileCost`.
     """
 
     profile: StageProfile

@@ -22,7 +22,7 @@ from ansor.hardware.cpu import Hardware
 
 
 @dataclass(frozen=True, eq=False)
-class RegisterTile:
+class TileCost:
     """The work of one step. A step is one execution of the unrolled, vectorised block.
 
     Each array is `[P] float32`, except `spelled`.
@@ -69,7 +69,7 @@ class _Moves(NamedTuple):
     """Loads and stores of a step; each array is `[P]`.
 
     Attributes:
-        loads, stores, drain, chain: see `RegisterTile`.
+        loads, stores, drain, chain: see `TileCost`.
         filled: whole registers that the loads fill.
     """
 
@@ -80,9 +80,7 @@ class _Moves(NamedTuple):
     chain: Floats
 
 
-def register_tiles(
-    profiles: Mapping[str, StageProfile], hardware: Hardware
-) -> dict[str, RegisterTile]:
+def register_tiles(profiles: Mapping[str, StageProfile], hardware: Hardware) -> dict[str, TileCost]:
     """Counts the work of each stage's innermost block."""
     loops = {name: compiled_loops(profile, hardware) for name, profile in profiles.items()}
     promoted = promoted_buffers(profiles, loops, hardware)
@@ -90,7 +88,7 @@ def register_tiles(
     return {name: _tile(block, promoted) for name, block in blocks.items()}
 
 
-def _tile(block: Block, promoted: Promoted) -> RegisterTile:
+def _tile(block: Block, promoted: Promoted) -> TileCost:
     """The work of one step of a block."""
     checked = checked_share(block.profile, block.loops.unrolled)
     moves = _moves(block, promoted, checked > 0)
@@ -99,7 +97,7 @@ def _tile(block: Block, promoted: Promoted) -> RegisterTile:
     shuffles = np.where(transposed, exchanges, 0)
     operations = block.statements * np.float32(_operations(block.profile.nest.stage.ops))
     vectors = operations * block.fill + shuffles + moves.filled + moves.stores
-    return RegisterTile(
+    return TileCost(
         steps=_steps(block),
         elements=block.copies * block.loops.width,
         statements=block.statements,

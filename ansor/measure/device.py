@@ -13,7 +13,7 @@ from ansor.program.program import Program
 if TYPE_CHECKING:  # a task brings TVM along, which a device need not
     from ansor.task import Task
 
-Candidate = tuple["Task", Program]
+TaskProgram = tuple["Task", Program]
 
 
 class Device(Protocol):
@@ -38,7 +38,7 @@ class Device(Protocol):
             one measurement per program, in the same order.
         """
 
-    def verify(self, candidates: Sequence[Candidate]) -> list[Verification]:
+    def verify(self, candidates: Sequence[TaskProgram]) -> list[Verification]:
         """Compares the results of programs with those of their tasks' definitions, on random
         inputs."""
 
@@ -46,7 +46,7 @@ class Device(Protocol):
         """Times programs in turns, `rounds` times each; median seconds, None where it failed."""
 
     def rehearse(
-        self, plan: CallPlan, candidates: Mapping[str, Sequence[Candidate]], seconds: float
+        self, plan: CallPlan, candidates: Mapping[str, Sequence[TaskProgram]], seconds: float
     ) -> dict[str, list[float | None]]:
         """Times programs in the run of a network.
 

@@ -12,7 +12,7 @@ from ansor.measure.result import ErrorKind, Measurement, Verification, measured
 from ansor.program.program import Program
 
 if TYPE_CHECKING:
-    from ansor.measure.device import Candidate
+    from ansor.measure.device import TaskProgram
     from ansor.task import Task
 
 
@@ -72,7 +72,7 @@ class FakeDevice(Closing):
             return measured((self._latency_of(task, program),), 0.0, 0.0)
         return Measurement(error=kind, message="injected fault")
 
-    def verify(self, candidates: Sequence[Candidate]) -> list[Verification]:
+    def verify(self, candidates: Sequence[TaskProgram]) -> list[Verification]:
         """See `Device.verify`."""
         return [self._verify_one(task, program) for task, program in candidates]
 
@@ -92,7 +92,7 @@ class FakeDevice(Closing):
         ]
 
     def rehearse(
-        self, plan: CallPlan, candidates: Mapping[str, Sequence[Candidate]], seconds: float
+        self, plan: CallPlan, candidates: Mapping[str, Sequence[TaskProgram]], seconds: float
     ) -> dict[str, list[float | None]]:
         """See `Device.rehearse`; not counted as measurements."""
         calls = Counter(call.function for call in plan.calls)

@@ -20,7 +20,7 @@ from ansor.errors import ArgumentError, MeasureError
 from ansor.executor import R
 from ansor.hardware.detect import gpu_lanes
 from ansor.hardware.target import is_cpu, rounds_to_tf32
-from ansor.measure.device import Candidate
+from ansor.measure.device import TaskProgram
 from ansor.measure.local.batch import measure_batch
 from ansor.measure.local.in_place import time_in_place
 from ansor.measure.local.pool import Outcome, Pool
@@ -94,7 +94,7 @@ class LocalDevice(Closing):
         with self._clean_up():
             return share_out(self._pool, function, arguments)
 
-    def verify(self, candidates: Sequence[Candidate]) -> list[Verification]:
+    def verify(self, candidates: Sequence[TaskProgram]) -> list[Verification]:
         """See `Device.verify`."""
         with self._clean_up():
             jobs = {i: partial(self._start_check, *own) for i, own in enumerate(candidates)}
@@ -123,7 +123,7 @@ class LocalDevice(Closing):
             return time_in_turns(self._pool, self._define(task), programs, rounds, on_cpu)
 
     def rehearse(
-        self, plan: CallPlan, candidates: Mapping[str, Sequence[Candidate]], seconds: float
+        self, plan: CallPlan, candidates: Mapping[str, Sequence[TaskProgram]], seconds: float
     ) -> dict[str, list[float | None]]:
         """See `Device.rehearse`."""
         named = {

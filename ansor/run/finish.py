@@ -15,7 +15,7 @@ from ansor.frontend.deploy.runtime import loaded
 from ansor.frontend.variants import with_variants
 from ansor.lowering.build import pass_context
 from ansor.lowering.lower import lower
-from ansor.measure.device import Candidate
+from ansor.measure.device import TaskProgram
 from ansor.program.layout import packings
 from ansor.program.program import Program
 from ansor.run.prepare import Network
@@ -33,10 +33,10 @@ class Finisher:
 
     def __init__(self, network: Network, target: tvm.target.Target, background: Executor) -> None:
         self._network, self._target, self._background = network, target, background
-        self._chosen: Mapping[str, Candidate] = {}
+        self._chosen: Mapping[str, TaskProgram] = {}
         self._built: Future[BuiltModel] | None = None
 
-    def begin(self, chosen: Mapping[str, Candidate]) -> None:
+    def begin(self, chosen: Mapping[str, TaskProgram]) -> None:
         """Begins to compile with these programs and returns at once.
 
         Args:
@@ -62,7 +62,7 @@ class Finisher:
 
 
 def _built(
-    network: Network, target: tvm.target.Target, chosen: Mapping[str, Candidate]
+    network: Network, target: tvm.target.Target, chosen: Mapping[str, TaskProgram]
 ) -> BuiltModel:
     """Puts programs in place and compiles."""
     variants = {

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from ansor.config import MeasureConfig, TuneConfig
 from ansor.database.database import Database
 from ansor.errors import DatabaseError
-from ansor.measure.device import Candidate, Device
+from ansor.measure.device import Device, TaskProgram
 from ansor.measure.local_device import tolerance
 from ansor.measure.plan import CallPlan
 from ansor.measure.result import Measurement, Verification
@@ -31,7 +31,7 @@ _LEAST_WITH_PREFERRED = 4  # leaders, for one of them to be what the draft prefe
 _MOST_CHECKS = 8  # measured programs of a function that are checked before all are given up
 
 
-def nobody(chosen: Mapping[str, Candidate]) -> None:
+def nobody(chosen: Mapping[str, TaskProgram]) -> None:
     """Who has no use for what may win before it has been checked."""
 
 
@@ -92,7 +92,7 @@ def choose_winners(
     database: Database,
     config: MeasureConfig,
     count: int,
-    ahead: Callable[[Mapping[str, Candidate]], None] = nobody,
+    ahead: Callable[[Mapping[str, TaskProgram]], None] = nobody,
 ) -> dict[str, Winner]:
     """The fastest program of each function that computes the right result.
 
@@ -235,7 +235,7 @@ def _checked(
     device: Device,
     database: Database,
     config: MeasureConfig,
-    ahead: Callable[[Mapping[str, Candidate]], None],
+    ahead: Callable[[Mapping[str, TaskProgram]], None],
 ) -> dict[str, Winner]:
     """Of each function the first of all that may win that is right; checked all at once."""
     waiting = {n: _in_order(own, leaders[n], database) for n, own in functions.items()}

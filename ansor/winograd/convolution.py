@@ -9,7 +9,7 @@ from ansor.dag.contraction import product_dtypes
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.padding import Source, source_of
 from ansor.dag.stage import Access, Stage
-from ansor.winograd.convolution_roles import Layout, Roles, plain_axes, roles_of
+from ansor.winograd.convolution_roles import ConvolutionRoles, Layout, plain_axes, roles_of
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def convolution_of(dag: ComputeDAG, name: str) -> Convolution | None:
 
 
 def _found(
-    dag: ComputeDAG, stage: Stage, data: Access, weight: Access, roles: Roles
+    dag: ComputeDAG, stage: Stage, data: Access, weight: Access, roles: ConvolutionRoles
 ) -> Convolution:
     sides, (_, *around, _) = [stage.axes[axis].size for axis in roles.taps], roles.data_layout
     source = _around_images(dag, data.buffer, roles.data_layout)

@@ -12,7 +12,7 @@ Layout = tuple[int, ...]  # where each dimension of the canonical order stands
 _RANKS = (4, 5)  # images and volumes
 
 
-class Roles(NamedTuple):
+class ConvolutionRoles(NamedTuple):
     """Axes of a convolution's stage, and dimensions of its operands, by what they are.
 
     Attributes:
@@ -37,12 +37,12 @@ class Roles(NamedTuple):
     is_transposed: bool = False
 
 
-def roles_of(stage: Stage, data: Access, weight: Access) -> Roles | None:
+def roles_of(stage: Stage, data: Access, weight: Access) -> ConvolutionRoles | None:
     """What the axes are if these are the data and the kernels; None if it is no convolution."""
     return _convolved(stage, data, weight) or _transposed(stage, data, weight)
 
 
-def _convolved(stage: Stage, data: Access, weight: Access) -> Roles | None:
+def _convolved(stage: Stage, data: Access, weight: Access) -> ConvolutionRoles | None:
     kernel, out, rank = plain_axes(weight), plain_axes(stage.writes[0]), len(data.indices)
     if rank not in _RANKS or len(kernel) != rank or len(out) != rank:
         return None
@@ -63,7 +63,7 @@ def _convolved(stage: Stage, data: Access, weight: Access) -> Roles | None:
     named = {image, *places, filters[0]} == set(out) and {channel, *taps} == set(stage.reduce)
     if groups is None or not named:
         return None
-    return Roles(
+    return ConvolutionRoles(
         image,
         places,
         taps,
@@ -77,7 +77,7 @@ def _convolved(stage: Stage, data: Access, weight: Access) -> Roles | None:
     )
 
 
-def _transposed(stage: Stage, data: Access, weight: Access) -> Roles | None:
+def _transposed(stage: Stage, data: Access, weight: Access) -> ConvolutionRoles | None:
     """Of the transpose of a convolution with a stride of two, in one group."""
     out = plain_axes(stage.writes[0])
     if not len(out) == len(data.indices) == len(weight.indices) == 4:
@@ -100,7 +100,7 @@ def _transposed(stage: Stage, data: Access, weight: Access) -> Roles | None:
         return None
     h, w, c, f = (weight.indices.index(index) for index in kernel)
     row_dim, column_dim = windows
-    return Roles(
+    return ConvolutionRoles(
         image,
         places,
         taps,

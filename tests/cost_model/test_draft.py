@@ -15,7 +15,7 @@ from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import PREFETCH, SketchConfig
 from ansor.cost_model.draft import draft, parallel_speedup
-from ansor.cost_model.register_tile import RegisterTile, register_tiles
+from ansor.cost_model.register_tile import TileCost, register_tiles
 from ansor.cost_model.scorer import seconds
 from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import StageProfile, profile
@@ -50,7 +50,7 @@ def drafted(sketch: Sketch, *programs: Values, hardware: Hardware = HARDWARE) ->
     return seconds(draft(profiles_of(sketch, *programs), hardware))
 
 
-def tile_of(sketch: Sketch, *programs: Values) -> RegisterTile:
+def tile_of(sketch: Sketch, *programs: Values) -> TileCost:
     return register_tiles(profiles_of(sketch, *programs), HARDWARE)["C"]
 
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from ansor.closing import Closing
-from ansor.measure.device import Candidate
+from ansor.measure.device import TaskProgram
 from ansor.measure.plan import CallPlan
 from ansor.measure.result import Measurement, Verification, measured
 from ansor.program.codec import encode
@@ -34,14 +34,14 @@ class FormulaDevice(Closing):
         self.count += len(programs)
         return [measured((seconds(program),), 0.0, 0.0) for program in programs]
 
-    def verify(self, candidates: Sequence[Candidate]) -> list[Verification]:
+    def verify(self, candidates: Sequence[TaskProgram]) -> list[Verification]:
         return [Verification(0.0) for _ in candidates]
 
     def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
         return [seconds(program) for program in programs]
 
     def rehearse(
-        self, plan: CallPlan, candidates: Mapping[str, Sequence[Candidate]], seconds: float
+        self, plan: CallPlan, candidates: Mapping[str, Sequence[TaskProgram]], seconds: float
     ) -> dict[str, list[float | None]]:
         return {name: [None] * len(row) for name, row in candidates.items()}
 

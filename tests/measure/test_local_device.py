@@ -62,7 +62,7 @@ def children() -> list[psutil.Process]:
 
 
 def workers_besides(known: set[int]) -> list[psutil.Process]:
-    """Children of children: those forked by a device's nursery."""
+    """Children of children: those forked by a device's fork server."""
     return [p for p in children() if p.pid not in known and p.ppid() != os.getpid()]
 
 
@@ -119,10 +119,10 @@ def test_workers_start_when_they_are_asked_for_or_needed(task: Task) -> None:
     with open_device() as device:
         assert {p.pid for p in children()} == before
         device.start(1)
-        (nursery,) = {p.pid for p in children()} - before
+        (fork_server,) = {p.pid for p in children()} - before
         assert device.verify([(task, GOOD)])[0].error is None
         assert len(workers_besides(before)) == 1, "one program needs one worker"
-        assert {p.ppid() for p in workers_besides(before)} == {nursery}
+        assert {p.ppid() for p in workers_besides(before)} == {fork_server}
 
 
 def test_workers_do_without_pytorch(task: Task) -> None:

@@ -11,7 +11,7 @@ from fake_world import CONFIG, TARGET, WEIGHTS, World, latency_of, make_task, no
 
 from ansor.config import FULL, MeasureConfig
 from ansor.errors import DatabaseError
-from ansor.measure.device import Candidate
+from ansor.measure.device import TaskProgram
 from ansor.measure.fake import FakeDevice
 from ansor.measure.plan import Call, CallPlan
 from ansor.measure.result import ErrorKind, Measurement
@@ -81,7 +81,7 @@ def test_what_is_checked_next_is_told_before() -> None:
     world = tuned()
     first, second = ranking(world)[:2]
     (task,) = (search.task for search in world.tuner.searches)
-    told: list[dict[str, Candidate]] = []
+    told: list[dict[str, TaskProgram]] = []
     bad = faulty(ErrorKind.WRONG, first)
     functions = functions_of(world)
     winners = choose_winners(
@@ -388,7 +388,7 @@ class InPlace(FakeDevice):
     """A device on which the second leader is the fastest inside the network."""
 
     def rehearse(
-        self, plan: CallPlan, candidates: Mapping[str, Sequence[Candidate]], seconds: float
+        self, plan: CallPlan, candidates: Mapping[str, Sequence[TaskProgram]], seconds: float
     ) -> dict[str, list[float | None]]:
         assert seconds == MEASURE.rehearsal_s
         self.seen = {name: [program for _, program in own] for name, own in candidates.items()}

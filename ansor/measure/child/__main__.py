@@ -1,4 +1,4 @@
-"""Where the nursery's process begins: ``python -m ansor.measure.child SOCKET_FD``."""
+"""Where the fork server's process begins: ``python -m ansor.measure.child SOCKET_FD``."""
 
 import gc
 import sys

@@ -1,4 +1,4 @@
-"""The end of the nursery's process: makes workers of itself until the parent is gone."""
+"""The end of the fork server's process: makes workers of itself until the parent is gone."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _answer(request: dict[str, Any], fds: list[int], control: socket.socket) -> 
 def _ended(pid: int, wait: bool) -> int | None:
     try:
         found, status = os.waitpid(pid, 0 if wait else os.WNOHANG)
-    except ChildProcessError:  # of a nursery before this one
+    except ChildProcessError:  # of a fork server before this one
         return -signal.SIGKILL
     return os.waitstatus_to_exitcode(status) if found else None
 
@@ -69,7 +69,7 @@ def _work(environment: dict[str, str], read_fd: int, write_fd: int, log_fd: int)
 
 
 def _become(work: Callable[[], None]) -> None:
-    """Does the work and ends this process, without what the nursery would do at its end: TVM's
+    """Does the work and ends this process, without what the fork server would do at its end: TVM's
     threads and LLVM's destructors have nothing left to do."""
     status = 1
     try:

@@ -13,7 +13,7 @@ from ansor.errors import MeasureError
 from ansor.hardware.memory import PLAIN_PAGES
 from ansor.hardware.threads import module_path, pool_variables
 from ansor.lowering.nvcc import compiler_variables
-from ansor.measure.local.nursery import Nursery
+from ansor.measure.local.fork_server import ForkServer
 from ansor.measure.local.process import WorkerFailure, WorkerProcess, not_started, wait_for_any
 from ansor.measure.protocol import Build, Define, Reply, Setup
 from ansor.program.program import Program
@@ -48,11 +48,11 @@ class Pool:
         self.lanes = lanes
         self.replaced = 0
         self._setup = Setup(config, lowering)
-        self._nursery = Nursery(worker_environment(threads))
+        self._fork_server = ForkServer(worker_environment(threads))
         self._slots = itertools.count()
         count = max(len(lanes), min(config.workers, len(os.sched_getaffinity(0))))
         self.workers = [self._new(place) for place in range(count)]
-        self.close = weakref.finalize(self, _kill_all, self.workers, self._nursery)
+        self.close = weakref.finalize(self, _kill_all, self.workers, self._fork_server)
 
     def start(self, count: int | None = None) -> None:
         """Starts the first `count` workers, or all, where that has not been done, and returns at
@@ -71,7 +71,7 @@ class Pool:
                 worker.ready()
 
     def _new(self, place: int) -> WorkerProcess:
-        return WorkerProcess(self._setup, self._nursery, self.lanes[place % len(self.lanes)])
+        return WorkerProcess(self._setup, self._fork_server, self.lanes[place % len(self.lanes)])
 
     def lane_of(self, worker: WorkerProcess) -> int:
         """Number of a present worker's lane."""
@@ -202,7 +202,7 @@ def worker_environment(threads: int) -> Mapping[str, str]:
     }
 
 
-def _kill_all(workers: list[WorkerProcess], nursery: Nursery) -> None:
+def _kill_all(workers: list[WorkerProcess], fork_server: ForkServer) -> None:
     for worker in workers:
         worker.kill()
-    nursery.kill()
+    fork_server.kill()

@@ -13,7 +13,7 @@ from typing import IO
 
 from ansor.errors import MeasureError
 from ansor.measure.channel import Channel
-from ansor.measure.local.nursery import Forked, Nursery, last_words
+from ansor.measure.local.fork_server import Forked, ForkServer, last_words
 from ansor.measure.protocol import Reply, Request, Setup
 from ansor.measure.result import ErrorKind
 
@@ -30,13 +30,13 @@ class WorkerFailure(Exception):
 class WorkerProcess:
     """One worker: at most one request under way.
 
-    It has a process group of its own in the nursery's session, so Ctrl-C in a terminal does not
-    reach it, and is killed with the nursery.
+    It has a process group of its own in the fork server's session, so Ctrl-C in a terminal does not
+    reach it, and is killed with the fork server.
 
     Args:
         setup: the first that it is told.
-        nursery: makes it.
-        environment: what it adds to the nursery's.
+        fork_server: makes it.
+        environment: what it adds to the fork server's.
 
     Attributes:
         tasks: keys of the tasks it knows.
@@ -47,14 +47,17 @@ class WorkerProcess:
     """
 
     def __init__(
-        self, setup: Setup, nursery: Nursery, environment: Mapping[str, str] = MappingProxyType({})
+        self,
+        setup: Setup,
+        fork_server: ForkServer,
+        environment: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.tasks: set[str] = set()
         self.builds = 0
         self.busy = False
         self.deadline = 0.0
         self._setup = setup
-        self._nursery, self._environment = nursery, environment
+        self._fork_server, self._environment = fork_server, environment
         self.is_ready = False
         self._channel: Channel | None = None
         self._process: Forked | None = None
@@ -70,7 +73,7 @@ class WorkerProcess:
         self._channel = Channel(parent_read, parent_write)
         given = (child_read, child_write, self._log.fileno())
         try:
-            self._process = self._nursery.fork(self._environment, *given)
+            self._process = self._fork_server.fork(self._environment, *given)
         finally:
             os.close(child_read)
             os.close(child_write)

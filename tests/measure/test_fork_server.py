@@ -17,7 +17,7 @@ import tvm
 from ansor.config import MeasureConfig
 from ansor.errors import MeasureError
 from ansor.measure.local import pool as pools
-from ansor.measure.local.nursery import Nursery
+from ansor.measure.local.fork_server import ForkServer
 from ansor.measure.local.pool import Pool, worker_environment
 from ansor.measure.local.process import WorkerProcess
 from ansor.measure.protocol import Build, Define, Setup, Time
@@ -29,19 +29,19 @@ Ready = Callable[..., WorkerProcess]
 
 
 @pytest.fixture
-def nursery() -> Iterator[Nursery]:
-    made = Nursery(worker_environment(1))
+def fork_server() -> Iterator[ForkServer]:
+    made = ForkServer(worker_environment(1))
     yield made
     made.kill()
 
 
 @pytest.fixture
-def ready(nursery: Nursery) -> Iterator[Ready]:
+def ready(fork_server: ForkServer) -> Iterator[Ready]:
     """Makes workers that have answered."""
     made: list[WorkerProcess] = []
 
     def worker(environment: Mapping[str, str] = NOTHING) -> WorkerProcess:
-        made.append(WorkerProcess(Setup(MeasureConfig(), LOWERING), nursery, environment))
+        made.append(WorkerProcess(Setup(MeasureConfig(), LOWERING), fork_server, environment))
         made[-1].ready()
         return made[-1]
 
@@ -52,7 +52,7 @@ def ready(nursery: Nursery) -> Iterator[Ready]:
 
 def process(worker: WorkerProcess) -> psutil.Process:
     assert worker._process is not None
-    return psutil.Process(worker._nursery.answer(worker._process))
+    return psutil.Process(worker._fork_server.answer(worker._process))
 
 
 def build(worker: WorkerProcess, sketch: str) -> str:
@@ -64,10 +64,10 @@ def build(worker: WorkerProcess, sketch: str) -> str:
     return worker.ask(Build("matmul", 0, Program(sketch)), 60.0).message
 
 
-def test_workers_are_forks_of_one_process(nursery: Nursery, ready: Ready) -> None:
+def test_workers_are_forks_of_one_process(fork_server: ForkServer, ready: Ready) -> None:
     one, other = ready(), ready()
     parents = {process(worker).ppid() for worker in (one, other)}
-    assert parents == {process(one).parent().pid} == {nursery._process.pid}  # type: ignore[union-attr]
+    assert parents == {process(one).parent().pid} == {fork_server._process.pid}  # type: ignore[union-attr]
     assert process(one).pid != process(other).pid
     for worker in (one, other):
         pid = process(worker).pid
@@ -94,9 +94,11 @@ def test_it_tells_how_a_worker_ended(ready: Ready) -> None:
     assert worker._process.kill() == -signal.SIGTERM
 
 
-def test_an_answer_that_nobody_waited_for_is_passed_over(nursery: Nursery, ready: Ready) -> None:
+def test_an_answer_that_nobody_waited_for_is_passed_over(
+    fork_server: ForkServer, ready: Ready
+) -> None:
     one, other = ready(), ready()
-    nursery._send({"ended": process(one).pid, "wait": False}, [])  # interrupted
+    fork_server._send({"ended": process(one).pid, "wait": False}, [])  # interrupted
     os.kill(process(other).pid, signal.SIGKILL)
     assert other._process is not None
     assert other._process.kill() == -signal.SIGKILL
@@ -117,14 +119,14 @@ def test_its_end_is_that_of_its_workers_and_the_next_begins(ready: Ready) -> Non
 
 def test_one_that_cannot_start_says_why() -> None:
     environment = {**worker_environment(1), "PYTHONPATH": "/nowhere", "PYTHONHOME": "/nowhere"}
-    nursery = Nursery(environment)
-    worker = WorkerProcess(Setup(MeasureConfig(), LOWERING), nursery)
+    fork_server = ForkServer(environment)
+    worker = WorkerProcess(Setup(MeasureConfig(), LOWERING), fork_server)
     try:
         with pytest.raises(MeasureError, match=r"did not start: it ended;(.|\n)*Python"):
             worker.ready()
     finally:
         worker.kill()
-        nursery.kill()
+        fork_server.kill()
 
 
 def test_workers_that_cannot_start_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

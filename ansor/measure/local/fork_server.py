@@ -23,11 +23,11 @@ _LOG_TAIL = 2000  # bytes of what a dead process printed that are reported
 _ANSWER_S = 120.0  # seconds until it is given up; the first answer waits for imports
 
 
-class NurseryError(Exception):
-    """The nursery has ended; the text is what it printed last."""
+class ForkServerError(Exception):
+    """The fork server has ended; the text is what it printed last."""
 
 
-class Nursery:
+class ForkServer:
     """Starts with the first worker, and again if it was killed.
 
     It is killed when the parent dies, also when the thread that started it ends (Linux), and
@@ -70,7 +70,7 @@ class Nursery:
         """Asks for a worker and returns at once.
 
         Args:
-            environment: what the worker adds to that of the nursery.
+            environment: what the worker adds to that of the fork server.
             read_fd, write_fd: its ends of pipes, see `ansor.measure.channel.Channel`.
             log_fd: takes what it prints.
         """
@@ -84,19 +84,19 @@ class Nursery:
         """Waits until a worker that was asked for is there, and returns its process id.
 
         Raises:
-            NurseryError: it never will be.
+            ForkServerError: it never will be.
         """
         for number in [number for number, own in self._unborn.items() if own is forked]:
             self._receive(number)
         if forked.pid is None:
-            raise NurseryError("it ended before")
+            raise ForkServerError("it ended before")
         return forked.pid
 
     def status_of(self, pid: int, wait: bool) -> int | None:
         """Exit status of a worker; None while it runs, unless it is waited for.
 
         Raises:
-            NurseryError: nobody knows any more.
+            ForkServerError: nobody knows any more.
         """
         return self._receive(self._send({"ended": pid, "wait": wait}, []))
 
@@ -124,7 +124,7 @@ class Nursery:
         with contextlib.suppress(ConnectionError, TimeoutError):
             found = b"" if self._control is None else self._control.recv(_MOST_BYTES)
         if not found:
-            raise NurseryError("" if self._log is None else last_words(self._log))
+            raise ForkServerError("" if self._log is None else last_words(self._log))
         number, answer = json.loads(found)
         return number, answer
 
@@ -146,11 +146,11 @@ class Forked:
 
     Attributes:
         pid: of the process, which is its group's too; None as long as that was not told.
-        told: what the nursery printed last, if it has ended.
+        told: what the fork server printed last, if it has ended.
     """
 
-    def __init__(self, nursery: Nursery) -> None:
-        self._nursery = nursery
+    def __init__(self, fork_server: ForkServer) -> None:
+        self._fork_server = fork_server
         self.pid: int | None = None
         self.told = ""
         self._status: int | None = None
@@ -173,10 +173,10 @@ class Forked:
     def _ends(self, wait: bool) -> bool:
         if not self._is_over:
             try:
-                pid = self._nursery.answer(self)
-                self._status = self._nursery.status_of(pid, wait)
+                pid = self._fork_server.answer(self)
+                self._status = self._fork_server.status_of(pid, wait)
                 self._is_over = self._status is not None
-            except NurseryError as error:  # its end is the end of all
+            except ForkServerError as error:  # its end is the end of all
                 self._is_over, self.told = True, str(error)
         return self._is_over
 
