@@ -53,6 +53,7 @@ class Pretend(FakeDevice):
 
     def __init__(self, *_: object) -> None:
         super().__init__(latency_of, lambda task, program: None if program.steps else ErrorKind.RUN)
+        self.share = in_turns
 
 
 class Clock:
