@@ -21,6 +21,7 @@ from ansor.cost_model.gbdt import ResidualModel
 from ansor.cost_model.model import CostModel
 from ansor.cost_model.scorer import Estimate
 from ansor.errors import ArgumentError
+from ansor.executor import in_turns
 from ansor.features.rows import Floats
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
