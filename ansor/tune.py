@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
 
-import tvm
-
 from ansor.callbacks import Callback
 from ansor.config import FULL, TuneConfig
 from ansor.database.database import Database
@@ -21,7 +19,7 @@ from ansor.frontend.importers.sizes import Sizes
 from ansor.frontend.plan import call_plan
 from ansor.hardware.detect import detect_machine
 from ansor.hardware.gpu import Gpu, Machine
-from ansor.hardware.target import check_runs_here, resolve_target, target_text
+from ansor.hardware.target import Target, check_runs_here, resolve_target, target_text
 from ansor.hardware.threads import start_threads
 from ansor.measure.device import Device
 from ansor.measure.local_device import LocalDevice
@@ -51,7 +49,7 @@ from ansor.task_scheduler.objective import Objective, total_latency
 
 def auto_schedule(
     model: object,
-    target: str | tvm.target.Target = "native",
+    target: str | Target = "native",
     *,
     example_inputs: object = None,
     minutes: float | None = None,
@@ -142,7 +140,7 @@ def auto_schedule(
 
 def auto_schedule_many(
     models: Mapping[str, object],
-    target: str | tvm.target.Target = "native",
+    target: str | Target = "native",
     *,
     example_inputs: Mapping[str, object] = MappingProxyType({}),
     minutes: float | None = None,

@@ -14,6 +14,8 @@ from ansor.hardware.features import architecture, needed_features, why_not_here
 from ansor.hardware.gpu import gpu_of, has_tf32
 from ansor.hardware.threads import available_cores
 
+Target = tvm.target.Target  # what `resolve_target` returns
+
 NATIVE = "native"
 CUDA = "cuda"
 TF32 = "tf32"  # a key of a target: tensor cores may round operands in float32

@@ -25,6 +25,7 @@ from ansor.frontend.importers.from_torch.converters import (  # noqa: F401
     product,
     recurrent,
     reduction,
+    replacement,
     resize,
     shape,
 )
