@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 from ansor.callbacks import Callback
-from ansor.config import FULL, TuneConfig
+from ansor.config import TuneConfig
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
 from ansor.executor import Executor, in_turns
@@ -23,51 +23,28 @@ from ansor.hardware.target import Target, check_runs_here, resolve_target, targe
 from ansor.hardware.threads import start_threads
 from ansor.measure.device import Device
 from ansor.measure.local_device import LocalDevice
-from ansor.policy.base import PolicyFactory
-from ansor.policy.policy import SearchPolicy
-from ansor.run.arguments import (
-    check_budget,
-    check_models,
-    check_objective,
-    check_seed,
-    check_threads,
-    check_variants,
-    opened,
-)
+from ansor.run.arguments import check_models, opened
 from ansor.run.check.network import SourceComparison
 from ansor.run.finish import Finisher
 from ansor.run.garbage_collection import frozen_heap
 from ansor.run.prepare import Network, merged, prepare
+from ansor.run.settings import Settings, takes_settings
 from ansor.run.tuned import TunedModel
 from ansor.run.tuner import Budget, Tuner
 from ansor.run.winners import Winner, choose_winners, finish_seconds, num_leaders
-from ansor.sketch.rule import Rule
 from ansor.sketch.tensor_rules import left_to_plain_cores
 from ansor.task import Task
-from ansor.task_scheduler.objective import Objective, total_latency
 
 
+@takes_settings
 def auto_schedule(
     model: object,
     target: str | Target = "native",
     *,
     example_inputs: object = None,
-    minutes: float | None = None,
-    trials: int | None = None,
-    seed: int = 0,
-    database: str | os.PathLike[str] | Database | None = None,
-    callbacks: Sequence[Callback] = (),
-    threads: int | None = None,
-    config: TuneConfig = FULL,
-    rules: Sequence[Rule] = (),
-    allow: Collection[str] | None = None,
-    forbid: Collection[str] = (),
-    objective: Objective = total_latency,
     shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
     dims: Mapping[str, int] = MappingProxyType({}),
-    check_import: bool = True,
-    policy: PolicyFactory = SearchPolicy,
-    device: Device | None = None,
+    **settings: Any,
 ) -> TunedModel:
     """Tunes a network or an operator and compiles it with the best programs found.
 
@@ -80,30 +57,11 @@ def auto_schedule(
         example_inputs: arguments of a `torch.nn.Module`: one tensor, a sequence of arguments, or a
             mapping of their names, nested as the module takes them. For an ONNX model, arrays
             that fix its dynamic dimensions.
-        minutes: time for everything, from the call to the result.
-        trials: programs to measure, over all tasks. Without `minutes` and `trials`, or with
-            ``trials=0``, nothing is measured: each task takes the best program that `database`
-            knows, or else the one that the draft model prefers.
-        seed: of all randomness.
-        database: file of records, read and extended; None keeps them in memory.
-        callbacks: told of progress.
-        threads: that programs run on; all cores by default.
-        config: settings of the search.
-        rules: derivation rules tried before the built-in ones.
-        allow: the only kinds of variants that may stand for a function, of "winograd2", "winograd3"
-            and "winograd4", which round a little more; all of them by default.
-        forbid: kinds of variants that may not.
-        objective: what is to become small: `total_latency`, a `LatencyRequirement`, below which the
-            search ends, or any function of an array with the network's latency in seconds.
         shapes: of inputs, by name, which fix the dynamic dimensions of an ONNX model or an
             exported program.
         dims: sizes of dynamic dimensions, by their symbol.
-        check_import: whether the import is compared with the original model in PyTorch or ONNX
-            Runtime before the search, and the tuned network after it.
-        policy: makes the search of a task; a subclass of `ansor.policy.base.Policy`, by default
-            Ansor's search.
-        device: builds, times and checks programs, and is closed at the end; by default worker
-            processes of this machine.
+        settings: budget and kind of the search, see `ansor.run.settings.Settings`: `minutes`,
+            `trials`, `seed`, `database`, `threads` and more.
 
     Returns:
         the compiled network. An interrupt (Ctrl-C) ends the search, and the best so far is used.
@@ -120,44 +78,19 @@ def auto_schedule(
         {"model": model},
         target,
         example_inputs={"model": example_inputs},
-        minutes=minutes,
-        trials=trials,
-        seed=seed,
-        database=database,
-        callbacks=callbacks,
-        threads=threads,
-        config=config,
-        rules=rules,
-        allow=allow,
-        forbid=forbid,
-        objective=objective,
         sizes={"model": Sizes(shapes, dims)},
-        check_import=check_import,
-        policy=policy,
-        device=device,
+        **settings,
     )["model"]
 
 
+@takes_settings
 def auto_schedule_many(
     models: Mapping[str, object],
     target: str | Target = "native",
     *,
     example_inputs: Mapping[str, object] = MappingProxyType({}),
-    minutes: float | None = None,
-    trials: int | None = None,
-    seed: int = 0,
-    database: str | os.PathLike[str] | Database | None = None,
-    callbacks: Sequence[Callback] = (),
-    threads: int | None = None,
-    config: TuneConfig = FULL,
-    rules: Sequence[Rule] = (),
-    allow: Collection[str] | None = None,
-    forbid: Collection[str] = (),
-    objective: Objective = total_latency,
     sizes: Mapping[str, Sizes] = MappingProxyType({}),
-    check_import: bool = True,
-    policy: PolicyFactory = SearchPolicy,
-    device: Device | None = None,
+    **settings: Any,
 ) -> dict[str, TunedModel]:
     """Tunes several networks at once: functions that they share are searched once, and the time
     goes where the objective gains most.
@@ -165,82 +98,96 @@ def auto_schedule_many(
     Args:
         models: by name; each is anything that `auto_schedule` takes.
         example_inputs: by the name of the model that needs some.
-        objective: as for `auto_schedule`; it is given the latencies in the order of `models`.
         sizes: of dynamic dimensions, by the name of the model.
+        settings: as for `auto_schedule`; the objective gets the latencies in the order of `models`.
 
     Other arguments, what is returned for each name, and errors are those of `auto_schedule`.
     """
     began = time.monotonic()
-    check_budget(minutes, trials)
-    check_seed(seed)
-    check_threads(threads)
     check_models(models, example_inputs)
-    check_objective(objective, len(models))
-    kinds = check_variants(allow, forbid)
+    given = Settings.of(settings, len(models))
     resolved = resolve_target(target)
     check_runs_here(resolved)
-    cores = start_threads(threads)  # now: what TVM refuses must not be found out after the search
+    cores = start_threads(given.threads)  # first: what TVM refuses must not show after the search
     text = target_text(resolved, cores)
     with (
         frozen_heap(),
-        opened(database) as records,
-        _measuring(device, text, cores, config) as (measuring, executor),
+        opened(given.database) as records,
+        _measuring(given.device, text, cores, given.config) as (device, executor),
     ):
-        measuring.start(1)  # in the background, where it takes as long as to import a model
-        networks: dict[str, Network] = {}
-        checks: dict[str, SourceComparison] = {}
-        for name, model in models.items():
-            _stage(callbacks, f"importing {name}")
-            network = prepare(
-                model, resolved, text, example_inputs.get(name), kinds, sizes.get(name)
-            )
-            networks[name] = network
-            if check_import and network.source is not None:
-                _stage(callbacks, f"comparing the import of {name} with the original")
-                checks[name] = SourceComparison(network.source, resolved)
-                checks[name].check_import(network.mod)
+        device.start(1)  # in the background, where it takes as long as to import a model
+        networks, checks = _imported(models, example_inputs, sizes, resolved, text, given)
         tasks, calls = merged(networks)
-        if minutes is None and trials is None:
+        if given.minutes is None and given.trials is None:
             _check_records(records, tasks, text)
-        functions = sum(len({task.group for task in n.tasks}) for n in networks.values())
-        leaders = num_leaders(minutes, functions, config)
-        finish_s = finish_seconds(leaders, functions, config, len(networks))
+        leaders, finish_s = _final_checks(networks, given)
         hardware = detect_machine(resolved, cores)
-        budget = Budget(trials, _search_seconds(minutes, began, finish_s, config))
+        seconds = _search_seconds(given.minutes, began, finish_s, given.config)
+        budget = Budget(given.trials, seconds)
         for remark in _remarks(tasks, hardware):
-            _stage(callbacks, remark)
+            _stage(given.callbacks, remark)
         fresh = {task.group for task in tasks if not records.count(task.key, text)}
-        measuring.start(len(fresh) if budget.is_empty else None)
+        device.start(len(fresh) if budget.is_empty else None)
         tuner = Tuner(
             tasks,
             hardware,
-            measuring,
+            device,
             records,
-            config,
-            seed,
-            callbacks,
-            rules,
+            given.config,
+            given.seed,
+            given.callbacks,
+            given.rules,
             calls,
-            objective,
-            policy=policy,
+            given.objective,
+            policy=given.policy,
             executor=executor,
         )
         finish = tuner.run(budget)
-        _stage(callbacks, "checking the winners")
+        _stage(given.callbacks, "checking the winners")
         count = 1 if budget.is_empty or finish.reason == "interrupted" else leaders
         with ThreadPoolExecutor(max_workers=1) as background:
             finishers = {n: Finisher(own, resolved, background) for n, own in networks.items()}
             winners = {
-                name: _winners(network, tuner, measuring, records, count, finishers[name])
+                name: _winners(network, tuner, device, records, count, finishers[name])
                 for name, network in networks.items()
             }
-            measuring.close()  # workers leave the cores to what is still to be compiled
-            _stage(callbacks, "compiling")
+            device.close()  # workers leave the cores to what is still to be compiled
+            _stage(given.callbacks, "compiling")
             tuned = {
-                name: finisher.tuned(winners[name], finish, seed, cores)
+                name: finisher.tuned(winners[name], finish, given.seed, cores)
                 for name, finisher in finishers.items()
             }
             return {name: _compared(model, checks.get(name)) for name, model in tuned.items()}
+
+
+def _imported(
+    models: Mapping[str, object],
+    example_inputs: Mapping[str, object],
+    sizes: Mapping[str, Sizes],
+    target: Target,
+    text: str,
+    settings: Settings,
+) -> tuple[dict[str, Network], dict[str, SourceComparison]]:
+    """The networks, and how those with an original compare with it."""
+    networks: dict[str, Network] = {}
+    checks: dict[str, SourceComparison] = {}
+    for name, model in models.items():
+        _stage(settings.callbacks, f"importing {name}")
+        examples, kinds = example_inputs.get(name), settings.variants
+        network = prepare(model, target, text, examples, kinds, sizes.get(name))
+        networks[name] = network
+        if settings.check_import and network.source is not None:
+            _stage(settings.callbacks, f"comparing the import of {name} with the original")
+            checks[name] = SourceComparison(network.source, target)
+            checks[name].check_import(network.mod)
+    return networks, checks
+
+
+def _final_checks(networks: Mapping[str, Network], settings: Settings) -> tuple[int, float]:
+    """How many programs of a function are timed at the end, and the seconds for it."""
+    functions = sum(len({task.group for task in n.tasks}) for n in networks.values())
+    leaders = num_leaders(settings.minutes, functions, settings.config)
+    return leaders, finish_seconds(leaders, functions, settings.config, len(networks))
 
 
 @contextmanager

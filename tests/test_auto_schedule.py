@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,10 @@ from ansor.closing import Closing
 from ansor.config import QUICK
 from ansor.database.database import Database
 from ansor.errors import AnsorError, ArgumentError, DatabaseError, UnsupportedError
+from ansor.executor import in_turns
 from ansor.measure.result import measured
 from ansor.program.program import Program
+from ansor.run.settings import Settings
 from ansor.task import Task
 
 NAME, TRIALS = "matmul_relu", 6
@@ -303,12 +306,27 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
 class Idle(Closing):
     """A device that refuses to do anything."""
 
+    share = staticmethod(in_turns)
+
     def __init__(self, *_: object) -> None: ...
 
     def start(self, count: int) -> None:
         assert count == 1
 
     def close(self) -> None: ...
+
+
+@pytest.mark.usefixtures("idle")
+def test_a_misspelt_argument_is_named_with_the_nearest_one() -> None:
+    with pytest.raises(ansor.ArgumentError, match=r"trails=4: no such argument; try trials"):
+        ansor.auto_schedule(definition(), trails=4)
+
+
+def test_help_shows_every_setting() -> None:
+    for function in (ansor.auto_schedule, ansor.auto_schedule_many):
+        parameters = inspect.signature(function).parameters
+        assert {field.name for field in fields(Settings)} <= set(parameters)
+        assert parameters["seed"].default == 0
 
 
 def definition() -> tirx.PrimFunc:

@@ -1,0 +1,112 @@
+"""`Settings`: the keyword arguments of `auto_schedule`, in one place."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from ansor.callbacks import Callback
+from ansor.config import FULL, TuneConfig
+from ansor.database.database import Database
+from ansor.errors import ArgumentError
+from ansor.measure.device import Device
+from ansor.policy.base import PolicyFactory
+from ansor.policy.policy import SearchPolicy
+from ansor.run.arguments import (
+    check_budget,
+    check_objective,
+    check_seed,
+    check_threads,
+    check_variants,
+)
+from ansor.sketch.rule import Rule
+from ansor.task_scheduler.objective import Objective, total_latency
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a run searches.
+
+    Attributes:
+        minutes: time for everything, from the call to the result.
+        trials: programs to measure, over all tasks. Without `minutes` and `trials`, or with
+            ``trials=0``, nothing is measured: each task takes the best program that `database`
+            knows, or else the one that the draft model prefers.
+        seed: of all randomness.
+        database: file of records, read and extended; None keeps them in memory.
+        callbacks: told of progress.
+        threads: that programs run on; all cores by default.
+        config: limits of the search space, sizes and rates of the search.
+        rules: derivation rules tried before the built-in ones.
+        allow: the only kinds of variants that may stand for a function, of "winograd2", "winograd3"
+            and "winograd4", which round a little more; all of them by default.
+        forbid: kinds of variants that may not.
+        objective: what is to become small: `total_latency`, a `LatencyRequirement`, below which the
+            search ends, or any function of an array with the latency of each network in seconds.
+        check_import: whether the import is compared with the original model in PyTorch or ONNX
+            Runtime before the search, and the tuned network after it.
+        policy: makes the search of a task; a subclass of `ansor.policy.base.Policy`, by default
+            Ansor's search.
+        device: builds, times and checks programs, and is closed at the end; by default worker
+            processes of this machine.
+    """
+
+    minutes: float | None = None
+    trials: int | None = None
+    seed: int = 0
+    database: str | os.PathLike[str] | Database | None = None
+    callbacks: Sequence[Callback] = ()
+    threads: int | None = None
+    config: TuneConfig = FULL
+    rules: Sequence[Rule] = ()
+    allow: Collection[str] | None = None
+    forbid: Collection[str] = ()
+    objective: Objective = total_latency
+    check_import: bool = True
+    policy: PolicyFactory = SearchPolicy
+    device: Device | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], networks: int) -> Settings:
+        """The settings from keyword arguments of a call for so many networks, checked.
+
+        Raises:
+            ArgumentError: there is no such setting, or its value is wrong.
+        """
+        names = [field.name for field in fields(cls)]
+        for name in given:
+            if name not in names:
+                near = get_close_matches(name, names, 1) or names
+                raise ArgumentError(name, given[name], f"no such argument; try {', '.join(near)}")
+        settings = cls(**given)
+        check_budget(settings.minutes, settings.trials)
+        check_seed(settings.seed)
+        check_threads(settings.threads)
+        check_objective(settings.objective, networks)
+        check_variants(settings.allow, settings.forbid)
+        return settings
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The kinds of variants that may stand for a function."""
+        return check_variants(self.allow, self.forbid)
+
+
+def takes_settings(function: F) -> F:
+    """Shows the settings in the signature of a function that takes them as `**settings`."""
+    signature = inspect.signature(function, eval_str=False)
+    before = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    after = [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
+        )
+        for field in fields(Settings)
+    ]
+    vars(function)["__signature__"] = signature.replace(parameters=[*before, *after])
+    return function
