@@ -37,7 +37,7 @@ check-models: $(DEV) $(WITH_PEERS) $(VENV)/.installed-models ## run ONNX's, PyTo
 	$(BIN)/python -m tests.suites
 
 check-cuda: $(DEV) ## compile 880 sampled GPU programs to machine code (14 minutes)
-	ANSOR_CUDA_PROGRAMS=20 $(BIN)/python -m pytest tests/measure/test_nvcc.py \
+	ANSOR_CUDA_PROGRAMS=20 $(BIN)/python -m pytest tests/lowering/test_nvcc.py \
 		tests/lowering/test_tensor_cores.py tests/lowering/test_tf32.py \
 		-k "compile or instructions"
 

@@ -1,4 +1,7 @@
-"""Every number the search depends on, with its unit and source, in frozen dataclasses.
+"""Limits, sizes and rates of the search, with unit and source, in frozen dataclasses.
+
+The parameters of the machine are in `ansor.hardware`, the constants of the draft in
+`ansor.cost_model.constants`.
 
 Read `TuneConfig` first: it nests the others. `QUICK` and `FULL` are the presets.
 """

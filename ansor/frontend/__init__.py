@@ -1,8 +1,8 @@
-"""Models in, tasks out; the best programs in, a callable network out (design: "Frontend").
+"""Models in, tasks out; the best programs in, a callable network out.
 
-`importer` makes one Relax function of any model, `graph` turns it into few fused PrimFuncs,
-`extract` lists them with weights, `apply` puts scheduled ones in their place and compiles,
-`runtime` calls the result, `storage` keeps it. Read in this order.
+`importers/` makes one Relax function of any model. `graph` and `passes/` turn it into few fused
+PrimFuncs, and `extract` lists them with their weights. In `deploy/`, `apply` puts scheduled
+functions in their place and compiles, `runtime` calls the result, and `storage` keeps it.
 """
 
 from ansor.frontend.deploy.apply import apply_programs, compile_module

@@ -57,13 +57,7 @@ class Translator(ExportedProgramImporter):  # type: ignore[misc]
         return program.graph.output_node().args[0]
 
     def _converter(self, node: torch.fx.Node) -> Converter:
-        ours = converter_for(node)
-        if ours is not None:
-            return ours
-        theirs = self.convert_map.get(_operator(node))
-        if theirs is None:
-            raise UnsupportedError("there is no converter for it")
-        return lambda given, _: theirs(given)
+        return converter_for(node)
 
     def _expression(self, node: torch.fx.Node) -> Any:
         return self.env[node]
