@@ -29,8 +29,6 @@ onnx = pytest.importorskip("onnx")
 
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
-from ansor.frontend.importers.from_onnx.attributes import Attributes  # noqa: E402
-
 FLOAT = TensorProto.FLOAT
 RNG = np.random.default_rng(0)
 IMAGE = (1, 4, 8, 8)
@@ -428,15 +426,6 @@ def test_operators_are_named(node: Any, message: str) -> None:
     model = network([node], {"w": floats(*[1] * 6)}, (1,) * 6)
     with pytest.raises(UnsupportedError, match=message):
         import_model(model)
-
-
-def test_an_attribute_that_a_converter_does_not_read_is_named() -> None:
-    attributes = Attributes(Node("Softmax", ["x"], ["y"], axis=1))
-    with pytest.raises(UnsupportedError, match="its attribute axis=1 is not supported"):
-        attributes.check_all_read(17)
-    assert attributes["axis"] == 1
-    attributes.check_all_read(17)
-    Attributes(Node("Softmax", ["x"], ["y"], axis=-1)).check_all_read(17)  # the default
 
 
 def test_a_shape_that_depends_on_values() -> None:

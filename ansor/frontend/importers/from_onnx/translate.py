@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import onnx
 import tvm
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 from tvm import relax
 from tvm.ir import GenericConst
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_onnx.attributes import Attributes
 from ansor.frontend.importers.from_onnx.control import FLOW, control_flow
 from ansor.frontend.importers.from_onnx.converters import CONVERTERS
 from ansor.frontend.importers.from_onnx.converters.context import Context, checked
@@ -117,10 +116,9 @@ class _Translation:
         return self._expanded(node, operands)
 
     def _converted(self, node: Any, operands: list[Any]) -> Sequence[Any]:
-        attributes = Attributes(node)
+        attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
         context = Context(self._bb, node, self._version, tuple(operands), attributes)
         found = CONVERTERS[node.op_type](context)
-        attributes.check_all_read(self._version)
         listed = list(found) if isinstance(found, list | tuple) else [found]
         return [_bound(self._bb, value) for value in listed]
 
