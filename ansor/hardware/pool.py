@@ -1,8 +1,8 @@
 """The threads that parallel loops of this process run on: one pool for all.
 
 TVM's own pools (one for each thread that calls) never grow, are gone in a forked child, and wait
-for every thread to be scheduled: beside one busy process a network took eight times as long, as
-each of its loops waited for a core that had other work. Modules that are loaded after `start` use
+for every thread to be scheduled: beside one busy process a network takes many times its latency, as
+each of its loops waits for a core that has other work. Modules that are loaded after `start` use
 this pool instead, in which the caller waits for nothing that has not begun (`pool_code`).
 
 One thread at a time has the pool. Others that call meanwhile run their loops alone, which is no

@@ -29,8 +29,8 @@ Array = npt.NDArray[Any]
 
 # Relative change of float inputs that shows how the original amplifies rounding.
 _STEP = 1e-6
-# Such a change where each operator is known to be right: with it, some elements of a quantised
-# network are rounded to another step, as they are where sums are taken in another order.
+# The changes where each operator is right alone. Under them some elements of a quantised network
+# are rounded to another step, as under another order of summation. The larger effect is the limit.
 _FLIPPING_STEPS = (1e-5, 1e-4)
 _AMPLIFIED = 10.0  # times what the original amplifies, an import may differ
 

@@ -1,4 +1,4 @@
-"""A decomposed program as a Relax module: our loop over its nodes, TVM's state of a translation."""
+"""A decomposed program as a Relax module, node by node."""
 
 from __future__ import annotations
 
@@ -11,16 +11,28 @@ import tvm
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from tvm import relax
-from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
 from ansor.errors import UnsupportedError
 from ansor.frontend.importers.from_torch.capture import array_of
-from ansor.frontend.importers.from_torch.converters import Converter, converter_for
+from ansor.frontend.importers.from_torch.converters import converter_for
 from ansor.frontend.rewrite import constant
 
 
-class Translator(ExportedProgramImporter):  # type: ignore[misc]
-    """What converters work with: `env` (node to expression), `block_builder`, `retrieve_args`."""
+class Translator:
+    """The state of a translation.
+
+    Attributes:
+        env: the expression of each node that is translated.
+        block_builder: where expressions are bound.
+    """
+
+    def __init__(self) -> None:
+        self.env: dict[torch.fx.Node, Any] = {}
+        self.block_builder = relax.BlockBuilder()
+
+    def operands(self, argument: Any) -> Any:
+        """An argument of a node with expressions in place of nodes, nested as it is."""
+        return torch.fx.map_arg(argument, lambda node: self.env[node])
 
     def module(self, program: ExportedProgram) -> tvm.IRModule:
         """The program as the Relax function `main` of its user inputs; weights are constants.
@@ -38,7 +50,6 @@ class Translator(ExportedProgramImporter):  # type: ignore[misc]
                 self.env[nodes[name]] = constant(array_of(tensor))
         parameters = [_variable(nodes[name]) for name in users]
         self.env.update({nodes[name]: var for name, var in zip(users, parameters, strict=True)})
-        self.block_builder = relax.BlockBuilder()
         with self.block_builder.function("main", parameters):
             with self.block_builder.dataflow():
                 outputs = [self._expression(out) for out in self._walk(program)]
@@ -53,11 +64,8 @@ class Translator(ExportedProgramImporter):  # type: ignore[misc]
                 self.env[node] = getattr(program.graph_module, node.target)
             elif node.op == "call_function":
                 with named_errors(node):
-                    self.env[node] = self._converter(node)(node, self)
+                    self.env[node] = converter_for(node)(node, self)
         return program.graph.output_node().args[0]
-
-    def _converter(self, node: torch.fx.Node) -> Converter:
-        return converter_for(node)
 
     def _expression(self, node: torch.fx.Node) -> Any:
         return self.env[node]

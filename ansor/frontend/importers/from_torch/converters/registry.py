@@ -100,7 +100,7 @@ def _bound(node: torch.fx.Node, translator: Any) -> dict[str, Any]:
     given = dict(zip([a.name for a in schema.arguments], node.args, strict=False))
     given.update(node.kwargs)
     named = {a.name: given.get(a.name, a.default_value) for a in schema.arguments}
-    return {name: translator._retrieve_args(value) for name, value in named.items()}
+    return {name: translator.operands(value) for name, value in named.items()}
 
 
 def _for_function(
