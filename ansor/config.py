@@ -1,7 +1,7 @@
 """Limits, sizes and rates of the search, with unit and source, in frozen dataclasses.
 
-The parameters of the machine are in `ansor.hardware`, the constants of the draft in
-`ansor.cost_model.constants`.
+The parameters of the machine are in `ansor.targets`, the constants of the draft in
+`ansor.targets.cpu.draft.constants`.
 
 Read `TuneConfig` first: it nests the others. `QUICK` and `FULL` are the presets.
 """

@@ -17,10 +17,6 @@ from ansor.errors import ArgumentError
 from ansor.executor import Executor, in_turns
 from ansor.frontend.importers.sizes import Sizes
 from ansor.frontend.plan import call_plan
-from ansor.hardware.detect import detect_machine
-from ansor.hardware.gpu import Gpu, Machine
-from ansor.hardware.target import Target, check_runs_here, resolve_target, target_text
-from ansor.hardware.threads import start_threads
 from ansor.measure.device import Device
 from ansor.measure.local_device import LocalDevice
 from ansor.run.arguments import check_models, opened
@@ -32,7 +28,11 @@ from ansor.run.settings import Settings, takes_settings
 from ansor.run.tuned import TunedModel
 from ansor.run.tuner import Budget, Tuner
 from ansor.run.winners import Winner, choose_winners, finish_seconds, num_leaders
-from ansor.sketch.tensor_rules import left_to_plain_cores
+from ansor.targets.cpu.detect import detect_machine
+from ansor.targets.cuda.machine import Gpu, Machine
+from ansor.targets.cuda.rules.tensor_cores import left_to_plain_cores
+from ansor.targets.host.threads import start_threads
+from ansor.targets.target import Target, check_runs_here, resolve_target, target_text
 from ansor.task import Task
 
 

@@ -25,8 +25,8 @@ from ansor.compare.process import Child, ChildError, run_child
 from ansor.compare.rounds import ENTRY
 from ansor.compare.systems import SYSTEMS
 from ansor.compare.turns import take_turns
-from ansor.hardware.threads import available_cores
 from ansor.report.text import align
+from ansor.targets.host.threads import available_cores
 from ansor.tune import auto_schedule
 from benchmarks.environment import environment, write
 

@@ -15,12 +15,12 @@ import numpy.typing as npt
 
 from ansor.config import FULL, CostModelConfig
 from ansor.cost_model.model import CostModel
-from ansor.hardware.cpu import Hardware
-from ansor.hardware.detect import detect
-from ansor.hardware.target import resolve_target
-from ansor.hardware.threads import available_cores
 from ansor.measure.local_device import LocalDevice
 from ansor.report.text import align
+from ansor.targets.cpu.detect import detect
+from ansor.targets.cpu.machine import Hardware
+from ansor.targets.host.threads import available_cores
+from ansor.targets.target import resolve_target
 from benchmarks.environment import environment, write
 from benchmarks.measured_programs import Programs, draw, measure, settle
 from benchmarks.ranking import best_of_top, pairwise, recall, spearman

@@ -11,9 +11,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ansor.hardware.detect import read_system
-from ansor.hardware.target import resolve_target, target_text
-from ansor.hardware.threads import available_cores
+from ansor.targets.cpu.detect import read_system
+from ansor.targets.host.threads import available_cores
+from ansor.targets.target import resolve_target, target_text
 
 _PACKAGES = (
     "ansor",

@@ -11,8 +11,8 @@ import numpy as np
 import tvm
 from tvm.ir import load_json
 
-from ansor.hardware.gpu import Gpu
 from ansor.lowering.build import ENTRY, build
+from ansor.targets.cuda.machine import Gpu
 from ansor.workloads.workload import Array
 from benchmarks.operator_case import Case
 from benchmarks.operator_peers import tune_metaschedule

@@ -12,7 +12,7 @@ import sys
 
 from tvm.ir import save_json
 
-from ansor.lowering.nvcc import compiler_variables
+from ansor.targets.cuda.compiler import compiler_variables
 from benchmarks.operator_case import Case
 from benchmarks.peers_metaschedule import best
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ansor.hardware.detect import detect, start_meter_here
-from ansor.hardware.target import resolve_target
+from ansor.targets.cpu.detect import detect, start_meter_here
+from ansor.targets.target import resolve_target
 
 _FAR = 2.0  # times the least that threads have taken to start; near cores 1.0 to 1.5, others 3 to 5
 _PAUSE_S = 0.2

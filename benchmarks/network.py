@@ -17,11 +17,11 @@ from ansor.compare.case import Case
 from ansor.compare.results import Comparison
 from ansor.compare.rounds import compare, peer_systems, save_networks
 from ansor.compare.table import render
-from ansor.hardware.target import check_runs_here, resolve_target, rounds_to_tf32
-from ansor.hardware.threads import available_cores
 from ansor.models import model_config, model_names
 from ansor.report.progress import Progress
 from ansor.run.tuned import TunedModel
+from ansor.targets.host.threads import available_cores
+from ansor.targets.target import check_runs_here, resolve_target, rounds_to_tf32
 from ansor.tune import auto_schedule
 from benchmarks.environment import environment, write
 

@@ -28,8 +28,8 @@ def _ours(case: Case, system: str) -> Loaded:
     """The program that the parent saved, and right after each turn the machine's peak."""
     from tvm.ir import load_json
 
-    from ansor.hardware.detect import peak_meter_here
-    from ansor.hardware.target import resolve_target
+    from ansor.targets.cpu.detect import peak_meter_here
+    from ansor.targets.target import resolve_target
     from benchmarks.tvm_timing import ready_function
 
     func = load_json(case.program(system).read_text(encoding="utf-8"))

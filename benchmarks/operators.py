@@ -23,11 +23,11 @@ from tvm.ir import save_json
 
 from ansor.callbacks import Callback, Round
 from ansor.compare.turns import Outcome, ratio, take_turns
-from ansor.hardware.detect import peak_gflops
-from ansor.hardware.target import resolve_target, target_text
-from ansor.hardware.threads import available_cores
 from ansor.report.progress import Progress
 from ansor.report.text import align
+from ansor.targets.cpu.detect import peak_gflops
+from ansor.targets.host.threads import available_cores
+from ansor.targets.target import resolve_target, target_text
 from ansor.tune import auto_schedule
 from ansor.workloads import Workload, suite
 from benchmarks.environment import environment, write

@@ -16,8 +16,8 @@ import click
 
 from ansor.compare.process import Child
 from ansor.compare.turns import Outcome, ratio, take_turns
-from ansor.hardware.threads import available_cores
 from ansor.run.tuned import TunedModel
+from ansor.targets.host.threads import available_cores
 from ansor.tune import auto_schedule
 from benchmarks.environment import environment, write
 from benchmarks.recurrent_case import (

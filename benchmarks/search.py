@@ -15,15 +15,15 @@ import click
 from ansor.config import FULL, TuneConfig
 from ansor.database.database import Database, TaskEntry
 from ansor.database.record import Record
-from ansor.hardware.cpu import Hardware
-from ansor.hardware.detect import detect
-from ansor.hardware.target import resolve_target
-from ansor.hardware.threads import available_cores
 from ansor.measure.local_device import LocalDevice
 from ansor.program.codec import encode
 from ansor.program.program import Program
 from ansor.report.text import align, significant
 from ansor.run.tuner import Budget, Tuner
+from ansor.targets.cpu.detect import detect
+from ansor.targets.cpu.machine import Hardware
+from ansor.targets.host.threads import available_cores
+from ansor.targets.target import resolve_target
 from ansor.task import Task
 from benchmarks.curves import Curve, Summary, curve, summarise
 from benchmarks.environment import environment, write

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ansor.annotate.complete import complete
 from ansor.config import TuneConfig
-from ansor.hardware.cpu import Hardware
-from ansor.hardware.target import resolve_target, target_text
 from ansor.program.sketch import Sketch
 from ansor.run.prepare import prepare
 from ansor.sketch.generate import generate
+from ansor.targets.cpu.machine import Hardware
+from ansor.targets.target import resolve_target, target_text
 from ansor.task import Task
 from benchmarks.operator_case import workload_of
 

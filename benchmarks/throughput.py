@@ -18,16 +18,11 @@ import numpy as np
 from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import FULL
-from ansor.cost_model.draft import draft
 from ansor.cost_model.model import CostModel
 from ansor.evolve.search import evolve
 from ansor.features.extract import extract
 from ansor.features.legality import legal
 from ansor.features.profile import profile
-from ansor.hardware.cpu import Hardware
-from ansor.hardware.detect import detect
-from ansor.hardware.target import resolve_target, target_text
-from ansor.hardware.threads import available_cores
 from ansor.lowering.build import build
 from ansor.lowering.lower import lower
 from ansor.measure.local_device import LocalDevice
@@ -36,6 +31,11 @@ from ansor.program.sketch import Population, Sketch
 from ansor.report.text import align
 from ansor.run.prepare import prepare
 from ansor.sketch.generate import generate
+from ansor.targets.cpu.detect import detect
+from ansor.targets.cpu.draft.draft import draft
+from ansor.targets.cpu.machine import Hardware
+from ansor.targets.host.threads import available_cores
+from ansor.targets.target import resolve_target, target_text
 from ansor.task import Task
 from ansor.workloads import build as build_workload
 from benchmarks.environment import environment, write

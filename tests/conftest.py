@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ansor.hardware.threads import available_cores, use_threads
+from ansor.targets.host.threads import available_cores, use_threads
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

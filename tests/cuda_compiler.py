@@ -13,7 +13,7 @@ from tvm import tirx
 
 from ansor.errors import MeasureError
 from ansor.lowering.build import ENTRY, pass_context
-from ansor.lowering.nvcc import find_nvcc
+from ansor.targets.cuda.compiler import find_nvcc
 
 _PTXAS = "-v,--register-usage-level=10"  # as TVM has programs compiled that run
 _ENTRY = re.compile(r"Compiling entry function '(\w+)'")

@@ -14,9 +14,9 @@ from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.dag.graph import ComputeDAG
-from ansor.hardware.cpu import Hardware
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
+from ansor.targets.cpu.machine import Hardware
 from ansor.workloads import Workload, build
 from ansor.workloads.convolution_nd import Convolution, convolution
 from ansor.workloads.opevo import convolution_nchw

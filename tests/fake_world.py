@@ -12,7 +12,6 @@ from definitions import HARDWARE, dag, sketches, workload
 
 from ansor.callbacks import Callback, Finish, Round, Start
 from ansor.config import CostModelConfig, EvolutionConfig, TuneConfig
-from ansor.cost_model.draft import draft
 from ansor.cost_model.scorer import seconds
 from ansor.database.database import Database
 from ansor.features.profile import profile
@@ -24,6 +23,7 @@ from ansor.program.nest import build_nest
 from ansor.program.program import Program
 from ansor.program.sketch import Population
 from ansor.run.tuner import Budget, Tuner
+from ansor.targets.cpu.draft.draft import draft
 from ansor.task import Task
 
 CONFIG = TuneConfig(

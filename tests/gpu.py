@@ -15,8 +15,6 @@ from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
-from ansor.features.gpu_legality import legal_on_gpu
-from ansor.hardware.gpu import Gpu, gpu_of
 from ansor.lowering.after_scheduling import rewritten
 from ansor.lowering.lower import schedule
 from ansor.lowering.passes.shifted_tails import with_body
@@ -26,6 +24,8 @@ from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
 from ansor.program.steps import Tensorize
 from ansor.sketch.generate import generate
+from ansor.targets.cuda.legality import legal_on_gpu
+from ansor.targets.cuda.machine import Gpu, gpu_of
 
 GPU = gpu_of("sm_90")
 TARGET = '{"arch":"sm_90","kind":"cuda"}'

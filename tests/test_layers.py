@@ -43,7 +43,7 @@ LATE = {"cost_model/gbdt.py": {"xgboost"}}  # takes 0.3 s, and is not always nee
 SCHEDULES = {
     "lowering/replay.py",
     "lowering/reference.py",
-    "hardware/kernels.py",
+    "targets/cpu/probe/kernels.py",
     "frontend/deploy/apply.py",  # TVM's default for what nothing else has scheduled
 }
 

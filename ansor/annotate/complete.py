@@ -6,15 +6,12 @@ import math
 
 import numpy as np
 
-from ansor.annotate.complete_gpu import complete_for_gpu
 from ansor.annotate.phases import in_phases
 from ansor.config import SketchConfig
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.operands import is_dense_along
 from ansor.dag.padding import padded
 from ansor.dag.stage import HoleExtent, Stage
-from ansor.hardware.cpu import Hardware
-from ansor.hardware.gpu import Gpu, Machine
 from ansor.program.decision import Decision, category, factorisations
 from ansor.program.location import Locations
 from ansor.program.loops import num_leading, vector_axis
@@ -36,6 +33,9 @@ from ansor.program.steps import (
     Vectorize,
 )
 from ansor.sketch.state import State
+from ansor.targets.cpu.machine import Hardware
+from ansor.targets.cuda.complete import complete_for_gpu
+from ansor.targets.cuda.machine import Gpu, Machine
 
 
 def complete(state: State, hardware: Machine, config: SketchConfig) -> Sketch:

@@ -11,9 +11,9 @@ from ansor.compare.case import Case
 from ansor.compare.rounds import compare, peer_systems, save_networks
 from ansor.compare.systems import PEERS
 from ansor.compare.table import render
-from ansor.hardware.threads import available_cores
 from ansor.models import model_config, model_names
 from ansor.report.progress import Progress
+from ansor.targets.host.threads import available_cores
 from ansor.tune import auto_schedule
 
 

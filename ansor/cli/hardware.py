@@ -6,11 +6,11 @@ import math
 
 import click
 
-from ansor.hardware.cpu import Hardware
-from ansor.hardware.detect import detect_machine
-from ansor.hardware.gpu import Gpu, Machine
-from ansor.hardware.target import resolve_target, target_text
-from ansor.hardware.threads import available_cores
+from ansor.targets.cpu.detect import detect_machine
+from ansor.targets.cpu.machine import Hardware
+from ansor.targets.cuda.machine import Gpu, Machine
+from ansor.targets.host.threads import available_cores
+from ansor.targets.target import resolve_target, target_text
 
 
 @click.command()

@@ -12,9 +12,6 @@ from ansor.cli.model import HELP, read_model
 from ansor.config import FULL
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
-from ansor.hardware.detect import read_machine
-from ansor.hardware.target import resolve_target, target_text
-from ansor.hardware.threads import available_cores
 from ansor.program.program import Program
 from ansor.program.show import show_program, show_sketch
 from ansor.program.sketch import Population, Sketch
@@ -22,6 +19,9 @@ from ansor.report.records import best_table, records_table
 from ansor.report.text import align, shorten
 from ansor.run.prepare import prepare
 from ansor.sketch.generate import generate
+from ansor.targets.cpu.detect import read_machine
+from ansor.targets.host.threads import available_cores
+from ansor.targets.target import resolve_target, target_text
 from ansor.task import Task
 
 _FILE = click.Path(exists=True, dir_okay=False)

@@ -13,7 +13,7 @@ from typing import Any
 
 from ansor.closing import Closing
 from ansor.errors import AnsorError
-from ansor.hardware.threads import module_path, pool_variables
+from ansor.targets.host.threads import module_path, pool_variables
 
 _LEAVE_S = 10.0  # that a process has to end by itself when nothing more is asked
 

@@ -11,8 +11,8 @@ from ansor.config import CostModelConfig, SketchConfig
 from ansor.cost_model.gbdt import ResidualModel, TrainingSet
 from ansor.cost_model.scorer import Scorer
 from ansor.features.rows import Floats
-from ansor.hardware.gpu import Machine
 from ansor.program.sketch import Population
+from ansor.targets.cuda.machine import Machine
 
 
 @dataclass(eq=False)

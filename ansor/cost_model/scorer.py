@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.config import CostModelConfig, SketchConfig
-from ansor.cost_model.draft import Breakdown, draft
 from ansor.cost_model.gbdt import ResidualModel
-from ansor.cost_model.gpu_draft import GpuBreakdown, draft_for_gpu
 from ansor.features.extract import extract
-from ansor.features.gpu_legality import legal_on_gpu
 from ansor.features.legality import legal
 from ansor.features.profile import StageProfile, profile
 from ansor.features.rows import Floats
-from ansor.hardware.gpu import Gpu, Machine
 from ansor.program.nest import LoopNest, build_nest
 from ansor.program.sketch import Population
+from ansor.targets.cpu.draft.draft import Breakdown, draft
+from ansor.targets.cuda.draft.draft import GpuBreakdown, draft_for_gpu
+from ansor.targets.cuda.legality import legal_on_gpu
+from ansor.targets.cuda.machine import Gpu, Machine
 
 Breakdowns = Mapping[str, Breakdown | GpuBreakdown]
 

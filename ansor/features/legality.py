@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from ansor.config import SketchConfig
 from ansor.features.rows import product
-from ansor.hardware.cpu import Hardware
 from ansor.program.nest import LoopNest, StageNest
+from ansor.targets.cpu.machine import Hardware
 
 
 def legal(nest: LoopNest, hardware: Hardware, config: SketchConfig) -> npt.NDArray[np.bool_]:

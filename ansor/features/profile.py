@@ -18,8 +18,8 @@ from ansor.features.allocation import Allocation, allocations
 from ansor.features.prefetch import Operand, PrefetchedPart, no_part, prefetched_part
 from ansor.features.rows import Floats, at_least, at_most, product, summed
 from ansor.features.span import View, add_strides, size_of, span_of, views_of
-from ansor.hardware.memory import PAGE_BYTES
 from ansor.program.nest import LoopNest, StageNest
+from ansor.targets.host.memory import PAGE_BYTES
 
 _LEAST_SPREAD = 64.0  # bytes; a line
 

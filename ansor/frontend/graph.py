@@ -22,7 +22,7 @@ from ansor.frontend.passes.simplify import simplify
 from ansor.frontend.passes.transposed_convolution import with_spread
 from ansor.frontend.passes.wide_accumulation import with_wide_sums
 from ansor.frontend.rewrite import op_name
-from ansor.hardware.target import is_cpu
+from ansor.targets.target import is_cpu
 
 LOW_LEVEL = frozenset(("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad"))
 

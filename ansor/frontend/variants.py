@@ -29,7 +29,7 @@ from ansor.frontend.rewrite import (
     static_shape,
     with_functions,
 )
-from ansor.hardware.target import is_cpu
+from ansor.targets.target import is_cpu
 from ansor.winograd.definition import with_filtering
 from ansor.winograd.transforms import (
     F2,

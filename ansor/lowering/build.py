@@ -9,12 +9,12 @@ from typing import Any
 import tvm
 from tvm import tirx
 
-from ansor.hardware.target import compiler_target, is_cpu
-from ansor.hardware.threads import running_threads
 from ansor.lowering.after_scheduling import ASYNC_COPIES, TENSOR_CORES
 from ansor.lowering.for_cpu import for_cpu
 from ansor.lowering.pipeline import CPU_PIPELINE
 from ansor.lowering.vector_math import vector_math
+from ansor.targets.host.threads import running_threads
+from ansor.targets.target import compiler_target, is_cpu
 
 ENTRY = "main"  # name of a candidate's function in its module
 

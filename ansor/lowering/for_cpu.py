@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tvm
 
-from ansor.hardware.threads import running_threads
-from ansor.hardware.vectors import vector_unit
 from ansor.lowering.passes.whole_vectors import whole_vectors
 from ansor.lowering.passes.work_stealing import share_out
+from ansor.targets.cpu.vectors import vector_unit
+from ansor.targets.host.threads import running_threads
 
 
 def for_cpu(

@@ -13,7 +13,7 @@ import tvm
 from tvm import tirx
 
 from ansor.config import MeasureConfig
-from ansor.hardware.memory import ALIGNMENT_BYTES, plain_block, scratch_block
+from ansor.targets.host.memory import ALIGNMENT_BYTES, plain_block, scratch_block
 
 Rows = npt.NDArray[np.int64]
 _NONE: Mapping[int, Rows] = MappingProxyType({})

@@ -18,8 +18,6 @@ from ansor.dag.contraction import product_dtypes
 from ansor.dag.graph import ComputeDAG
 from ansor.errors import ArgumentError, MeasureError
 from ansor.executor import R
-from ansor.hardware.detect import gpu_lanes
-from ansor.hardware.target import is_cpu, rounds_to_tf32
 from ansor.measure.device import TaskProgram
 from ansor.measure.local.batch import measure_batch
 from ansor.measure.local.in_place import time_in_place
@@ -31,6 +29,8 @@ from ansor.measure.plan import CallPlan
 from ansor.measure.protocol import Define, DefineOriginal, Verify
 from ansor.measure.result import ErrorKind, Measurement, Verification
 from ansor.program.program import Program
+from ansor.targets.cpu.detect import gpu_lanes
+from ansor.targets.target import is_cpu, rounds_to_tf32
 from ansor.task import Task
 
 LOWERING = "ansor.lowering.lower:lower"

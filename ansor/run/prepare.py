@@ -19,8 +19,8 @@ from ansor.frontend.importers.sizes import Sizes
 from ansor.frontend.importers.source import Array, ImportedModel, SourceModel
 from ansor.frontend.operator import import_operator, is_operator
 from ansor.frontend.variants import KINDS, Variant, operator_variants, optimize_with_variants
-from ansor.hardware.target import is_cpu
 from ansor.run.check.network import uncompilable
+from ansor.targets.target import is_cpu
 from ansor.task import Converted, Original, Task
 from ansor.winograd.weights import transform_weight
 

@@ -18,11 +18,11 @@ from ansor.frontend.deploy.built import BuiltModel, rebuilt
 from ansor.frontend.deploy.runtime import CompiledModel, compile_model, loaded
 from ansor.frontend.deploy.storage import StoredModel, load_model, save_model
 from ansor.frontend.importers.source import Array
-from ansor.hardware.detect import peak_gflops
-from ansor.hardware.target import NATIVE, check_runs_here, is_cpu, resolve_target
-from ansor.hardware.threads import start_threads
 from ansor.report.table import Summary, render
 from ansor.run.check.network import NetworkCheck
+from ansor.targets.cpu.detect import peak_gflops
+from ansor.targets.host.threads import start_threads
+from ansor.targets.target import NATIVE, check_runs_here, is_cpu, resolve_target
 from ansor.task import DIRECT
 
 

@@ -17,7 +17,6 @@ from ansor.cost_model.model import CostModel
 from ansor.database.database import Database
 from ansor.errors import ArgumentError, DatabaseError
 from ansor.executor import Executor, in_turns
-from ansor.hardware.gpu import Machine
 from ansor.measure.device import Device
 from ansor.measure.result import Measurement
 from ansor.policy.base import Policy, PolicyFactory
@@ -25,6 +24,7 @@ from ansor.policy.policy import SearchPolicy
 from ansor.run.task_search import TaskSearch
 from ansor.sketch.generate import generate
 from ansor.sketch.rule import Rule
+from ansor.targets.cuda.machine import Machine
 from ansor.task import Task
 from ansor.task_scheduler.gradient import TaskProgress
 from ansor.task_scheduler.networks import Networks

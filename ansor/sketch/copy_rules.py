@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from ansor.dag import edit, operands, predicates
 from ansor.dag.padding import is_padded
-from ansor.hardware.cpu import Hardware
 from ansor.program.decision import category
 from ansor.program.steps import MoveAxis, RegisterTile, SplitAxis, Transpose
 from ansor.sketch import tables
 from ansor.sketch.rule import Context, Derived, holes_of, locations_of
 from ansor.sketch.state import State
+from ansor.targets.cpu.machine import Hardware
 
 _LEAST_SHUFFLED = 4  # bytes of an element; a square of smaller ones has more rows than registers
 

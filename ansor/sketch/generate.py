@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from ansor.config import SketchConfig
 from ansor.dag.graph import ComputeDAG
-from ansor.hardware.gpu import Gpu, Machine
-from ansor.sketch.gpu_rules import GPU_RULES
 from ansor.sketch.rule import Context, Rule
 from ansor.sketch.rules import CPU_RULES
 from ansor.sketch.state import State, start
+from ansor.targets.cuda.machine import Gpu, Machine
+from ansor.targets.cuda.rules.rules import GPU_RULES
 
 
 def generate(

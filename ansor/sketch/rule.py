@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from ansor.config import SketchConfig
 from ansor.dag.graph import ComputeDAG
-from ansor.hardware.cpu import Hardware
-from ansor.hardware.gpu import Gpu, Machine
 from ansor.program.decision import Decision
 from ansor.program.location import Locations
 from ansor.program.roles import Roles
 from ansor.sketch.state import State
+from ansor.targets.cpu.machine import Hardware
+from ansor.targets.cuda.machine import Gpu, Machine
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from ansor.config import SketchConfig
 from ansor.dag import chains, operands
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Buffer, Stage, axes_of
-from ansor.hardware.cpu import Hardware
 from ansor.program.decision import Decision, category, divisors, factorisations, tailed
 from ansor.program.loops import vector_axis
+from ansor.targets.cpu.machine import Hardware
 
 Tables = dict[int, Decision]  # by axis
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 import ansor
 from ansor.cli.hardware import describe
 from ansor.cli.main import main
-from ansor.hardware.cpu import Hardware
-from ansor.hardware.threads import available_cores
+from ansor.targets.cpu.machine import Hardware
+from ansor.targets.host.threads import available_cores
 
 MODEL = "matmul:rows=32,columns=32,depth=32"
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from ansor.hardware.threads import module_path
+from ansor.targets.host.threads import module_path
 
 PROGRAM = """
 import sys, threading

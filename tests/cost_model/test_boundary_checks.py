@@ -9,10 +9,10 @@ import pytest
 from definitions import sketches
 from rows import population_of
 
-from ansor.cost_model.boundary_checks import checked_share
 from ansor.features.profile import StageProfile, profile
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
+from ansor.targets.cpu.draft.boundary_checks import checked_share
 
 SIZE, KERNEL = 14, 3  # of a depthwise convolution with one element of padding all around
 

@@ -14,16 +14,16 @@ from tvm import s_tir, tirx
 from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import SketchConfig
-from ansor.cost_model.compiled import CompiledLoops, compiled_loops
-from ansor.cost_model.full_unroll import unrolled_by_llvm, unrolled_by_tvm
-from ansor.cost_model.register_tile import register_tiles
 from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import profile
-from ansor.hardware.cpu import Hardware
 from ansor.lowering.lower import lower
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
+from ansor.targets.cpu.draft.compiled import CompiledLoops, compiled_loops
+from ansor.targets.cpu.draft.full_unroll import unrolled_by_llvm, unrolled_by_tvm
+from ansor.targets.cpu.draft.register_tile import register_tiles
+from ansor.targets.cpu.machine import Hardware
 from ansor.workloads import build, suite_workload
 
 BASE = {

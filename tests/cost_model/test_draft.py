@@ -14,15 +14,15 @@ from rows import Values, population_of
 from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import PREFETCH, SketchConfig
-from ansor.cost_model.draft import draft, parallel_speedup
-from ansor.cost_model.register_tile import TileCost, register_tiles
 from ansor.cost_model.scorer import seconds
 from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import StageProfile, profile
-from ansor.hardware.cpu import Hardware
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
+from ansor.targets.cpu.draft.draft import draft, parallel_speedup
+from ansor.targets.cpu.draft.register_tile import TileCost, register_tiles
+from ansor.targets.cpu.machine import Hardware
 from ansor.workloads import build
 
 # A tile that keeps the units of a common core busy: 8 x 32 floats are 16 registers.

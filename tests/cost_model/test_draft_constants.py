@@ -6,15 +6,25 @@ import ast
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from ansor import cost_model
-from ansor.cost_model import constants
+from ansor.targets.cpu.draft import constants as cpu
+from ansor.targets.cuda.draft import constants as cuda
 
-FILES = sorted(Path(cost_model.__path__[0]).glob("*.py"))
-MODULES = [file for file in FILES if file.stem != "constants"]
-INSTANCES = ("CORE", "COMPILER", "OVERLAP", "GPU")
+INSTANCES = [(cpu, "CORE"), (cpu, "COMPILER"), (cpu, "OVERLAP"), (cuda, "GPU")]
+
+
+def modules(page: ModuleType) -> list[Path]:
+    """The files of a draft beside its page of constants."""
+    assert page.__file__ is not None
+    return [
+        file for file in sorted(Path(page.__file__).parent.glob("*.py")) if file.stem != "constants"
+    ]
+
+
+MODULES = [*modules(cpu), *modules(cuda)]
 
 
 def nodes(file: Path) -> Iterator[ast.AST]:
@@ -36,18 +46,18 @@ def is_numeric(value: ast.expr) -> bool:
     )
 
 
-@pytest.mark.parametrize("instance", INSTANCES)
-def test_every_constant_is_used(instance: str) -> None:
+@pytest.mark.parametrize(("page", "instance"), INSTANCES)
+def test_every_constant_is_used(page: ModuleType, instance: str) -> None:
     used = {
         node.attr
-        for file in MODULES
+        for file in modules(page)
         for node in nodes(file)
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) == instance
     }
-    assert used == {field.name for field in fields(getattr(constants, instance))}
+    assert used == {field.name for field in fields(getattr(page, instance))}
 
 
-@pytest.mark.parametrize("file", MODULES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", MODULES, ids=lambda file: f"{file.parent.parent.name}-{file.stem}")
 def test_numbers_stand_on_the_page_of_constants(file: Path) -> None:
     assert [ast.unparse(value) for value in module_values(file) if is_numeric(value)] == []
 

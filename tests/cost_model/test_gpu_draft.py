@@ -11,14 +11,14 @@ from gpu import GPU, gpu_sketches, legal_sample, sketches_of
 
 from ansor.annotate.sample import sample
 from ansor.config import CostModelConfig, SketchConfig
-from ansor.cost_model.gpu_draft import draft_for_gpu, resident_blocks
 from ansor.cost_model.model import CostModel
 from ansor.cost_model.scorer import seconds
-from ansor.features.kernels import Kernel
 from ansor.features.profile import profile
-from ansor.hardware.gpu import Gpu, gpu_of
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Population, Sketch
+from ansor.targets.cuda.draft.draft import draft_for_gpu, resident_blocks
+from ansor.targets.cuda.kernels import Kernel
+from ansor.targets.cuda.machine import Gpu, gpu_of
 from ansor.workloads import build
 
 # A block of 128 x 128 by 256 threads, each 2 x 2 virtual threads of 4 x 4: a usual choice.

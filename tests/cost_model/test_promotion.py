@@ -13,14 +13,14 @@ from rows import Values, population_of
 from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import SketchConfig
-from ansor.cost_model.compiled import compiled_loops
-from ansor.cost_model.promotion import promoted_buffers
-from ansor.cost_model.register_tile import register_tiles
 from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import profile
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
+from ansor.targets.cpu.draft.compiled import compiled_loops
+from ansor.targets.cpu.draft.promotion import promoted_buffers
+from ansor.targets.cpu.draft.register_tile import register_tiles
 from ansor.workloads import build
 
 # The cache of a tile of 224 x 256, inside the second level of loops.

@@ -13,7 +13,6 @@ from definitions import HARDWARE, NAMES, sketches
 
 from ansor.annotate.sample import sample
 from ansor.config import CostModelConfig, SketchConfig
-from ansor.cost_model.draft import draft
 from ansor.cost_model.model import CostModel
 from ansor.cost_model.scorer import seconds
 from ansor.features.columns import NUM_FEATURES
@@ -21,6 +20,7 @@ from ansor.features.legality import legal
 from ansor.features.profile import profile
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Population
+from ansor.targets.cpu.draft.draft import draft
 
 SKETCH_CONFIG = SketchConfig()
 

@@ -11,12 +11,12 @@ from rows import Values, population_of
 
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
-from ansor.cost_model.register_tile import register_tiles
 from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import profile
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
+from ansor.targets.cpu.draft.register_tile import register_tiles
 from ansor.workloads import build
 
 # Tiles of 224 x 256, with two steps of the reduction in a block.

@@ -8,14 +8,14 @@ from definitions import workload
 
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
-from ansor.cost_model.draft import draft
-from ansor.cost_model.streaming import cold_bytes, sequential_run, stall_cycles
 from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import StageProfile, profile
-from ansor.hardware.cpu import Hardware
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Population, Sketch
 from ansor.sketch.generate import generate
+from ansor.targets.cpu.draft.draft import draft
+from ansor.targets.cpu.draft.streaming import cold_bytes, sequential_run, stall_cycles
+from ansor.targets.cpu.machine import Hardware
 
 HARDWARE = Hardware(cores=2, vector_bytes=16)
 ROWS, COLUMNS, DEPTH = 32, 48, 24  # of the small matmul

@@ -9,10 +9,10 @@ import pytest
 from definitions import HARDWARE, square_matmul
 from rows import Values, population_of
 
-from ansor.cost_model.traffic import page_misses, traffic_bytes
 from ansor.features.profile import StageProfile, profile
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
+from ansor.targets.cpu.draft.traffic import page_misses, traffic_bytes
 
 N = 1024  # a row is a page
 BASE = {

@@ -12,10 +12,10 @@ from tvm import te
 from ansor.dag.contraction import Contraction, contraction, operand_names, waste
 from ansor.dag.from_tir.read import read_dag
 from ansor.dag.stage import Stage
-from ansor.hardware.gpu import gpu_of
 from ansor.lowering.lower import schedule
 from ansor.program.steps import AsProduct
-from ansor.sketch.tensor_rules import left_to_plain_cores
+from ansor.targets.cuda.machine import gpu_of
+from ansor.targets.cuda.rules.tensor_cores import left_to_plain_cores
 
 
 def product_of(name: str) -> Contraction:

@@ -15,9 +15,9 @@ from ansor.features.columns import COLUMNS, NUM_FEATURES
 from ansor.features.extract import extract
 from ansor.features.legality import legal, unrolled_statements
 from ansor.features.profile import profile
-from ansor.hardware.cpu import Hardware
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Population
+from ansor.targets.cpu.machine import Hardware
 
 NUMBER = {name: i for i, (name, _) in enumerate(COLUMNS)}
 # See test_profile_by_hand: loops i0=2 i1=2 j1=3 k0=6 i2=2 k1=4 i3=4 j3=16.

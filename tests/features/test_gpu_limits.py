@@ -10,11 +10,11 @@ from definitions import NAMES, workload
 from gpu import CONFIG, GPU, gpu_sketches, legal_sample, sketches_of
 
 from ansor.annotate.sample import sample
-from ansor.features.gpu_legality import legal_on_gpu
-from ansor.features.kernels import Kernel, kernels
-from ansor.hardware.gpu import Gpu
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Population, Sketch
+from ansor.targets.cuda.kernels import Kernel, kernels
+from ansor.targets.cuda.legality import legal_on_gpu
+from ansor.targets.cuda.machine import Gpu
 from ansor.workloads import build
 
 # 128 x 128 x 64: blocks of 64 x 32, 2 virtual threads, 8 x 8 threads, 8 x 2 elements each.

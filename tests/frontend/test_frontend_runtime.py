@@ -14,8 +14,8 @@ from tvm.target import Target
 from ansor.errors import ArgumentError
 from ansor.frontend import CompiledModel, InputSpec, compile_model, optimize, random_inputs
 from ansor.frontend.deploy.convert import to_tvm
-from ansor.hardware.pool import num_threads
-from ansor.hardware.threads import available_cores, use_threads
+from ansor.targets.host.thread_pool import num_threads
+from ansor.targets.host.threads import available_cores, use_threads
 
 SHAPE = (1, 3, 32, 32)
 

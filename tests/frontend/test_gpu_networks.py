@@ -21,13 +21,13 @@ from ansor.frontend.deploy.apply import apply_programs, compile_module
 from ansor.frontend.deploy.weights import detach_weights
 from ansor.frontend.graph import inference_form
 from ansor.frontend.passes.wide_accumulation import with_wide_sums
-from ansor.hardware.target import check_runs_here, resolve_target, target_text
 from ansor.lowering.lower import lower
 from ansor.policy.policy import SearchPolicy
 from ansor.program.program import Program
 from ansor.run.prepare import prepare
 from ansor.sketch.generate import generate
-from ansor.sketch.tensor_rules import left_to_plain_cores
+from ansor.targets.cuda.rules.tensor_cores import left_to_plain_cores
+from ansor.targets.target import check_runs_here, resolve_target, target_text
 from ansor.task import Task
 from ansor.tune import auto_schedule
 from ansor.workloads import build

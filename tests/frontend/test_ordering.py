@@ -18,7 +18,7 @@ from ansor.frontend.deploy.runtime import compile_model
 from ansor.frontend.graph import optimize
 from ansor.frontend.importers.operators import ordering, scan
 from ansor.frontend.importers.operators.search_sorted import searchsorted
-from ansor.hardware.target import resolve_target
+from ansor.targets.target import resolve_target
 
 Body = Callable[..., Any]
 SHAPES = st.lists(st.integers(0, 6), min_size=1, max_size=3).map(tuple)

@@ -17,7 +17,7 @@ from ansor.frontend.deploy.runtime import compile_model  # noqa: E402
 from ansor.frontend.graph import optimize  # noqa: E402
 from ansor.frontend.importers.from_torch.capture import array_of  # noqa: E402
 from ansor.frontend.importers.importer import import_model  # noqa: E402
-from ansor.hardware.target import resolve_target  # noqa: E402
+from ansor.targets.target import resolve_target  # noqa: E402
 
 Functions = Mapping[str, Callable[..., Any]]
 

@@ -16,10 +16,10 @@ from gpu import gpu_sketches, legal_sample, on_cpu
 from tvm import tirx
 from tvm.s_tir import SBlockRealize
 
-from ansor.features.kernels import Kernel, kernels
 from ansor.lowering.build import ENTRY, build
 from ansor.lowering.lower import lower
 from ansor.program.nest import build_nest
+from ansor.targets.cuda.kernels import Kernel, kernels
 
 PROGRAMS_PER_SKETCH = 6
 TOLERANCE = 1e-4  # relative to the largest value, fp32 with sums in any order

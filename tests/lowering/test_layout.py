@@ -15,13 +15,13 @@ from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import profile
-from ansor.hardware.cpu import Hardware
 from ansor.lowering.lower import lower, schedule
 from ansor.program.layout import pack, packed_arrays, packings
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
 from ansor.program.steps import LayoutRewrite
 from ansor.sketch.generate import generate
+from ansor.targets.cpu.machine import Hardware
 
 CASES = ["matmul", "matmul_relu", "conv2d", "conv2d_stride2"]
 CONFIG = SketchConfig(unroll_steps=(0,))

@@ -11,11 +11,11 @@ from definitions import workload
 from gpu import GPU, TARGET, gpu_sketches, legal_sample
 
 from ansor.errors import MeasureError
-from ansor.features.kernels import kernels
-from ansor.lowering import nvcc
 from ansor.lowering.lower import lower
-from ansor.lowering.nvcc import find_nvcc
 from ansor.program.nest import build_nest
+from ansor.targets.cuda import compiler as nvcc
+from ansor.targets.cuda.compiler import find_nvcc
+from ansor.targets.cuda.kernels import kernels
 
 # `make check-cuda` asks for many.
 PROGRAMS = int(os.environ.get("ANSOR_CUDA_PROGRAMS", "1"))

@@ -17,9 +17,9 @@ from test_prefetch_constants import sketches as with_constant
 
 from ansor.config import FULL, SketchConfig
 from ansor.cost_model.model import CostModel
-from ansor.hardware.gpu import Machine
 from ansor.lowering.lower import lower
 from ansor.program.sketch import Population, Sketch
+from ansor.targets.cuda.machine import Machine
 
 PROGRAMS = 64  # of each sketch; one decision of each is changed
 GPU_NAMES = ("softmax", "matmul_relu", "row_sum", "conv2d", "norm")

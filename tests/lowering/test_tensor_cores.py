@@ -25,14 +25,14 @@ from gpu import (
 )
 from tvm import te, tirx
 
-from ansor.cost_model.gpu_draft import draft_for_gpu
 from ansor.cost_model.scorer import seconds
-from ansor.features.gpu_legality import legal_on_gpu
-from ansor.features.kernels import kernels
 from ansor.features.profile import profile
 from ansor.lowering.build import ENTRY, build
 from ansor.lowering.lower import lower
 from ansor.program.nest import build_nest
+from ansor.targets.cuda.draft.draft import draft_for_gpu
+from ansor.targets.cuda.kernels import kernels
+from ansor.targets.cuda.legality import legal_on_gpu
 
 PROGRAMS = 2 * int(os.environ.get("ANSOR_CUDA_PROGRAMS", "1"))  # `make check-cuda` asks for many
 

@@ -30,14 +30,14 @@ from gpu import (
 from tvm import tirx
 from tvm.ir.instrument import pass_instrument
 
-from ansor.cost_model.gpu_draft import draft_for_gpu
 from ansor.cost_model.scorer import seconds
-from ansor.features.kernels import kernels
 from ansor.features.profile import profile
 from ansor.lowering import tf32
 from ansor.lowering.build import ENTRY, build, pass_context
 from ansor.lowering.lower import lower
 from ansor.program.nest import build_nest
+from ansor.targets.cuda.draft.draft import draft_for_gpu
+from ansor.targets.cuda.kernels import kernels
 from ansor.workloads import build as workload
 
 PROGRAMS = int(os.environ.get("ANSOR_CUDA_PROGRAMS", "1"))  # `make check-cuda` asks for many

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tvm import tirx
 from tvm.s_tir import Schedule
 
-from ansor.hardware.target import resolve_target, target_text
 from ansor.lowering.build import build
 from ansor.lowering.passes.whole_vectors import whole_vectors
 from ansor.lowering.rewrite import collect
+from ansor.targets.target import resolve_target, target_text
 
 ROWS = 3
 AVX512 = 64  # bytes

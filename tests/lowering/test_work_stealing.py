@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from tvm import tirx
 from tvm.script import tirx as T
 
-from ansor.hardware.threads import available_cores, use_threads
 from ansor.lowering.build import build, pass_context
 from ansor.lowering.for_cpu import for_cpu
 from ansor.lowering.passes.work_stealing import num_pieces, share_out
 from ansor.lowering.rewrite import collect, with_llvm
+from ansor.targets.host.threads import available_cores, use_threads
 
 
 def counted(extent: int, turns: int = 1) -> tirx.PrimFunc:

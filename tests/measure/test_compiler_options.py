@@ -9,8 +9,8 @@ import pytest
 import tvm
 from tvm import te
 
-from ansor.hardware.target import compiler_target
 from ansor.lowering.build import ENTRY, build
+from ansor.targets.target import compiler_target
 
 N = 64
 

@@ -14,17 +14,17 @@ from definitions import workload
 from gpu import TARGET, gpu_sketches, legal_sample
 
 from ansor.config import MeasureConfig
-from ansor.hardware.target import host_of
-from ansor.lowering import nvcc
 from ansor.lowering.build import build
 from ansor.lowering.lower import lower
-from ansor.lowering.nvcc import compiler_variables
 from ansor.measure.child.runner import Runner
 from ansor.measure.child.timing import Timed, time_program
 from ansor.measure.local.batch import measure_batch
 from ansor.measure.protocol import Build, Define, Reply, Time
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
+from ansor.targets.cuda import compiler as nvcc
+from ansor.targets.cuda.compiler import compiler_variables
+from ansor.targets.target import host_of
 
 
 @dataclass(eq=False)

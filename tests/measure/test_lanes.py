@@ -11,14 +11,14 @@ import pytest
 import tvm
 
 from ansor.config import MeasureConfig
-from ansor.hardware import detect
-from ansor.hardware.detect import gpu_lanes
 from ansor.measure.local.batch import measure_batch
 from ansor.measure.local.pool import Outcome, Pool
 from ansor.measure.local.process import WorkerFailure
 from ansor.measure.protocol import Define, Reply, Time
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
+from ansor.targets.cpu import detect
+from ansor.targets.cpu.detect import gpu_lanes
 
 
 class Worker:

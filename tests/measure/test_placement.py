@@ -8,8 +8,8 @@ import tvm
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansor.hardware.memory import ALIGNMENT_BYTES, PAGE_BYTES
 from ansor.measure.child.placement import OWN_PAGES_BYTES, as_allocated
+from ansor.targets.host.memory import ALIGNMENT_BYTES, PAGE_BYTES
 
 LARGE = OWN_PAGES_BYTES // 4  # elements of four bytes
 

@@ -57,7 +57,7 @@ _PRINT_NAMES = """
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
-from ansor.hardware.cpu import Hardware
+from ansor.targets.cpu.machine import Hardware
 from ansor.sketch.generate import generate
 from ansor.workloads import build
 for state in generate(read_dag(build("conv2d").func), Hardware()):

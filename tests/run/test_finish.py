@@ -10,11 +10,11 @@ from definitions import workload
 
 import ansor.run.finish
 from ansor.callbacks import Finish
-from ansor.hardware.target import resolve_target, target_text
 from ansor.program.program import Program
 from ansor.run.finish import Finisher
 from ansor.run.prepare import Network, prepare
 from ansor.run.winners import Winner
+from ansor.targets.target import resolve_target, target_text
 
 FINISH = Finish("no budget", [], 0, 0.0)
 

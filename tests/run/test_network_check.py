@@ -14,9 +14,9 @@ from ansor.errors import UnsupportedError
 from ansor.frontend.deploy.runtime import compile_model
 from ansor.frontend.graph import optimize
 from ansor.frontend.importers.importer import import_model
-from ansor.hardware.target import resolve_target
 from ansor.run.check.inputs import input_sets
 from ansor.run.check.network import ResultError, SourceComparison
+from ansor.targets.target import resolve_target
 
 torch = pytest.importorskip("torch")
 

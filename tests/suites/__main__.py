@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import get_args
 
-from ansor.hardware.threads import available_cores
+from ansor.targets.host.threads import available_cores
 from tests.suites.in_children import run_in_children
 from tests.suites.outcome import Outcome, Verdict
 

@@ -20,8 +20,8 @@ from ansor.frontend.deploy.runtime import compile_model
 from ansor.frontend.graph import optimize
 from ansor.frontend.importers.from_torch.capture import array_of
 from ansor.frontend.importers.importer import import_model
-from ansor.hardware.target import resolve_target
 from ansor.run.check.compare import NETWORK_TOLERANCE, difference
+from ansor.targets.target import resolve_target
 from tests.suites.architectures import CASES
 from tests.suites.in_children import print_outcomes
 from tests.suites.outcome import Outcome

@@ -15,11 +15,11 @@ from tvm.target import Target
 
 from ansor.errors import ArgumentError
 from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite, variable_for
-from ansor.hardware.target import compiler_target, is_cpu
 from ansor.lowering.for_cpu import for_cpu
-from ansor.lowering.nvcc import compiler_variables
 from ansor.lowering.pipeline import CPU_PIPELINE
 from ansor.program.layout import pack
+from ansor.targets.cuda.compiler import compiler_variables
+from ansor.targets.target import compiler_target, is_cpu
 
 _SCHEDULED = "tirx.is_scheduled"  # leaves a function alone where a default schedule is applied
 Signature = tuple[tuple[tuple[int, ...], str], ...]

@@ -13,8 +13,8 @@ from ansor.frontend.deploy.apply import compile_module
 from ansor.frontend.deploy.machine_code import MachineCode, machine_code
 from ansor.frontend.deploy.weights import Array, bind_weights, detach_weights
 from ansor.frontend.signature import InputSpec, entry_of, input_specs
-from ansor.hardware.target import is_cpu
 from ansor.lowering.build import pass_context
+from ansor.targets.target import is_cpu
 
 
 @dataclass(frozen=True, eq=False)

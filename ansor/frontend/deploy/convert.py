@@ -12,8 +12,8 @@ import tvm
 
 from ansor.errors import ArgumentError
 from ansor.frontend.signature import InputSpec
-from ansor.hardware.memory import plain_block
 from ansor.measure.inputs import on_host
+from ansor.targets.host.memory import plain_block
 
 ALIGNMENT_BYTES = 64  # compiled kernels load whole vectors and assume TVM's own alignment
 

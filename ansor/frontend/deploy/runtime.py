@@ -20,9 +20,9 @@ from ansor.frontend.deploy.convert import Staging, check_array, from_tvm, is_tor
 from ansor.frontend.deploy.machine_code import load_code
 from ansor.frontend.deploy.weights import in_huge_pages
 from ansor.frontend.signature import InputSpec
-from ansor.hardware.target import is_cpu
-from ansor.hardware.threads import on_threads, start_threads
 from ansor.measure.inputs import on_device, on_host
+from ansor.targets.host.threads import on_threads, start_threads
+from ansor.targets.target import is_cpu
 
 MAX_RUNS = 100_000  # inside one timed repeat
 

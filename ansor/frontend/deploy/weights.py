@@ -11,8 +11,8 @@ import tvm
 from tvm import relax
 
 from ansor.frontend.signature import entry_of
-from ansor.hardware.memory import aligned, huge_block
 from ansor.measure.inputs import in_memory
+from ansor.targets.host.memory import aligned, huge_block
 
 Array = npt.NDArray[Any]
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import tvm
 
-from ansor.hardware.memory import aligned, huge_block
 from ansor.measure.inputs import dtype_of, in_memory, num_bytes, shape_of
+from ansor.targets.host.memory import aligned, huge_block
 
 
 class ColdMemory:

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from ansor.hardware.pool import prepare
 from ansor.measure.child.worker import die_with_parent, main
+from ansor.targets.host.thread_pool import prepare
 
 MOST_BYTES = 1 << 16  # of a request or an answer
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import tvm
 
-from ansor.hardware import kernels
-from ansor.hardware.memory import plain_block
-from ansor.hardware.threads import running_threads
 from ansor.measure.inputs import in_memory
+from ansor.targets.cpu.probe import kernels
+from ansor.targets.host.memory import plain_block
+from ansor.targets.host.threads import running_threads
 
 _LINE_BYTES = 64
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ansor.hardware.memory import ALIGNMENT_BYTES, PAGE_BYTES, aligned, plain_block
 from ansor.measure.inputs import in_memory
+from ansor.targets.host.memory import ALIGNMENT_BYTES, PAGE_BYTES, aligned, plain_block
 
 OWN_PAGES_BYTES = 128 << 10  # glibc's M_MMAP_THRESHOLD, as a process begins
 

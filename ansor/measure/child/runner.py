@@ -14,8 +14,6 @@ from tvm import tirx
 from ansor.config import MeasureConfig
 from ansor.dag.from_tir.read import buffer_names
 from ansor.errors import AnsorError
-from ansor.hardware.target import is_cpu
-from ansor.hardware.threads import free_cores, on_cores
 from ansor.lowering.build import build
 from ansor.measure.child.cold_weights import ColdMemory
 from ansor.measure.child.neighbours import Neighbours
@@ -30,6 +28,8 @@ from ansor.measure.protocol import Define, Rehearse
 from ansor.measure.result import ErrorKind
 from ansor.program.layout import packed_arrays
 from ansor.program.program import Program
+from ansor.targets.host.threads import free_cores, on_cores
+from ansor.targets.target import is_cpu
 
 Lowering = Callable[[tirx.PrimFunc, Program], tirx.PrimFunc]
 

@@ -19,10 +19,10 @@ import numpy as np
 import tvm
 
 from ansor.config import MeasureConfig
-from ansor.hardware import kernels
-from ansor.hardware.target import is_cpu
-from ansor.hardware.threads import running_threads
-from ansor.hardware.vectors import vector_unit
+from ansor.targets.cpu.probe import kernels
+from ansor.targets.cpu.vectors import vector_unit
+from ansor.targets.host.threads import running_threads
+from ansor.targets.target import is_cpu
 
 _ROUNDS = 1024  # of the multiply-adds: 0.1 ms
 _STARTS = 100  # of threads, 0.2 ms with what they do

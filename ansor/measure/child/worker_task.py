@@ -12,7 +12,6 @@ from tvm import tirx
 
 from ansor.config import MeasureConfig
 from ansor.dag.from_tir.read import written_params
-from ansor.hardware.target import host_of, is_cpu
 from ansor.lowering.build import ENTRY, build
 from ansor.lowering.reference import Reference, in_float64, reference_of
 from ansor.measure.child.neighbours import Neighbours
@@ -29,6 +28,7 @@ from ansor.measure.inputs import (
     relative_difference,
 )
 from ansor.measure.protocol import DefineOriginal
+from ansor.targets.target import host_of, is_cpu
 
 
 @dataclass

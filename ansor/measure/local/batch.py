@@ -11,12 +11,12 @@ from typing import cast
 
 from tvm.target import Target
 
-from ansor.hardware.target import is_cpu
 from ansor.measure.local.pool import Outcome, Pool
 from ansor.measure.local.process import WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Define, Time
 from ansor.measure.result import Measurement, measured
 from ansor.program.program import Program
+from ansor.targets.target import is_cpu
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ansor.config import MeasureConfig
 from ansor.errors import MeasureError
-from ansor.hardware.memory import PLAIN_PAGES
-from ansor.hardware.threads import module_path, pool_variables
-from ansor.lowering.nvcc import compiler_variables
 from ansor.measure.local.fork_server import ForkServer
 from ansor.measure.local.process import WorkerFailure, WorkerProcess, not_started, wait_for_any
 from ansor.measure.protocol import Build, Define, Reply, Setup
 from ansor.program.program import Program
+from ansor.targets.cuda.compiler import compiler_variables
+from ansor.targets.host.memory import PLAIN_PAGES
+from ansor.targets.host.threads import module_path, pool_variables
 
 Outcome = Reply | WorkerFailure
 

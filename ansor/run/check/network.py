@@ -18,12 +18,12 @@ from ansor.frontend.deploy.runtime import CompiledModel, compile_model
 from ansor.frontend.extract import extract_functions
 from ansor.frontend.graph import optimize
 from ansor.frontend.importers.source import SourceModel
-from ansor.hardware.target import NATIVE, is_cpu, resolve_target
-from ansor.hardware.threads import running_threads
 from ansor.lowering.reference import reference_of
 from ansor.run.check.compare import NETWORK_TOLERANCE, SAME, Difference, difference
 from ansor.run.check.inputs import InputSet, input_sets
 from ansor.run.check.locate import Fault, first_failure, first_fault
+from ansor.targets.host.threads import running_threads
+from ansor.targets.target import NATIVE, is_cpu, resolve_target
 
 Array = npt.NDArray[Any]
 

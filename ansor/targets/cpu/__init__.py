@@ -1,0 +1,1 @@
+"""CPUs: machine parameters, draft model, and code for LLVM."""

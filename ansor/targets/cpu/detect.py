@@ -1,0 +1,194 @@
+"""Fills in a `Hardware` for this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+
+import tvm
+
+from ansor.targets.cpu.caches import read_caches
+from ansor.targets.cpu.machine import Hardware
+from ansor.targets.cpu.probe.benchmark import CHAINS, Probe, Spec, peak_meter, start_meter
+from ansor.targets.cpu.probe.kept import Run, measured, processor_name
+from ansor.targets.cpu.probe.kernels import ACCUMULATORS
+from ansor.targets.cpu.vectors import vector_unit
+from ansor.targets.cuda.machine import Gpu, Machine, gpu_of
+from ansor.targets.host.threads import available_cores
+from ansor.targets.target import is_cpu, resolve_target, rounds_to_tf32, target_text
+
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+_LEAST_WAITING = 16.0  # multiply-adds; a core without a scheduler starts the next run late
+_EXPLAINED = 1.15  # of the cycles that a kernel must take: what else it takes may be its ends
+_NO_SLOWER = 0.75  # of the speed on whole registers; half of it where units are as wide as they
+
+
+def detect_machine(target: tvm.target.Target, threads: int) -> Machine:
+    """The parameters of what programs run on: of this machine (see `detect`), or of a GPU."""
+    return detect(target, threads) if is_cpu(target) else read_gpu(target)
+
+
+def detect(target: tvm.target.Target, threads: int, *, run: Run | None = None) -> Hardware:
+    """The parameters of this machine for programs on `threads` threads.
+
+    Takes three to eleven seconds the first time, as the machine is measured; then the result is
+    read from the user's cache. What cannot be found out keeps its default.
+
+    Args:
+        target: a CPU target.
+        threads: threads that programs run on.
+        run: does the measuring; by default a process of its own.
+    """
+    hardware = read_system(target, threads)
+    found = measured(_spec(target, hardware), run=run)
+    return hardware if found is None else with_probe(hardware, found)
+
+
+def read_machine(target: tvm.target.Target, threads: int) -> Machine:
+    """What is known of a target without measuring anything."""
+    return read_system(target, threads) if is_cpu(target) else read_gpu(target)
+
+
+def read_gpu(target: tvm.target.Target) -> Gpu:
+    """The GPU of a target's architecture: this machine's, if it has one of that kind."""
+    typical, device = gpu_of(str(target.attrs["arch"]), rounds_to_tf32(target)), tvm.runtime.cuda(0)
+    arch = typical.arch.removesuffix("a")
+    if not device.exist or f"sm_{device.compute_version.replace('.', '')}" != arch:
+        return typical
+    return replace(
+        typical,
+        name=str(device.device_name),
+        multiprocessors=int(device.multi_processor_count),
+        frequency_hz=float(device.max_clock_rate) * 1e3,
+        l2_bytes=int(device.l2_cache_size_bytes),
+    )
+
+
+def gpu_lanes() -> list[dict[str, str]]:
+    """The variables that show a process one GPU only, of each that is like this machine's first.
+
+    One empty set where there is none.
+    """
+    kinds: list[tuple[str, str]] = []
+    while (device := tvm.runtime.cuda(len(kinds))).exist:
+        kinds.append((str(device.device_name), str(device.compute_version)))
+    alike = [number for number, kind in enumerate(kinds) if kind == kinds[0]]
+    visible = [name for name in os.environ.get(_VISIBLE, "").split(",") if name]
+    return [{_VISIBLE: visible[i] if visible else str(i)} for i in alike] or [{}]
+
+
+def read_system(target: tvm.target.Target, threads: int) -> Hardware:
+    """What the target and the system say, without measuring anything."""
+    unit, caches = vector_unit(target), read_caches()
+    hardware = Hardware(
+        name=processor_name(),
+        cores=threads,
+        vector_bytes=unit.bytes,
+        vector_registers=unit.registers,
+    )
+    if caches is None:
+        return hardware
+    return replace(hardware, cache_bytes=caches.sizes, line_bytes=caches.line)
+
+
+def with_probe(hardware: Hardware, probe: Probe) -> Hardware:
+    """`hardware` with what was measured.
+
+    The clock is the one at which `fma_per_cycle` gives the measured peak, so `peak_flops` is the
+    peak that was measured whatever the processor issues per cycle.
+    """
+    hardware = _with_vector_issue(_with_slots(hardware, probe), probe)
+    per_cycle = 2 * hardware.lanes(4) * hardware.fma_per_cycle * hardware.cores
+    frequency = probe.peak_flops / per_cycle
+    level2, last, memory = (b / frequency / hardware.cores for b in probe.stream_bytes)
+    return replace(
+        _with_chains(hardware, probe.chain_s, frequency),
+        frequency_hz=frequency,
+        cache_bandwidth=(level2, last, memory),
+        memory_bandwidth=probe.stream_bytes[2],
+        parallel_overhead_s=probe.parallel_overhead_s,
+    )
+
+
+def _with_chains(hardware: Hardware, chain_s: tuple[float, float], frequency_hz: float) -> Hardware:
+    """`hardware` with the latency of a multiply-add, and with how many wait at once.
+
+    A run of so many that each waits for the one before, n, takes n - w latencies, as the next run
+    begins when w of this one are left.
+    """
+    (short, long), (short_s, long_s) = CHAINS, chain_s
+    latency_s = (long_s - short_s) / (long - short)
+    if latency_s <= 0:  # disturbed
+        return hardware
+    waiting = max(short - short_s / latency_s, _LEAST_WAITING)
+    return replace(hardware, fma_latency=latency_s * frequency_hz, scheduler_window=waiting)
+
+
+def _with_slots(hardware: Hardware, probe: Probe) -> Hardware:
+    """`hardware` with units of half the width, if vectors of half the width lose no speed."""
+    if probe.half_flops < _NO_SLOWER * probe.core_flops:
+        return hardware
+    return replace(
+        hardware,
+        slots=2,
+        fma_per_cycle=hardware.fma_per_cycle / 2,
+        loads_per_cycle=hardware.loads_per_cycle / 2,
+        stores_per_cycle=hardware.stores_per_cycle / 2,
+    )
+
+
+def _with_vector_issue(hardware: Hardware, probe: Probe) -> Hardware:
+    """`hardware` with how many operations on whole registers it issues per cycle, where neither its
+    units nor its loads explain the time of multiply-adds that each load an operand.
+
+    A step of that kernel is 12 multiply-adds, 12 loads of one element and one of a vector.
+    """
+    adds, loads = float(ACCUMULATORS), 1 + ACCUMULATORS / hardware.slots
+    in_units = adds / hardware.fma_per_cycle
+    explained = max(in_units, loads / hardware.loads_per_cycle)
+    cycles = in_units * probe.core_flops / probe.product_flops
+    if cycles < _EXPLAINED * explained:
+        return hardware
+    return replace(hardware, vector_issue=(2 * ACCUMULATORS + 1) / cycles)
+
+
+def peak_gflops(
+    target: str | tvm.target.Target = "native",
+    threads: int | None = None,
+    *,
+    fresh: bool = False,
+    run: Run | None = None,
+) -> float | None:
+    """Measured fp32 multiply-add peak of `threads` cores in GFLOP/s; None if it cannot be measured.
+
+    Of a GPU, the peak that its clock and units make, without tensor cores.
+
+    Args:
+        target: a CPU or GPU target.
+        threads: all available cores by default.
+        fresh: measure now, whatever was measured before.
+        run: does the measuring; by default a process of its own.
+    """
+    resolved, threads = resolve_target(target), threads or available_cores()
+    if not is_cpu(resolved):
+        return read_gpu(resolved).peak_flops / 1e9
+    found = measured(_spec(resolved, read_system(resolved, threads)), run=run, fresh=fresh)
+    return None if found is None else found.peak_flops / 1e9
+
+
+def peak_meter_here(target: tvm.target.Target, threads: int) -> Callable[[], float]:
+    """Tells the same in GFLOP/s of any moment, for this process, whose pool of threads has its size
+    already."""
+    flops = peak_meter(_spec(target, read_system(target, threads)))
+    return lambda: flops() / 1e9
+
+
+def start_meter_here(target: tvm.target.Target, threads: int) -> Callable[[], float]:
+    """Tells the seconds that the start of threads takes at any moment, for such a process."""
+    return start_meter(_spec(target, read_system(target, threads)))
+
+
+def _spec(target: tvm.target.Target, hardware: Hardware) -> Spec:
+    text = target_text(target, hardware.cores)
+    return Spec(text, hardware.cores, hardware.vector_bytes, hardware.cache_bytes)

@@ -1,0 +1,10 @@
+"""``python -m ansor.targets.cpu.probe SPEC``: the micro-benchmark, in a process of its own."""
+
+from __future__ import annotations
+
+import sys
+
+from ansor.targets.cpu.probe.benchmark import main
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,251 @@
+"""Measures this machine, in a process of its own: ``python -m ansor.targets.cpu.probe SPEC``.
+
+TVM sizes its pool of threads on first use and from the environment, so the number of threads can
+be chosen only before a process runs its first kernel. The result goes to standard output as JSON.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+import tvm
+
+from ansor.targets.cpu.probe import kernels
+from ansor.targets.host.threads import free_cores, on_cores, running_threads
+
+T = TypeVar("T")
+
+REVISION = 5  # of what is measured, and how; what another one found is measured again
+_REPEATS = 7  # the best counts: whatever else runs can only make a kernel slower
+_FMA_ROUNDS = 4096  # about 0.4 ms at 250 GFLOP/s
+CHAINS = (192, 512)  # multiply-adds, each waiting for the one before; more than a scheduler holds
+_CHAIN_RUNS = 128
+_PLACES = 3  # in memory, where each is tried
+_ATTEMPTS = 8  # at most: to see all cores free of other work at once
+_PAUSE_S = 0.1  # between them, and between passes
+_ALL_CORES = 0.9  # of a single core's rate, times cores: better is not to be expected
+_BUSY = 0.55  # of the same: one core that is shared halves what all reach, lower clocks never do
+_PASSES = 5  # over what other work may disturb for a while
+_STREAM_BYTES = 64 << 20  # read in one run from a cache; from memory, one pass over the array
+_L2_SHARE = 0.375  # of the second cache; half of it is read a fifth faster than other sizes (Zen 5)
+_MEMORY_FACTOR = 4  # an array this many times the last level comes from memory
+_MOST_MEMORY = 512 << 20  # bytes of that array
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What to measure: target text, threads, bytes of a vector, bytes of the three cache levels."""
+
+    target: str
+    threads: int
+    vector_bytes: int
+    cache_bytes: tuple[int, int, int]
+
+    @property
+    def lanes(self) -> int:
+        """fp32 elements of a vector."""
+        return self.vector_bytes // 4
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What was measured, all fp32.
+
+    Attributes:
+        peak_flops: multiply-adds of all cores, two operations each, per second.
+        core_flops: the same of one core alone.
+        half_flops: the same on vectors of half the width.
+        product_flops: of one core alone whose multiply-adds each fill a register for themselves.
+        stream_bytes: bytes per second that all cores together read from L2, last level, memory.
+        parallel_overhead_s: seconds that starting and joining a parallel loop adds.
+        chain_s: seconds of a run of multiply-adds that wait for one another, after another run, for
+            a short and for a long one (`CHAINS`).
+    """
+
+    peak_flops: float
+    core_flops: float
+    half_flops: float
+    product_flops: float
+    stream_bytes: tuple[float, float, float]
+    parallel_overhead_s: float
+    chain_s: tuple[float, float]
+
+    def at_best(self, other: Probe) -> Probe:
+        """The better of each figure: whatever else ran can only have made a kernel slower."""
+        return Probe(
+            peak_flops=max(self.peak_flops, other.peak_flops),
+            core_flops=max(self.core_flops, other.core_flops),
+            half_flops=max(self.half_flops, other.half_flops),
+            product_flops=max(self.product_flops, other.product_flops),
+            stream_bytes=_each(max, self.stream_bytes, other.stream_bytes),
+            parallel_overhead_s=min(self.parallel_overhead_s, other.parallel_overhead_s),
+            chain_s=_each(min, self.chain_s, other.chain_s),
+        )
+
+    def was_disturbed(self, threads: int) -> bool:
+        """Whether other work seems to have run on one of the cores."""
+        return self.peak_flops < _BUSY * threads * self.core_flops
+
+
+def _each(better: Callable[[float, float], float], ours: Any, theirs: Any) -> Any:
+    """Figure by figure."""
+    return tuple(map(better, ours, theirs))
+
+
+def probe(spec: Spec) -> Probe:
+    """Runs the micro-benchmark; the pool of threads must have its size already."""
+    core, half, product = _core_flops(spec)
+    peak = partial(_peak, peak_meter(spec), spec.threads * core)
+    return Probe(
+        peak_flops=peak(),
+        core_flops=core,
+        half_flops=half,
+        product_flops=product,
+        stream_bytes=_streams(spec, peak),
+        parallel_overhead_s=_overhead(spec, peak),
+        chain_s=_chains(spec),
+    )
+
+
+def _core_flops(spec: Spec) -> tuple[float, float, float]:
+    """Flop/s of one core on whole registers, on half registers, and of products; each at its best
+    of a few passes, as the clock may change between them."""
+    meters = (
+        _flops_meter(spec, 1, spec.lanes),
+        _flops_meter(spec, 1, spec.lanes // 2),
+        _product_meter(spec),
+    )
+    passes = _in_passes(lambda: [meter() for meter in meters])
+    core, half, product = (max(found) for found in zip(*passes, strict=True))
+    return core, half, product
+
+
+def _flops_meter(spec: Spec, parts: int, lanes: int) -> Callable[[], float]:
+    best_s = _meter(kernels.fma(parts, lanes, _FMA_ROUNDS), spec.target, number=3)
+    return lambda: kernels.fma_flops(parts, lanes, _FMA_ROUNDS) / best_s()
+
+
+def _product_meter(spec: Spec) -> Callable[[], float]:
+    best_s = _meter(kernels.product(spec.lanes, _FMA_ROUNDS), spec.target, number=3)
+    return lambda: kernels.fma_flops(1, spec.lanes, _FMA_ROUNDS) / best_s()
+
+
+def peak_meter(spec: Spec) -> Callable[[], float]:
+    """Tells flop/s of all cores at the moment; the pool of threads must have its size already."""
+    return _flops_meter(spec, spec.threads, spec.lanes)
+
+
+def start_meter(spec: Spec) -> Callable[[], float]:
+    """Tells seconds that threads take to start and to be joined at the moment; the pool of threads
+    must have its size already."""
+    return _meter(kernels.touch(spec.threads, True), spec.target, number=200)
+
+
+def _peak(flops: Callable[[], float], expected: float) -> float:
+    """Flop/s of all cores; where other work holds one of them, waits a little for it to pass."""
+    best = 0.0
+    for _ in range(_ATTEMPTS):
+        best = max(best, flops())
+        if best >= _ALL_CORES * expected:
+            break
+        time.sleep(_PAUSE_S)
+    return best
+
+
+def _streams(spec: Spec, wait: Callable[[], object]) -> tuple[float, float, float]:
+    """Bytes per second from each level: the arrays lie well inside it and well outside the one
+    before. The best of a few passes: others may use the shared levels for a while. What a level
+    gives, those before it give too, whatever disturbed their runs.
+
+    Args:
+        wait: returns when no other work holds a core, or none that soon ends.
+    """
+    level1, level2, last = spec.cache_bytes
+    sizes = (
+        max(int(_L2_SHARE * level2), 2 * level1),
+        max(last // 2 // spec.threads, min(2 * level2, last // spec.threads)),
+        min(_MEMORY_FACTOR * last, _MOST_MEMORY) // spec.threads,
+    )
+    meters = [_stream_meter(spec, size) for size in sizes]
+    passes = _in_passes(lambda: [meter() for meter in meters], wait)
+    first, second, third = (max(found) for found in zip(*passes, strict=True))
+    return max(first, second, third), max(second, third), third
+
+
+def _stream_meter(spec: Spec, part_bytes: int) -> Callable[[], float]:
+    """Tells bytes per second that all cores read, each from its own array of `part_bytes`."""
+    rows = max(1, part_bytes // (kernels.ACCUMULATORS * spec.vector_bytes))
+    read = spec.threads * rows * kernels.ACCUMULATORS * spec.vector_bytes
+    rounds = max(1, _STREAM_BYTES // read)
+    best_s = _meter(kernels.stream(spec.threads, spec.lanes, rows, rounds), spec.target)
+    return lambda: read * rounds / best_s()
+
+
+def _overhead(spec: Spec, wait: Callable[[], object]) -> float:
+    """Seconds that a parallel loop adds; both loops at their best of a few passes, each over in
+    milliseconds."""
+    parallel, serial = (
+        _meter(kernels.touch(spec.threads, parallel), spec.target, number=200)
+        for parallel in (True, False)
+    )
+    passes = _in_passes(lambda: (parallel(), serial()), wait)
+    least = [min(seconds[loop] for seconds in passes) for loop in (0, 1)]
+    return max(least[0] - least[1], 0.0)
+
+
+def _chains(spec: Spec) -> tuple[float, float]:
+    """Seconds of one run of each length; the best of a few arrays, as where they lie matters."""
+    short, long = (
+        min(
+            _meter(kernels.chains(_CHAIN_RUNS, length, spec.lanes), spec.target, number=10)()
+            for _ in range(_PLACES)
+        )
+        for length in CHAINS
+    )
+    return short / _CHAIN_RUNS, long / _CHAIN_RUNS
+
+
+def _in_passes(run: Callable[[], T], wait: Callable[[], object] = lambda: None) -> list[T]:
+    """What a few runs tell, some tenths of a second apart."""
+    found = []
+    for _ in range(_PASSES):
+        wait()
+        found.append(run())
+        time.sleep(_PAUSE_S)
+    return found
+
+
+def _meter(module: tvm.IRModule, target: str, number: int = 1) -> Callable[[], float]:
+    """Tells seconds of the fastest run; all arguments are float32 arrays of zeros."""
+    running_threads()  # what is compiled before takes TVM's own
+    arrays = [_zeros(buffer) for buffer in module["main"].params]
+    built: Any = tvm.compile(module, tvm.target.Target(target)).mod
+    evaluator = built.time_evaluator("main", tvm.cpu(), number=number, repeat=_REPEATS)
+    built["main"](*arrays)  # wakes the threads
+
+    def best_s() -> float:
+        with on_cores(free_cores()):
+            return float(min(evaluator(*arrays).results))
+
+    return best_s
+
+
+def _zeros(buffer: Any) -> Any:
+    """Written once, or the pages that the system hands out would all be one page of zeros."""
+    array = np.empty([int(size) for size in buffer.shape], dtype="float32")
+    array.fill(0)
+    return tvm.runtime.tensor(array)
+
+
+def main(argv: list[str]) -> None:
+    """Measures what the JSON text `argv[0]` asks for and prints the result as JSON."""
+    fields = json.loads(argv[0])
+    spec = Spec(**{**fields, "cache_bytes": tuple(fields["cache_bytes"])})
+    print(json.dumps(dataclasses.asdict(probe(spec))))

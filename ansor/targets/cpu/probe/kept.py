@@ -1,0 +1,153 @@
+"""The micro-benchmark's results: measured once per machine, kept in the user's cache."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import platformdirs
+
+from ansor.targets.cpu.probe.benchmark import REVISION, Probe, Spec
+from ansor.targets.host.memory import PLAIN_PAGES
+from ansor.targets.host.threads import module_path, pool_variables
+
+_LOG = logging.getLogger(__name__)
+_TIMEOUT_S = 60.0  # a probe takes 5 to 10 s, more where other work runs
+_CPUINFO = Path("/proc/cpuinfo")
+
+Run = Callable[[Spec], Probe]
+
+
+class ProbeError(Exception):
+    """The micro-benchmark did not finish."""
+
+
+def cache_file() -> Path:
+    """Where results are kept."""
+    return Path(platformdirs.user_cache_dir("ansor")) / "hardware.json"
+
+
+def measured(
+    spec: Spec, *, run: Run | None = None, file: Path | None = None, fresh: bool = False
+) -> Probe | None:
+    """What the micro-benchmark says of this machine; None, and a warning, where it fails.
+
+    Args:
+        spec: what to measure.
+        run: does the measuring; by default a process of its own.
+        file: where results are kept; by default in the user's cache directory.
+        fresh: measure even if a result is kept; of the two, the better figures are kept then.
+    """
+    run, file = run or run_probe, file or cache_file()
+    kept = _read(file)
+    found = _decode(kept.get(key_of(spec)))
+    if found is not None and not fresh:
+        return found
+    try:
+        result = run(spec)
+    except ProbeError as error:
+        _LOG.warning("cannot measure this machine, default figures are used: %s", error)
+        return None
+    if result.was_disturbed(spec.threads):
+        _LOG.warning("other work ran while this machine was measured; it will be measured again")
+        return result
+    best = result if found is None else result.at_best(found)
+    _write(file, {**kept, key_of(spec): dataclasses.asdict(best)})
+    return result
+
+
+def run_probe(spec: Spec) -> Probe:
+    """Measures in a process whose threads are as many as `spec` says.
+
+    Raises:
+        ProbeError: the process fails, hangs or says something else.
+    """
+    text = json.dumps(dataclasses.asdict(spec))
+    environment = {
+        **os.environ,
+        **pool_variables(spec.threads),
+        **PLAIN_PAGES,
+        **module_path(),
+    }
+    command = [sys.executable, "-m", "ansor.targets.cpu.probe", text]
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True
+        )
+    except subprocess.CalledProcessError as error:
+        last = (error.stderr or "").strip().splitlines()[-1:]
+        raise ProbeError(f"exit status {error.returncode}: {' '.join(last)}") from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ProbeError(str(error)) from error
+    found = _decode(_parsed(done.stdout.strip().splitlines()[-1:]))
+    if found is None:
+        raise ProbeError(f"unexpected output {done.stdout[:200]!r}")
+    return found
+
+
+def key_of(spec: Spec) -> str:
+    """What a result depends on, as text."""
+    parts = dataclasses.asdict(spec)
+    parts |= {"processor": processor_name(), "tvm": version("apache-tvm"), "probe": REVISION}
+    return json.dumps(parts, sort_keys=True)
+
+
+def processor_name() -> str:
+    """The processor as the system calls it."""
+    try:
+        lines = _CPUINFO.read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _parsed(lines: list[str]) -> object:
+    try:
+        return json.loads(lines[0]) if lines else None
+    except ValueError:
+        return None
+
+
+def _decode(document: object) -> Probe | None:
+    """A result from its JSON form; None if it is not one."""
+    if not isinstance(document, dict):
+        return None
+    try:
+        level2, last, memory = map(float, document["stream_bytes"])
+        short, long = map(float, document["chain_s"])
+        rest = {key: float(document[key]) for key in _SCALARS}
+    except (KeyError, TypeError, ValueError):
+        return None
+    return Probe(stream_bytes=(level2, last, memory), chain_s=(short, long), **rest)
+
+
+_SCALARS = ("peak_flops", "core_flops", "half_flops", "product_flops", "parallel_overhead_s")
+
+
+def _read(file: Path) -> dict[str, object]:
+    """All kept results; nothing where the file is missing or broken."""
+    try:
+        document = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _write(file: Path, results: dict[str, object]) -> None:
+    """Replaces the file as a whole; a machine without a cache directory measures each time."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        temporary = file.with_suffix(f".{os.getpid()}")
+        temporary.write_text(json.dumps(results, indent=1, sort_keys=True))
+        temporary.replace(file)
+    except OSError as error:
+        _LOG.warning("cannot keep what was measured of this machine: %s", error)

@@ -1,0 +1,1 @@
+"""NVIDIA GPUs: machine parameters, derivation rules, limits and draft model."""

@@ -1,0 +1,1 @@
+"""The derivation rules for GPUs; read `rules.py` first."""

@@ -1,0 +1,1 @@
+"""The host process: its threads, its cores and its memory."""

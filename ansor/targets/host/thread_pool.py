@@ -1,0 +1,205 @@
+"""The threads that parallel loops of this process run on: one pool for all.
+
+TVM's own pools (one for each thread that calls) never grow, are gone in a forked child, and wait
+for every thread to be scheduled: beside one busy process a network takes many times its latency, as
+each of its loops waits for a core that has other work. Modules that are loaded after `start` use
+this pool instead, in which the caller waits for nothing that has not begun (`pool_code`).
+
+One thread at a time has the pool. Others that call meanwhile run their loops alone, which is no
+slower than to take turns.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import tvm
+import tvm_ffi.libinfo
+from tvm import tirx
+from tvm.target import codegen
+
+from ansor.targets.host.memory import plain_block
+from ansor.targets.host.thread_pool_code import (
+    FIRST_SLOT_BYTES,
+    FUNCTIONS,
+    MAX_WORKERS,
+    POOL_BYTES,
+    SLOT_BYTES,
+    pool_ir,
+)
+
+_LAUNCH = b"__TVMBackendParallelLaunch"  # the pointer that TVM's code calls through
+_ALL_SIGNALS = signal.valid_signals()
+_changing = threading.Lock()  # held by who adds threads
+
+
+@dataclass(frozen=True)
+class _Native:
+    """The functions of `pool_code` for Python; `worker` is an address."""
+
+    use: Callable[[int], None]
+    acquire: Callable[[int], int]
+    release: Callable[[], None]
+    worker: int
+    fail: int
+
+
+@cache
+def _native() -> _Native:
+    """Compiles the pool's code and lets what TVM loads from now on call it."""
+    path = f"/proc/self/fd/{_in_memory(pool_ir(_data_layout()))}"
+    module = tvm.get_global_func("ffi.Module.load_from_file.ll")(path, "ll")
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(module))  # threads run it until the process ends
+    address = {name: int(module["address"](i)) for i, name in enumerate(FUNCTIONS)}
+    ffi = ctypes.CDLL(tvm_ffi.libinfo.find_libtvm_ffi())
+    if ffi.TVMFFIEnvModRegisterContextSymbol(_LAUNCH, ctypes.c_void_p(address["launch"])):
+        raise RuntimeError("TVM does not take another function for parallel loops")
+    fail = ctypes.cast(ffi.TVMFFIErrorSetRaisedFromCStr, ctypes.c_void_p).value
+    return _Native(
+        use=ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(address["use"]),
+        acquire=ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_int32)(address["acquire"]),
+        release=ctypes.PYFUNCTYPE(None)(address["release"]),
+        worker=address["worker"],
+        fail=fail or 0,
+    )
+
+
+def _in_memory(text: str) -> int:
+    """A file that is nowhere but in memory; never closed, as it is read once in a process."""
+    descriptor = os.memfd_create("pool")
+    os.write(descriptor, text.encode())
+    return descriptor
+
+
+def _data_layout() -> str:
+    """LLVM's line of this machine's data layout, as TVM has it."""
+    nothing = tirx.PrimFunc([], tirx.Evaluate(tirx.const(0, "int32")))
+    module = tvm.IRModule({"nothing": nothing.with_attr("global_symbol", "nothing")})
+    text: str = codegen.build_module(module, tvm.target.Target("llvm")).inspect_source("ll")
+    return next(line for line in text.splitlines() if line.startswith("target datalayout"))
+
+
+@dataclass(eq=False)
+class _Pool:
+    """Memory of a pool, and where its workers run: the i-th on the i-th of `cores`."""
+
+    memory: Any = field(default_factory=lambda: plain_block(POOL_BYTES))
+    cores: list[int | None] = field(default_factory=list)
+
+    @property
+    def address(self) -> int:
+        """Where the memory lies."""
+        return int(self.memory.ctypes.data)
+
+    def set(self, offset: int, kind: Any, value: int) -> None:
+        """Writes a field."""
+        kind.from_address(self.address + offset).value = value
+
+    def add_worker(self, worker: int, core: int | None) -> None:
+        """Starts a thread, bound to a core, if one is given.
+
+        Raises:
+            OSError: the system allows no further thread.
+        """
+        number = len(self.cores)
+        slot = FIRST_SLOT_BYTES + number * SLOT_BYTES
+        self.set(slot + 4, ctypes.c_int32, number + 1)
+        self.set(slot + 8, ctypes.c_void_p, self.address)
+        _start_thread(worker, self.address + slot, core)
+        self.cores.append(core)
+        self.set(8, ctypes.c_int32, len(self.cores))
+
+
+def _start_thread(function: int, argument: int, core: int | None) -> None:
+    """Starts a native thread that takes no signals."""
+    libc = ctypes.CDLL(None)
+    handle = ctypes.c_ulong()
+    before = os.sched_getaffinity(0)
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _ALL_SIGNALS)
+    try:  # a thread begins with the mask and the cores of the one that starts it
+        if core is not None:
+            os.sched_setaffinity(0, {core})
+        start = (ctypes.c_void_p(function), ctypes.c_void_p(argument))
+        status = libc.pthread_create(ctypes.byref(handle), None, *start)
+    finally:
+        os.sched_setaffinity(0, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    if status:
+        raise OSError(status, f"cannot start a thread: {os.strerror(status)}")
+    libc.pthread_detach(handle)
+
+
+_current: _Pool | None = None
+
+
+def start(threads: int, cores: Collection[int]) -> None:
+    """Sees to it that so many threads can run a loop, the calling one included.
+
+    Args:
+        cores: one for each thread, the first for the calling one; those that are there already keep
+            theirs. Threads beyond them are not bound.
+
+    Raises:
+        OSError: the system allows no further thread.
+    """
+    global _current
+    with _changing:
+        native = _native()
+        if _current is None:
+            pool = _Pool()
+            pool.set(16, ctypes.c_void_p, native.fail)
+            native.use(pool.address)
+            _current = pool
+        places = [*cores, *[None] * threads]
+        for number in range(len(_current.cores) + 1, min(threads, MAX_WORKERS + 1)):
+            _current.add_worker(native.worker, places[number])
+
+
+def prepare() -> None:
+    """Compiles what `start` needs, which takes a few hundredths of a second; starts nothing."""
+    _native()
+
+
+def num_threads() -> int:
+    """Threads that can run a loop; none before `start`."""
+    return 0 if _current is None else len(_current.cores) + 1
+
+
+def cores_of_workers(threads: int) -> frozenset[int]:
+    """Cores that the workers are bound to which help the calling thread in a loop."""
+    cores = [] if _current is None else _current.cores[: threads - 1]
+    return frozenset(core for core in cores if core is not None)
+
+
+@contextmanager
+def holding(threads: int) -> Iterator[bool]:
+    """Lets the calling thread's loops run on so many threads, and yields True, unless another
+    thread has the pool now: the loops run on the calling thread alone then. `start` comes first."""
+    native = _native()
+    held = bool(native.acquire(threads))
+    try:
+        yield held
+    finally:
+        if held:
+            native.release()
+
+
+def _after_fork() -> None:
+    """Lets a child begin without workers: there are none in it."""
+    global _current, _changing
+    _changing = threading.Lock()
+    if _current is not None:
+        parents, _current = _current, None
+        start(1, ())
+        del parents
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,69 @@
+"""The native code of the thread pool (`ansor.targets.host.thread_pool`), as LLVM IR.
+
+A worker has a slot, whose state says what becomes of the task that lies in it:
+
+    IDLE ──▶ OFFERED ──▶ RUNNING ──▶ IDLE
+      ▲         │           │          ▲
+    ASLEEP      ▼           ▼          │
+           taken back     AWAITED ─────┘
+
+The launching thread offers one task to each worker, runs its own, and takes back what no worker
+has begun: it waits only for what runs. Both sides poll for a while (`IDLE_POLLS`, `JOIN_POLLS`) and
+then sleep in the kernel (ASLEEP: a worker; AWAITED: the launching thread), until the other side
+wakes them. On a busy machine this is what counts: a thread that waits leaves its core to others,
+and has its share of it when there is work again.
+
+Fields of a pool, in memory that `ansor.targets.host.thread_pool` provides (see `POOL_BYTES`):
+`owner` the thread that launches, or 0; `workers` how many slots have a thread; `limit` tasks of a
+launch, of a thread that holds the pool; `fail` the function that sets TVM's error.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ansor.targets.host.thread_pool_ir import IR
+
+MAX_WORKERS = 255
+SLOT_BYTES = 128  # two cache lines, which the processor fetches together
+FIRST_SLOT_BYTES = 128
+POOL_BYTES = FIRST_SLOT_BYTES + MAX_WORKERS * SLOT_BYTES
+IDLE_POLLS = 20_000  # 0.3 ms to 1 ms, by processor: calls that follow each other find workers awake
+JOIN_POLLS = 4_000  # pieces of work are much shorter
+FUNCTIONS = ("use", "acquire", "release", "launch", "worker")
+
+# Instruction that tells a core it polls, and the kernel's number of the system call futex.
+_MACHINES: Mapping[str, tuple[str, int]] = MappingProxyType(
+    {"x86_64": ("pause", 202), "aarch64": ("yield", 98)}
+)
+
+_STATES = {"IDLE": 0, "OFFERED": 1, "RUNNING": 2, "ASLEEP": 3, "AWAITED": 4}
+
+
+def pool_ir(layout: str) -> str:
+    """The code for this machine.
+
+    Args:
+        layout: LLVM's line of this machine's data layout.
+
+    Raises:
+        KeyError: an architecture that it does not know.
+    """
+    pause, futex = _MACHINES[platform.machine()]
+    table = ", ".join(f"ptr @{name}" for name in FUNCTIONS)
+    values: dict[str, object] = {
+        "PAUSE": pause,
+        "FUTEX": futex,
+        "TABLE": table,
+        "COUNT": len(FUNCTIONS),
+        "IDLE_POLLS": IDLE_POLLS,
+        "JOIN_POLLS": JOIN_POLLS,
+        "MAX": MAX_WORKERS,
+        **_STATES,
+    }
+    text = IR
+    for name in sorted(values, key=len, reverse=True):  # no name is then part of a longer one
+        text = text.replace(f"@{name}", str(values[name]))
+    return f"{layout}\n{text}"

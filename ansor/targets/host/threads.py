@@ -1,0 +1,162 @@
+"""The number of threads that kernels run on, and the cores of these threads."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from ansor.errors import ArgumentError
+from ansor.targets.host import thread_pool as pool
+from ansor.targets.host.quota import quota_cores
+from ansor.targets.host.thread_pool_code import MAX_WORKERS
+
+THREADS_VARIABLE = "TVM_NUM_THREADS"  # all of them read by TVM's own pools, once
+BIND_VARIABLE = "TVM_BIND_THREADS"
+SPIN_VARIABLE = "TVM_THREAD_POOL_SPIN_COUNT"
+SPIN_COUNT = 2_000  # polls (1 ms) before an idle thread of TVM's pool sleeps; TVM's own: 300000
+_SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+
+_chosen: int | None = None  # threads of what is compiled or run without a number of its own
+
+
+def available_cores() -> int:
+    """Physical cores that this process may use; hyper-threads of one core count once.
+
+    A container's share of the processor is so many cores, too.
+    """
+    allowed, physical, quota = _allowed_cores(), psutil.cpu_count(logical=False), quota_cores()
+    return min(limit for limit in (len(allowed), physical, quota) if limit)
+
+
+def _allowed_cores() -> set[int]:
+    return os.sched_getaffinity(0)
+
+
+def pool_variables(threads: int) -> dict[str, str]:
+    """Environment variables of a process whose kernels run on `threads` threads.
+
+    Those of TVM's own pool, which peers run on, are bound to cores, as ours are.
+    """
+    return {
+        THREADS_VARIABLE: str(threads),
+        BIND_VARIABLE: "1",
+        SPIN_VARIABLE: str(SPIN_COUNT),
+    }
+
+
+def module_path(*first: str) -> dict[str, str]:
+    """Environment variable of a Python process that finds the modules of this one, and before
+    them those of other directories."""
+    paths = [*first, *sys.path]  # "" is the current directory
+    return {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, paths))}
+
+
+def running_threads() -> int:
+    """Threads that kernels of this process run on, where nothing else is said; starts them.
+
+    As many as `use_threads` was told last, or else as the environment says (see `pool_variables`),
+    or else all available cores.
+    """
+    count = _chosen or _said() or available_cores()
+    _start(count)
+    return count
+
+
+def _said() -> int | None:
+    said = os.environ.get(THREADS_VARIABLE, "")
+    return int(said) if said.isdecimal() else None
+
+
+def use_threads(count: int) -> None:
+    """Lets kernels of this process run on `count` threads from now on; more or fewer at any time.
+
+    Raises:
+        ArgumentError: count below one, or more than the system allows.
+    """
+    global _chosen
+    if not 1 <= count <= MAX_WORKERS + 1:
+        raise ArgumentError("threads", count, f"must be between 1 and {MAX_WORKERS + 1}")
+    _start(count)
+    _chosen = count
+
+
+def start_threads(threads: int | None) -> int:
+    """Lets kernels of this process run on so many threads from now on, on all cores for None;
+    returns their number.
+
+    Raises:
+        ArgumentError: a number below one, or more than the system allows.
+    """
+    count = available_cores() if threads is None else threads
+    use_threads(count)
+    return count
+
+
+def _start(count: int) -> None:
+    """Raises an `ArgumentError` where the system does not allow so many threads."""
+    if pool.num_threads() >= count:
+        return
+    try:
+        pool.start(count, _one_per_core(_allowed_cores()))
+    except OSError as error:
+        raise ArgumentError("threads", count, f"{error}; ask for fewer") from error
+
+
+def _one_per_core(allowed: Collection[int]) -> list[int]:
+    """Processors, one of each core."""
+    found: dict[str, int] = {}
+    for number in sorted(allowed):
+        found.setdefault(_siblings(number), number)
+    return list(found.values())
+
+
+def _siblings(processor: int) -> str:
+    """What the hyper-threads of a core have in common."""
+    try:
+        return Path(_SIBLINGS.format(processor)).read_text()
+    except OSError:  # the system does not say: each is a core
+        return str(processor)
+
+
+@contextmanager
+def on_threads(count: int) -> Iterator[None]:
+    """Lets loops that the calling thread runs meanwhile take so many threads, which it keeps off
+    the cores of; on its own, while another thread uses them.
+
+    Workers are bound to cores, and the caller is kept off these. Free ones that sleep after a
+    kernel were woken on the caller's core: of the bursts of kernels 50 ms apart, 60 % ran at half
+    speed; bound, 1 %.
+    """
+    _start(count)
+    with pool.holding(count) as held, on_cores(free_cores(count) if held else ()):
+        yield
+
+
+def free_cores(threads: int | None = None) -> frozenset[int]:
+    """Cores of the calling thread that no worker is bound to; none if none is.
+
+    Args:
+        threads: that share a loop with the calling one, itself included; by default all there are.
+    """
+    bound = pool.cores_of_workers(threads or pool.num_threads())
+    allowed = _allowed_cores()
+    return frozenset(allowed - bound) if bound & allowed else frozenset()
+
+
+@contextmanager
+def on_cores(cores: Collection[int]) -> Iterator[None]:
+    """Keeps the calling thread on these cores for a while; on any, if there are none."""
+    if not cores:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
