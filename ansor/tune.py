@@ -10,6 +10,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from tvm.target import Target
+
 from ansor.callbacks import Callback
 from ansor.config import TuneConfig
 from ansor.database.database import Database
@@ -28,11 +30,11 @@ from ansor.run.settings import Settings, takes_settings
 from ansor.run.tuned import TunedModel
 from ansor.run.tuner import Budget, Tuner
 from ansor.run.winners import Winner, choose_winners, finish_seconds, num_leaders
-from ansor.targets.cpu.detect import detect_machine
-from ansor.targets.cuda.machine import Gpu, Machine
-from ansor.targets.cuda.rules.tensor_cores import left_to_plain_cores
+from ansor.targets.backend import Backend
 from ansor.targets.host.threads import start_threads
-from ansor.targets.target import Target, check_runs_here, resolve_target, target_text
+from ansor.targets.machine import M
+from ansor.targets.registry import backend_of
+from ansor.targets.target import check_runs_here, resolve_target, target_text
 from ansor.task import Task
 
 
@@ -121,16 +123,18 @@ def auto_schedule_many(
         if given.minutes is None and given.trials is None:
             _check_records(records, tasks, text)
         leaders, finish_s = _final_checks(networks, given)
-        hardware = detect_machine(resolved, cores)
+        backend = backend_of(resolved)
+        machine = backend.machine.detect(resolved, cores)
         seconds = _search_seconds(given.minutes, began, finish_s, given.config)
         budget = Budget(given.trials, seconds)
-        for remark in _remarks(tasks, hardware):
+        for remark in _remarks(tasks, backend, machine):
             _stage(given.callbacks, remark)
         fresh = {task.group for task in tasks if not records.count(task.key, text)}
         device.start(len(fresh) if budget.is_empty else None)
         tuner = Tuner(
             tasks,
-            hardware,
+            machine,
+            backend.search,
             device,
             records,
             given.config,
@@ -235,11 +239,10 @@ def _search_seconds(
     return max(left, config.least_search_s)
 
 
-def _remarks(tasks: Sequence[Task], machine: Machine) -> list[str]:
+def _remarks(tasks: Sequence[Task], backend: Backend[M], machine: M) -> list[str]:
     """What users should know of how their model is run, each thing once."""
-    if not isinstance(machine, Gpu):
-        return []
-    return list(dict.fromkeys(t for task in tasks for t in left_to_plain_cores(task.dag, machine)))
+    remarks = backend.search.remarks
+    return list(dict.fromkeys(text for task in tasks for text in remarks(task.dag, machine)))
 
 
 def _stage(callbacks: Sequence[Callback], text: str) -> None:

@@ -19,6 +19,7 @@ from ansor.measure.local_device import LocalDevice
 from ansor.report.text import align
 from ansor.targets.cpu.detect import detect
 from ansor.targets.cpu.machine import Hardware
+from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.targets.host.threads import available_cores
 from ansor.targets.target import resolve_target
 from benchmarks.environment import environment, write
@@ -72,7 +73,7 @@ class Judge:
 
     def model(self, config: CostModelConfig = FULL.cost_model) -> CostModel:
         """A model that has seen nothing."""
-        return CostModel(self._hardware, config, FULL.sketch, self._seed)
+        return CostModel(self._hardware, CPU_SEARCH, config, FULL.sketch, self._seed)
 
     def rows(self, op: str, measured: Mapping[str, Programs]) -> list[Row]:
         """All models on one operator; those that need other operators only if there are any."""

@@ -25,9 +25,10 @@ from tvm import tirx
 from ansor.errors import AnsorError, ArgumentError
 from ansor.report.progress import Progress
 from ansor.report.text import align
-from ansor.targets.cpu.detect import read_gpu
+from ansor.targets.cuda.detect import read_gpu
+from ansor.targets.cuda.target import rounds_to_tf32
 from ansor.targets.host.threads import available_cores
-from ansor.targets.target import check_runs_here, resolve_target, rounds_to_tf32, target_text
+from ansor.targets.target import check_runs_here, resolve_target, target_text
 from ansor.tune import auto_schedule
 from benchmarks.environment import environment, write
 from benchmarks.gpu_peers import (

@@ -11,7 +11,7 @@ import numpy as np
 import tvm
 from tvm.ir import load_json
 
-from ansor.lowering.build import ENTRY, build
+from ansor.targets.build import ENTRY, build
 from ansor.targets.cuda.machine import Gpu
 from ansor.workloads.workload import Array
 from benchmarks.operator_case import Case

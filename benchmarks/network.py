@@ -21,7 +21,8 @@ from ansor.models import model_config, model_names
 from ansor.report.progress import Progress
 from ansor.run.tuned import TunedModel
 from ansor.targets.host.threads import available_cores
-from ansor.targets.target import check_runs_here, resolve_target, rounds_to_tf32
+from ansor.targets.registry import backend_of
+from ansor.targets.target import check_runs_here, resolve_target
 from ansor.tune import auto_schedule
 from benchmarks.environment import environment, write
 
@@ -69,7 +70,8 @@ def measure(
     print(tuned.report(), end="\n\n")
     with tempfile.TemporaryDirectory() as folder:
         device = "cuda" if budget.target.startswith("cuda") else "cpu"
-        tf32 = rounds_to_tf32(resolve_target(budget.target))
+        target = resolve_target(budget.target)
+        tf32 = bool(backend_of(target).execution.rounded_dtypes(target))
         case = Case(model, folder, threads, seconds / 4, seconds, device, tf32)
         save_networks(tuned, case)
         comparison = compare(case, systems, rounds, print)

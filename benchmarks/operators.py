@@ -25,7 +25,7 @@ from ansor.callbacks import Callback, Round
 from ansor.compare.turns import Outcome, ratio, take_turns
 from ansor.report.progress import Progress
 from ansor.report.text import align
-from ansor.targets.cpu.detect import peak_gflops
+from ansor.targets.cpu.detect import peak_flops
 from ansor.targets.host.threads import available_cores
 from ansor.targets.target import resolve_target, target_text
 from ansor.tune import auto_schedule
@@ -256,7 +256,7 @@ def main(
     chosen = chosen_ops(ops, batch)
     others = parse_peers(peers)
     cores = threads or available_cores()
-    peak = peak_gflops("native", cores, fresh=True)
+    peak = (peak_flops(resolve_target("native"), cores, fresh=True) or 0.0) / 1e9 or None
     about = environment(cores, peak_gflops=peak, seed=seed, batch=batch, rounds=rounds)
     target = target_text(resolve_target("native"), cores)
     neighbours = neighbours_of(target, cores)

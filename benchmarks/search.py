@@ -22,6 +22,7 @@ from ansor.report.text import align, significant
 from ansor.run.tuner import Budget, Tuner
 from ansor.targets.cpu.detect import detect
 from ansor.targets.cpu.machine import Hardware
+from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.targets.host.threads import available_cores
 from ansor.targets.target import resolve_target
 from ansor.task import Task
@@ -66,6 +67,7 @@ class Trials:
             tuner = Tuner(
                 [task],
                 self._hardware,
+                CPU_SEARCH,
                 self._device,
                 database,
                 self._config,
@@ -85,6 +87,7 @@ class Trials:
             tuner = Tuner(
                 [task],
                 self._hardware,
+                CPU_SEARCH,
                 device,
                 database,
                 config,

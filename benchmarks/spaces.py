@@ -7,6 +7,7 @@ from ansor.config import TuneConfig
 from ansor.program.sketch import Sketch
 from ansor.run.prepare import prepare
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
 from ansor.targets.cpu.machine import Hardware
 from ansor.targets.target import resolve_target, target_text
 from ansor.task import Task
@@ -26,5 +27,5 @@ def task_of(op: str, threads: int) -> Task:
 
 def sketches_of(task: Task, hardware: Hardware, config: TuneConfig) -> list[Sketch]:
     """All its sketches, complete."""
-    states = generate(task.dag, hardware, config.sketch)
+    states = generate(task.dag, hardware, CPU_RULES, config.sketch)
     return [complete(state, hardware, config.sketch) for state in states]

@@ -23,7 +23,6 @@ from ansor.evolve.search import evolve
 from ansor.features.extract import extract
 from ansor.features.legality import legal
 from ansor.features.profile import profile
-from ansor.lowering.build import build
 from ansor.lowering.lower import lower
 from ansor.measure.local_device import LocalDevice
 from ansor.program.nest import build_nest
@@ -31,9 +30,12 @@ from ansor.program.sketch import Population, Sketch
 from ansor.report.text import align
 from ansor.run.prepare import prepare
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
+from ansor.targets.build import build
 from ansor.targets.cpu.detect import detect
 from ansor.targets.cpu.draft.draft import draft
 from ansor.targets.cpu.machine import Hardware
+from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.targets.host.threads import available_cores
 from ansor.targets.target import resolve_target, target_text
 from ansor.task import Task
@@ -82,7 +84,7 @@ def search_rates(sketch: Sketch, hardware: Hardware, programs: int, repeats: int
     model = trained(sketch, hardware)
     config = replace(FULL.evolution, settled=FULL.evolution.generations)  # all of them
     bred = config.population * config.generations + len(population)
-    fresh = CostModel(hardware, FULL.cost_model, FULL.sketch)
+    fresh = CostModel(hardware, CPU_SEARCH, FULL.cost_model, FULL.sketch)
     parts: list[tuple[str, int, Callable[[], object]]] = [
         ("sampling", programs, lambda: sample(sketch, programs, rng)),
         ("loop nest", programs, lambda: build_nest(population)),
@@ -105,7 +107,7 @@ def search_rates(sketch: Sketch, hardware: Hardware, programs: int, repeats: int
 def trained(sketch: Sketch, hardware: Hardware) -> CostModel:
     """A model that has learned from made-up latencies: the speed is that of a real one."""
     rng = np.random.default_rng(1)
-    model = CostModel(hardware, FULL.cost_model, FULL.sketch)
+    model = CostModel(hardware, CPU_SEARCH, FULL.cost_model, FULL.sketch)
     latencies = (1e-3 * rng.lognormal(size=_RECORDS)).tolist()
     model.add("made-up", sample(sketch, _RECORDS, rng), latencies)
     model.fit()
@@ -128,7 +130,7 @@ def machine_rates(task: Task, best: Population, threads: int) -> list[Row]:
 
 def fittest(sketch: Sketch, hardware: Hardware, count: int) -> Population:
     """The programs that the draft prefers, as the search would measure them."""
-    model = CostModel(hardware, FULL.cost_model, FULL.sketch)
+    model = CostModel(hardware, CPU_SEARCH, FULL.cost_model, FULL.sketch)
     drawn = sample(sketch, FULL.evolution.initial, np.random.default_rng(0))
     return drawn.take(np.argsort(-model.score(drawn), kind="stable")[:count])
 
@@ -145,7 +147,9 @@ def main(programs: int, repeats: int, measured: int, file: str | None) -> None:
     hardware = detect(target, threads)
     operator = list(build_workload("conv2d").tensors)
     task = prepare(operator, target, target_text(target, threads)).tasks[0]
-    sketch = complete(generate(task.dag, hardware, FULL.sketch)[0], hardware, FULL.sketch)
+    sketch = complete(
+        generate(task.dag, hardware, CPU_RULES, FULL.sketch)[0], hardware, FULL.sketch
+    )
     with one_core():
         rows = search_rates(sketch, hardware, programs, repeats)
     if measured:

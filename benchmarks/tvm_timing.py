@@ -11,9 +11,9 @@ import numpy as np
 import tvm
 
 from ansor.config import MeasureConfig
-from ansor.lowering.build import ENTRY, build
 from ansor.measure.child.timing import Timed, time_program
 from ansor.measure.child.timing_conditions import Watch, core_sentinel
+from ansor.targets.build import ENTRY, build
 from ansor.targets.host.threads import use_threads
 from ansor.workloads.workload import Array
 from benchmarks.operator_case import DISTURBED, REPEATS, WARM_UP_S, Case

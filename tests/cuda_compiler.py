@@ -12,7 +12,7 @@ import tvm
 from tvm import tirx
 
 from ansor.errors import MeasureError
-from ansor.lowering.build import ENTRY, pass_context
+from ansor.targets.build import ENTRY, pass_context
 from ansor.targets.cuda.compiler import find_nvcc
 
 _PTXAS = "-v,--register-usage-level=10"  # as TVM has programs compiled that run

@@ -16,6 +16,7 @@ from ansor.dag.from_tir.read import read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
 from ansor.targets.cpu.machine import Hardware
 from ansor.workloads import Workload, build
 from ansor.workloads.convolution_nd import Convolution, convolution
@@ -135,7 +136,7 @@ def dag(name: str) -> ComputeDAG:
 @cache
 def sketches(name: str, config: SketchConfig = SketchConfig()) -> tuple[Sketch, ...]:  # noqa: B008
     """All its sketches."""
-    states = generate(dag(name), HARDWARE, config)
+    states = generate(dag(name), HARDWARE, CPU_RULES, config)
     return tuple(complete(state, HARDWARE, config) for state in states)
 
 
@@ -144,4 +145,4 @@ def square_matmul(size: int) -> Sketch:
     """The first sketch of a product of two square matrices, with one nest of loops."""
     dag = read_dag(build("matmul", rows=size, columns=size, depth=size).func)
     config = SketchConfig()
-    return complete(generate(dag, HARDWARE, config)[0], HARDWARE, config)
+    return complete(generate(dag, HARDWARE, CPU_RULES, config)[0], HARDWARE, config)

@@ -24,6 +24,7 @@ from ansor.program.program import Program
 from ansor.program.sketch import Population
 from ansor.run.tuner import Budget, Tuner
 from ansor.targets.cpu.draft.draft import draft
+from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.task import Task
 
 CONFIG = TuneConfig(
@@ -111,7 +112,15 @@ class World:
         if clock is not None:
             extra["clock"] = clock
         self.tuner = Tuner(
-            tasks, HARDWARE, self.device, self.database, config, seed, [self.events], **extra
+            tasks,
+            HARDWARE,
+            CPU_SEARCH,
+            self.device,
+            self.database,
+            config,
+            seed,
+            [self.events],
+            **extra,
         )
 
     def run(self, trials: int | None = None, seconds: float | None = None) -> Finish:

@@ -11,7 +11,6 @@ from definitions import workload
 from tvm import te, tirx
 from tvm.s_tir import SBlockRealize
 
-from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
@@ -23,9 +22,9 @@ from ansor.program.nest import build_nest
 from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
 from ansor.program.steps import Tensorize
-from ansor.sketch.generate import generate
 from ansor.targets.cuda.legality import legal_on_gpu
 from ansor.targets.cuda.machine import Gpu, gpu_of
+from ansor.targets.cuda.search import CUDA_SEARCH
 
 GPU = gpu_of("sm_90")
 TARGET = '{"arch":"sm_90","kind":"cuda"}'
@@ -37,7 +36,7 @@ PIPELINE = ("software_pipeline_stage", "software_pipeline_order")
 
 def sketches_of(func: tirx.PrimFunc, gpu: Gpu = GPU) -> list[Sketch]:
     """The complete sketches of a definition for a GPU."""
-    return [complete(state, gpu, CONFIG) for state in generate(read_dag(func), gpu, CONFIG)]
+    return CUDA_SEARCH.sketches(read_dag(func), gpu, CONFIG)
 
 
 # Products of matrices in half precision, added up in float32: what the dimensions of the operands
@@ -147,7 +146,7 @@ def gpu_sketches(name: str) -> list[Sketch]:
 def legal_sample(sketch: Sketch, count: int, seed: int = 0, drawn: int = 4096) -> Population:
     """Up to `count` random programs within the limits of the GPU."""
     population = sample(sketch, drawn, np.random.default_rng(seed))
-    rows = np.flatnonzero(legal_on_gpu(build_nest(population), GPU, CONFIG.gpu))
+    rows = np.flatnonzero(legal_on_gpu(build_nest(population), GPU, CONFIG))
     return population.take(rows[:count])
 
 

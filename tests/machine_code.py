@@ -7,9 +7,9 @@ import re
 
 from tvm import tirx
 
-from ansor.lowering.build import build
 from ansor.lowering.lower import lower
 from ansor.program.program import Program
+from ansor.targets.build import build
 
 
 def compiled(func: tirx.PrimFunc, program: Program, processor: str, form: str = "s") -> str:

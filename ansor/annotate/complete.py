@@ -34,14 +34,10 @@ from ansor.program.steps import (
 )
 from ansor.sketch.state import State
 from ansor.targets.cpu.machine import Hardware
-from ansor.targets.cuda.complete import complete_for_gpu
-from ansor.targets.cuda.machine import Gpu, Machine
 
 
-def complete(state: State, hardware: Machine, config: SketchConfig) -> Sketch:
-    """Returns the sketch with every annotation a hole, steps in the order of their replay."""
-    if isinstance(hardware, Gpu):
-        return complete_for_gpu(state, config.gpu)
+def complete(state: State, hardware: Hardware, config: SketchConfig) -> Sketch:
+    """Returns the sketch for a CPU with every annotation a hole, steps in the order of replay."""
     return _Builder(state, hardware, config).build()
 
 

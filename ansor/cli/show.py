@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import click
 import numpy as np
 
-from ansor.annotate.complete import complete
 from ansor.cli.model import HELP, read_model
 from ansor.config import FULL
 from ansor.database.database import Database
@@ -18,9 +17,8 @@ from ansor.program.sketch import Population, Sketch
 from ansor.report.records import best_table, records_table
 from ansor.report.text import align, shorten
 from ansor.run.prepare import prepare
-from ansor.sketch.generate import generate
-from ansor.targets.cpu.detect import read_machine
 from ansor.targets.host.threads import available_cores
+from ansor.targets.registry import backend_of
 from ansor.targets.target import resolve_target, target_text
 from ansor.task import Task
 
@@ -138,6 +136,7 @@ def select(tasks: Sequence[Task], wanted: str | None) -> list[Task]:
 
 def sketches_of(task: Task, target: str, threads: int | None) -> list[Sketch]:
     """The complete sketches of a task."""
-    machine = read_machine(resolve_target(target), threads or available_cores())
-    states = generate(task.dag, machine, FULL.sketch)
-    return [complete(state, machine, FULL.sketch) for state in states]
+    resolved = resolve_target(target)
+    backend = backend_of(resolved)
+    machine = backend.machine.read(resolved, threads or available_cores())
+    return backend.search.sketches(task.dag, machine, FULL.sketch)

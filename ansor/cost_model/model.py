@@ -12,7 +12,8 @@ from ansor.cost_model.gbdt import ResidualModel, TrainingSet
 from ansor.cost_model.scorer import Scorer
 from ansor.features.rows import Floats
 from ansor.program.sketch import Population
-from ansor.targets.cuda.machine import Machine
+from ansor.targets.machine import M
+from ansor.targets.search import TargetSearch
 
 
 @dataclass(eq=False)
@@ -33,13 +34,15 @@ class CostModel(Scorer):
 
     def __init__(
         self,
-        hardware: Machine,
+        machine: M,
+        search: TargetSearch[M],
         config: CostModelConfig,
         sketch_config: SketchConfig,
         seed: int = 0,
     ) -> None:
         # One thread: the data are small, and a second one waits longer for its turn than it helps.
-        super().__init__(hardware, config, sketch_config, ResidualModel(config, seed, threads=1))
+        residual = ResidualModel(config, seed, threads=1)
+        super().__init__(machine, search, config, sketch_config, residual)
         self._records: dict[str, _Records] = {}
         self._fitted = self.fits = 0
 
@@ -47,7 +50,7 @@ class CostModel(Scorer):
     def scorer(self) -> Scorer:
         """What scores as this does now, without what it has learned from: light enough to be sent
         to another process."""
-        return Scorer(self.hardware, self._config, self._sketch_config, self._model)
+        return Scorer(self.machine, self.search, self._config, self._sketch_config, self._model)
 
     def add(self, key: str, population: Population, latency_s: list[float]) -> None:
         """Takes in measured programs of the task `key`; `latency_s` in seconds, one per row."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,17 +12,14 @@ import numpy.typing as npt
 from ansor.config import CostModelConfig, SketchConfig
 from ansor.cost_model.gbdt import ResidualModel
 from ansor.features.extract import extract
-from ansor.features.legality import legal
 from ansor.features.profile import StageProfile, profile
 from ansor.features.rows import Floats
 from ansor.program.nest import LoopNest, build_nest
 from ansor.program.sketch import Population
-from ansor.targets.cpu.draft.draft import Breakdown, draft
-from ansor.targets.cuda.draft.draft import GpuBreakdown, draft_for_gpu
-from ansor.targets.cuda.legality import legal_on_gpu
-from ansor.targets.cuda.machine import Gpu, Machine
+from ansor.targets.machine import M
+from ansor.targets.search import StageDraft, TargetSearch
 
-Breakdowns = Mapping[str, Breakdown | GpuBreakdown]
+Drafts = Mapping[str, StageDraft]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,18 +52,21 @@ class Scorer:
     """Scores programs by their expected log-throughput, less what their length costs.
 
     Args:
-        hardware: that programs are to run on.
+        machine: parameters of the machine that programs are to run on.
+        search: limits and draft of its kind of target.
         learned: corrects the draft; without training, it does not.
     """
 
     def __init__(
         self,
-        hardware: Machine,
+        machine: M,
+        search: TargetSearch[M],
         config: CostModelConfig,
         sketch_config: SketchConfig,
         learned: ResidualModel,
     ) -> None:
-        self.hardware = hardware
+        self.machine: Any = machine
+        self.search: TargetSearch[Any] = search
         self._config, self._sketch_config = config, sketch_config
         self._model = learned
 
@@ -73,23 +74,15 @@ class Scorer:
         """Evaluates draft, legality and features; these by default only where trees use them."""
         nest = build_nest(population)
         profiles = profile(nest)
-        breakdown = self._draft(nest, profiles) if self._config.use_draft else {}
+        use_draft = self._config.use_draft
+        drafts = self.search.draft(nest, profiles, self.machine) if use_draft else {}
         features = None
         if self._model.is_trained if with_features is None else with_features:
-            features = extract(population, profiles, draft_columns(breakdown))
-        drafted = _log_throughput(breakdown, len(population))
-        code = _code(breakdown, len(population))
-        return Estimate(drafted, code, features, self._legal(nest), nest, _prefetched(profiles))
-
-    def _draft(self, nest: LoopNest, profiles: dict[str, StageProfile]) -> Breakdowns:
-        if isinstance(self.hardware, Gpu):
-            return draft_for_gpu(nest, profiles, self.hardware)
-        return draft(profiles, self.hardware)
-
-    def _legal(self, nest: LoopNest) -> npt.NDArray[np.bool_]:
-        if isinstance(self.hardware, Gpu):
-            return legal_on_gpu(nest, self.hardware, self._sketch_config.gpu)
-        return legal(nest, self.hardware, self._sketch_config)
+            features = extract(population, profiles, draft_columns(drafts))
+        drafted = _log_throughput(drafts, len(population))
+        code = _code(drafts, len(population))
+        legal = self.search.legal(nest, self.machine, self._sketch_config)
+        return Estimate(drafted, code, features, legal, nest, _prefetched(profiles))
 
     def score(self, population: Population) -> Floats:
         """`[P]`: expected log-throughput, minus infinity where a program may not be built."""
@@ -114,31 +107,31 @@ def _prefetched(profiles: Mapping[str, StageProfile]) -> npt.NDArray[np.int32]:
     return np.stack(found, axis=1).astype(np.int32)
 
 
-def _log_throughput(breakdowns: Breakdowns, programs: int) -> Floats:
+def _log_throughput(drafts: Drafts, programs: int) -> Floats:
     """`[P]`: log of the draft's throughput, 0 where there is no draft."""
-    if not breakdowns:
+    if not drafts:
         return np.zeros(programs, dtype=np.float32)
-    drafted: Floats = -np.log(seconds(breakdowns))
+    drafted: Floats = -np.log(seconds(drafts))
     return drafted
 
 
-def _code(breakdowns: Breakdowns, programs: int) -> Floats:
-    """`[P]`: instructions of all stages on a CPU."""
-    found = [b.code for b in breakdowns.values() if isinstance(b, Breakdown)]
-    code: Floats = np.add.reduce([np.zeros(programs, dtype=np.float32), *found])
+def _code(drafts: Drafts, programs: int) -> Floats:
+    """`[P]`: instructions of all stages that the compiler has to process."""
+    counts = [draft.code for draft in drafts.values()]
+    code: Floats = np.add.reduce([np.zeros(programs, dtype=np.float32), *counts])
     return code
 
 
-def seconds(breakdowns: Breakdowns) -> Floats:
+def seconds(drafts: Drafts) -> Floats:
     """`[P]`: estimated time of each program."""
-    total: Floats = np.add.reduce([b.seconds for b in breakdowns.values()])
+    total: Floats = np.add.reduce([b.seconds for b in drafts.values()])
     return total
 
 
-def draft_columns(breakdowns: Breakdowns) -> list[list[Floats]]:
+def draft_columns(drafts: Drafts) -> list[list[Floats]]:
     """What the learned model is told of each stage's draft, if any, `[P]` each; on a GPU of its
     kernel's, which stages inside another's loops share."""
-    if not breakdowns:
+    if not drafts:
         return []
-    total = seconds(breakdowns)
-    return [own.columns(total) for own in breakdowns.values()]
+    total = seconds(drafts)
+    return [own.columns(total) for own in drafts.values()]

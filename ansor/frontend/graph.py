@@ -22,7 +22,7 @@ from ansor.frontend.passes.simplify import simplify
 from ansor.frontend.passes.transposed_convolution import with_spread
 from ansor.frontend.passes.wide_accumulation import with_wide_sums
 from ansor.frontend.rewrite import op_name
-from ansor.targets.target import is_cpu
+from ansor.targets.registry import backend_of
 
 LOW_LEVEL = frozenset(("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad"))
 
@@ -40,7 +40,8 @@ def optimize(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
 def plain_form(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
     """Simple operators, channels last, with the sums that suit the target."""
     simple = inference_form(mod)
-    return channels_last(simple if is_cpu(target) else with_wide_sums(simple))
+    wide_sums = backend_of(target).network.wide_sums
+    return channels_last(with_wide_sums(simple) if wide_sums else simple)
 
 
 def _run(mod: tvm.IRModule, *passes: Any) -> tvm.IRModule:
@@ -61,8 +62,8 @@ def inference_form(mod: tvm.IRModule) -> tvm.IRModule:
 def fuse(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
     """Operators become PrimFuncs and PrimFuncs are fused; equal ones are shared.
 
-    Reshapes that stand alone become views, which cost nothing at run time. On CPUs a convolution
-    may join the one before.
+    Reshapes that stand alone become views, which cost nothing at run time. On some kinds of targets
+    a convolution may join the one before.
     """
     lowered = _run(
         with_spread(mod),
@@ -79,7 +80,7 @@ def fuse(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
         relax.transform.RewriteDataflowReshape(),
         relax.transform.DeadCodeElimination(),
     )
-    return fuse_pairs(fused) if is_cpu(target) else fused
+    return fuse_pairs(fused) if backend_of(target).network.joins_depthwise else fused
 
 
 def _check_lowered(mod: tvm.IRModule) -> None:

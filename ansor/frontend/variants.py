@@ -29,7 +29,7 @@ from ansor.frontend.rewrite import (
     static_shape,
     with_functions,
 )
-from ansor.targets.target import is_cpu
+from ansor.targets.registry import backend_of
 from ansor.winograd.definition import with_filtering
 from ansor.winograd.transforms import (
     F2,
@@ -87,11 +87,11 @@ class Variant:
 def optimize_with_variants(
     mod: tvm.IRModule, target: Target, kinds: Collection[str] = tuple(KINDS)
 ) -> tuple[tvm.IRModule, tuple[Variant, ...]]:
-    """Like `graph.optimize`, with the variants of its functions that there are on CPUs."""
+    """Like `graph.optimize`, with the variants of its functions that the kind of target allows."""
     with target:
         plain = plain_form(mod, target)
         fused = fuse(plain, target)
-        if not is_cpu(target):
+        if not backend_of(target).network.filtering:
             return fused, ()
         found = [v for kind in kinds for v in _variants(kind, plain, fused, target)]
     return fused, tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
@@ -29,11 +29,9 @@ from ansor.measure.plan import CallPlan
 from ansor.measure.protocol import Define, DefineOriginal, Verify
 from ansor.measure.result import ErrorKind, Measurement, Verification
 from ansor.program.program import Program
-from ansor.targets.cpu.detect import gpu_lanes
-from ansor.targets.target import is_cpu, rounds_to_tf32
+from ansor.targets.backend import Backend
+from ansor.targets.registry import backend_of
 from ansor.task import Task
-
-LOWERING = "ansor.lowering.lower:lower"
 
 
 class LocalDevice(Closing):
@@ -43,7 +41,7 @@ class LocalDevice(Closing):
     Args:
         target: text of the TVM target that every task must have.
         threads: of a kernel while it is timed.
-        lowering: "module:name" of the function that makes a program a schedule (for tests).
+        backend: of the target; by default the registered one.
 
     Attributes:
         replaced: how many workers were replaced after a crash, a time-out, an interrupt, or
@@ -59,17 +57,16 @@ class LocalDevice(Closing):
         target: str,
         threads: int,
         config: MeasureConfig | None = None,
-        lowering: str = LOWERING,
+        backend: Backend[Any] | None = None,
     ) -> None:
         if threads < 1:
             raise ArgumentError("threads", threads, "must be at least 1")
         self.target = target
         self._config = config or MeasureConfig()
         self._definitions: dict[str, Define] = {}
-        made = tvm.target.Target(target)
-        self._tf32 = rounds_to_tf32(made)
-        lanes = [{}] if is_cpu(made) else gpu_lanes()
-        self._pool = Pool(threads, self._config, lowering, lanes)
+        backend = backend or backend_of(target)
+        self._rounded = backend.execution.rounded_dtypes(tvm.target.Target(target))
+        self._pool = Pool(threads, self._config, backend)
 
     @property
     def replaced(self) -> int:
@@ -111,7 +108,7 @@ class LocalDevice(Closing):
         if outcome.error is not None:
             return Verification(error=outcome.error, message=outcome.message)
         difference = cast(float, outcome.value)
-        if difference <= tolerance(task.dag, self._config, self._tf32):
+        if difference <= tolerance(task.dag, self._config, self._rounded):
             return Verification(difference)
         text = f"differs from the reference by {difference:.3g} of the largest value"
         return Verification(difference, ErrorKind.WRONG, text)
@@ -119,8 +116,8 @@ class LocalDevice(Closing):
     def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
         """See `Device.compare`."""
         with self._clean_up():
-            on_cpu = is_cpu(tvm.target.Target(self.target))
-            return time_in_turns(self._pool, self._define(task), programs, rounds, on_cpu)
+            in_two_places = self._pool.on_host
+            return time_in_turns(self._pool, self._define(task), programs, rounds, in_two_places)
 
     def rehearse(
         self, plan: CallPlan, candidates: Mapping[str, Sequence[TaskProgram]], seconds: float
@@ -131,14 +128,14 @@ class LocalDevice(Closing):
             for name, own in candidates.items()
         }
         with self._clean_up():
-            if is_cpu(tvm.target.Target(self.target)):
+            if self._pool.on_host:
                 return time_in_place(self._pool, plan, named, seconds)
             calls = Counter(call.function for call in plan.calls)
             return {name: self._all_calls(own, calls[name]) for name, own in named.items()}
 
     def _all_calls(self, own: Sequence[tuple[Define, Program]], calls: int) -> list[float | None]:
-        """Seconds of the programs of a function, in turns: on a GPU nothing but empty caches tells
-        a network from a loop."""
+        """Seconds of the programs of a function, in turns: on a device nothing but empty
+        caches distinguishes a network from a loop."""
         found: dict[int, float | None] = {}
         for task in dict.fromkeys(task for task, _ in own):
             numbers = [i for i, (other, _) in enumerate(own) if other is task]
@@ -182,16 +179,18 @@ def _original(task: Task) -> DefineOriginal | None:
     return DefineOriginal(text, original.converted)
 
 
-def tolerance(dag: ComputeDAG, config: MeasureConfig, tf32: bool = False) -> float:
+def tolerance(
+    dag: ComputeDAG, config: MeasureConfig, rounded_dtypes: Collection[str] = ()
+) -> float:
     """Largest difference from the reference, relative to its largest value, that is not an error.
 
     Grows with the longest reduction, whose rounding errors a program that is right accumulates.
-    With `tf32`, products in float32 may be of rounded operands. None where there are no floats.
+    Products of `rounded_dtypes` may have rounded operands. Zero where there are no floats.
     """
     if not any("float" in buffer.dtype for buffer in dag.buffers.values()):
         return 0.0
     products = {product_dtypes(dag, name) for name in dag.order}
-    rounded = tf32 and ("float32", "float32") in products
+    rounded = any((dtype, dtype) in products for dtype in rounded_dtypes)
     allowed = config.verify_tf32_rtol if rounded else config.verify_rtol
     for stage in dag.stages.values():
         dtype = dag.buffers[stage.output].dtype

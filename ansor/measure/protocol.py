@@ -15,10 +15,10 @@ from ansor.task import Converted
 
 @dataclass(frozen=True)
 class Setup:
-    """First message. `lowering` names the function `(func, program) -> func`, as "module:name"."""
+    """First message. `backend` names the `Backend` of all tasks, as "module:NAME"."""
 
     config: MeasureConfig
-    lowering: str
+    backend: str
 
 
 @dataclass(frozen=True)

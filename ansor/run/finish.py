@@ -13,7 +13,6 @@ from ansor.frontend.deploy.apply import apply_programs
 from ansor.frontend.deploy.built import BuiltModel, built
 from ansor.frontend.deploy.runtime import loaded
 from ansor.frontend.variants import with_variants
-from ansor.lowering.build import pass_context
 from ansor.lowering.lower import lower
 from ansor.measure.device import TaskProgram
 from ansor.program.layout import packings
@@ -21,6 +20,7 @@ from ansor.program.program import Program
 from ansor.run.prepare import Network
 from ansor.run.tuned import TaskResult, TunedModel
 from ansor.run.winners import Winner
+from ansor.targets.build import pass_context
 from ansor.task import Task
 
 

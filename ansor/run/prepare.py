@@ -20,7 +20,7 @@ from ansor.frontend.importers.source import Array, ImportedModel, SourceModel
 from ansor.frontend.operator import import_operator, is_operator
 from ansor.frontend.variants import KINDS, Variant, operator_variants, optimize_with_variants
 from ansor.run.check.network import uncompilable
-from ansor.targets.target import is_cpu
+from ansor.targets.registry import backend_of
 from ansor.task import Converted, Original, Task
 from ansor.winograd.weights import transform_weight
 
@@ -73,7 +73,8 @@ def prepare(
     imported: ImportedModel | None = None
     if is_operator(model):
         mod = import_operator(model)
-        variants = operator_variants(mod, kinds) if is_cpu(target) else ()
+        if backend_of(target).network.filtering:
+            variants = operator_variants(mod, kinds)
     else:
         imported = import_model(model, example_inputs, sizes)
         mod, variants = _optimized(imported, target, kinds)

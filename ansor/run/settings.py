@@ -64,7 +64,7 @@ class Settings:
     callbacks: Sequence[Callback] = ()
     threads: int | None = None
     config: TuneConfig = FULL
-    rules: Sequence[Rule] = ()
+    rules: Sequence[Rule[Any]] = ()
     allow: Collection[str] | None = None
     forbid: Collection[str] = ()
     objective: Objective = total_latency

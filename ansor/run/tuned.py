@@ -20,9 +20,9 @@ from ansor.frontend.deploy.storage import StoredModel, load_model, save_model
 from ansor.frontend.importers.source import Array
 from ansor.report.table import Summary, render
 from ansor.run.check.network import NetworkCheck
-from ansor.targets.cpu.detect import peak_gflops
 from ansor.targets.host.threads import start_threads
-from ansor.targets.target import NATIVE, check_runs_here, is_cpu, resolve_target
+from ansor.targets.registry import backend_of
+from ansor.targets.target import NATIVE, check_runs_here, resolve_target
 from ansor.task import DIRECT
 
 
@@ -144,8 +144,9 @@ class TunedModel:
     def report(self, benchmark: Benchmark | None = None) -> str:
         """A table of the tasks for people; with a `benchmark`, the network's latency beside it."""
         measured = benchmark or self.benchmark()
-        peak = peak_gflops(self.compiled.target, self.compiled.threads)
-        summary = Summary(measured.latency_s, measured.untuned_s, peak and peak * 1e9)
+        target = self.compiled.target
+        peak = backend_of(target).machine.peak_flops(target, self.compiled.threads)
+        summary = Summary(measured.latency_s, measured.untuned_s, peak)
         if self.finish is not None:
             done = self.finish
             summary = replace(
@@ -204,13 +205,14 @@ def _ready(model: BuiltModel, path: str, threads: int, recompile: bool) -> Built
     Raises:
         UnsupportedError: it has none.
     """
-    if recompile and is_cpu(model.target):
+    on_host = backend_of(model.target).execution.on_host
+    if recompile and on_host:
         return rebuilt(model, resolve_target(NATIVE), threads)
     try:
         check_runs_here(model.target)
     except UnsupportedError as error:
         remedy = "tune the model on this machine"
-        if is_cpu(model.target):
+        if on_host:
             remedy += ", or load the file with recompile=True"
         raise UnsupportedError(f"{path}: {error}; {remedy}") from error
     needs_code = model.code is None or recompile

@@ -6,11 +6,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ansor.annotate.complete import complete
 from ansor.callbacks import Callback, Finish, Round, Start
 from ansor.config import TuneConfig
 from ansor.cost_model.model import CostModel
@@ -21,10 +21,11 @@ from ansor.measure.device import Device
 from ansor.measure.result import Measurement
 from ansor.policy.base import Policy, PolicyFactory
 from ansor.policy.policy import SearchPolicy
+from ansor.program.sketch import Sketch
 from ansor.run.task_search import TaskSearch
-from ansor.sketch.generate import generate
 from ansor.sketch.rule import Rule
-from ansor.targets.cuda.machine import Machine
+from ansor.targets.machine import M
+from ansor.targets.search import TargetSearch
 from ansor.task import Task
 from ansor.task_scheduler.gradient import TaskProgress
 from ansor.task_scheduler.networks import Networks
@@ -53,7 +54,8 @@ class Tuner:
 
     Args:
         tasks: what to tune, each definition once.
-        hardware: parameters for rules and the draft.
+        machine: parameters for rules and the draft.
+        search: rules, limits and draft of the kind of target.
         device: builds, times and checks programs.
         database: earlier records, and where new ones go.
         config: all settings.
@@ -71,13 +73,14 @@ class Tuner:
     def __init__(
         self,
         tasks: Sequence[Task],
-        hardware: Machine,
+        machine: M,
+        search: TargetSearch[M],
         device: Device,
         database: Database,
         config: TuneConfig,
         seed: int = 0,
         callbacks: Sequence[Callback] = (),
-        user_rules: Sequence[Rule] = (),
+        user_rules: Sequence[Rule[Any]] = (),
         calls: npt.NDArray[np.int64] | None = None,
         objective: Objective = total_latency,
         clock: Callable[[], float] = time.monotonic,
@@ -95,30 +98,26 @@ class Tuner:
         self._began = clock()
         self._trials = self._rounds = 0
         self._rounds_s = 0.0  # without the start: what a trial costs
-        self.model = CostModel(hardware, config.cost_model, config.sketch, seed)
+        self.model = CostModel(machine, search, config.cost_model, config.sketch, seed)
         streams = np.random.SeedSequence(seed).spawn(len(tasks) + 1)
         self._scheduler = TaskScheduler(config.scheduler, np.random.default_rng(streams[-1]))
         self.searches = [
-            TaskSearch(task, self._policy(task, hardware, user_rules, stream))
+            TaskSearch(
+                task,
+                self._policy(
+                    task, search.sketches(task.dag, machine, config.sketch, user_rules), stream
+                ),
+            )
             for task, stream in zip(tasks, streams, strict=False)
         ]
         self.restored = sum(search.restore(database) for search in self.searches)
         self.model.fit()
 
     def _policy(
-        self,
-        task: Task,
-        hardware: Machine,
-        user_rules: Sequence[Rule],
-        stream: np.random.SeedSequence,
+        self, task: Task, sketches: Sequence[Sketch], stream: np.random.SeedSequence
     ) -> Policy:
-        config = self.config
-        states = generate(task.dag, hardware, config.sketch, user_rules)
-        sketches = [complete(state, hardware, config.sketch) for state in states]
-        rng = np.random.default_rng(stream)
-        return self._make_policy(
-            task.key, sketches, self.model, config.evolution, rng, self._executor
-        )
+        evolution, rng = self.config.evolution, np.random.default_rng(stream)
+        return self._make_policy(task.key, sketches, self.model, evolution, rng, self._executor)
 
     def functions(self, tasks: Sequence[Task]) -> dict[str, list[TaskSearch]]:
         """The searches of a network's tasks by function: all variants of one together."""

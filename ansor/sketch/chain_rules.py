@@ -11,9 +11,10 @@ from ansor.program.steps import FuseConsumer, MultiLevelTile, RegisterTile
 from ansor.sketch import tables
 from ansor.sketch.rule import Context, Derived, holes_of, locations_of
 from ansor.sketch.state import State
+from ansor.targets.cpu.machine import Hardware
 
 
-def tile_host(state: State, context: Context) -> Derived:
+def tile_host(state: State, context: Context[Hardware]) -> Derived:
     """Tiles the end of a chain, so that its producers can be computed tile by tile inside it.
 
     Beyond the paper, whose fusion reaches one elementwise consumer.
@@ -28,7 +29,7 @@ def tile_host(state: State, context: Context) -> Derived:
     return Derived((state.add(step, decisions=tuple(decisions.values())).advance(),))
 
 
-def register_tile(state: State, context: Context) -> Derived:
+def register_tile(state: State, context: Context[Hardware]) -> Derived:
     """Tiles a stage for registers only and computes it inside the loops of a tiled one, and its
     elementwise consumer with each tile.
 
@@ -40,7 +41,7 @@ def register_tile(state: State, context: Context) -> Derived:
     host = locations_of(state).host.get(name)
     if host is None or host not in state.tiled:
         return Derived()
-    decisions = tables.register_tiles(dag, name, context.hardware, context.config)
+    decisions = tables.register_tiles(dag, name, context.machine, context.config)
     step = RegisterTile(name, holes_of(dag, name, decisions))
     done = state.add(step, decisions=tuple(decisions.values())).advance()
     if (consumer := _finishes(state, name)) is not None:

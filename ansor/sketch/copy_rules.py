@@ -19,7 +19,7 @@ from ansor.targets.cpu.machine import Hardware
 _LEAST_SHUFFLED = 4  # bytes of an element; a square of smaller ones has more rows than registers
 
 
-def choose_vector_axis(state: State, context: Context) -> Derived:
+def choose_vector_axis(state: State, context: Context[Hardware]) -> Derived:
     """Vectorises another axis than the last where that one does not fill vectors.
 
     Beyond the paper: the rows of an image whose channels come first may be too short, or read with
@@ -33,7 +33,7 @@ def choose_vector_axis(state: State, context: Context) -> Derived:
     if any(isinstance(step, MoveAxis) and step.stage == name for step in state.steps):
         return Derived()
     stage = dag.stages[name]
-    lanes = context.hardware.lanes(dag.buffers[stage.output].item_bytes)
+    lanes = context.machine.lanes(dag.buffers[stage.output].item_bytes)
     few = stage.axes[stage.spatial[-1]].size <= context.config.few_lanes * lanes
     split = phased(state, consumer) if few else state
     axis = operands.other_vector_axis(split.dag, name, lanes, windows=few)
@@ -56,7 +56,7 @@ def phased(state: State, consumer: str) -> State:
     return state
 
 
-def pack_operand(state: State, context: Context) -> Derived:
+def pack_operand(state: State, context: Context[Hardware]) -> Derived:
     """Copies the operand that runs along the vectorised axis, to be packed tile by tile.
 
     Beyond the paper: what the innermost loops read lies then in one run of memory. Only for
@@ -75,7 +75,7 @@ def pack_operand(state: State, context: Context) -> Derived:
     return Derived((_copied(state, buffer),))
 
 
-def transpose_operand(state: State, context: Context) -> Derived:
+def transpose_operand(state: State, context: Context[Hardware]) -> Derived:
     """Copies an operand that the vectorised axis runs through against memory, transposed.
 
     Beyond the paper: otherwise each of its vectors is gathered element by element, once per reuse.
@@ -92,11 +92,11 @@ def transpose_operand(state: State, context: Context) -> Derived:
     if operands.reads_per_element(dag, name, buffer) < config.min_transpose_reuse:
         return Derived()
     copied = _copied(state, buffer, order)
-    squares = _in_squares(copied, f"{name}.{buffer}.pack", context.hardware)
+    squares = _in_squares(copied, f"{name}.{buffer}.pack", context.machine)
     return Derived((squares or copied,))
 
 
-def transpose_in_squares(state: State, context: Context) -> Derived:
+def transpose_in_squares(state: State, context: Context[Hardware]) -> Derived:
     """Lets a stage that does nothing but transpose load squares and turn them in registers, as a
     decision.
 
@@ -104,7 +104,7 @@ def transpose_in_squares(state: State, context: Context) -> Derived:
     """
     if locations_of(state).host.get(state.current) is None:
         return Derived()
-    squares = _in_squares(state, state.current, context.hardware)
+    squares = _in_squares(state, state.current, context.machine)
     return Derived() if squares is None else Derived((squares.advance(),), exclusive=True)
 
 

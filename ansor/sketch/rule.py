@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Generic
 
 from ansor.config import SketchConfig
 from ansor.dag.graph import ComputeDAG
@@ -15,28 +16,15 @@ from ansor.program.decision import Decision
 from ansor.program.location import Locations
 from ansor.program.roles import Roles
 from ansor.sketch.state import State
-from ansor.targets.cpu.machine import Hardware
-from ansor.targets.cuda.machine import Gpu, Machine
+from ansor.targets.machine import M
 
 
 @dataclass(frozen=True)
-class Context:
-    """What rules may look at beside the state."""
+class Context(Generic[M]):
+    """What rules may look at beside the state: the machine's parameters and the settings."""
 
-    machine: Machine
+    machine: M
     config: SketchConfig
-
-    @property
-    def hardware(self) -> Hardware:
-        """The CPU, for its rules."""
-        assert isinstance(self.machine, Hardware)
-        return self.machine
-
-    @property
-    def gpu(self) -> Gpu:
-        """The GPU, for its rules."""
-        assert isinstance(self.machine, Gpu)
-        return self.machine
 
 
 @dataclass(frozen=True)
@@ -47,7 +35,7 @@ class Derived:
     exclusive: bool = False
 
 
-Rule = Callable[[State, Context], Derived]
+Rule = Callable[[State, Context[M]], Derived]
 
 
 def locations_of(state: State) -> Locations:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ansor.dag import operands, predicates
 from ansor.program.decision import category, divisors
 from ansor.program.steps import FuseConsumer, LayoutRewrite, MultiLevelTile
@@ -16,9 +18,10 @@ from ansor.sketch.copy_rules import (
 )
 from ansor.sketch.rule import Context, Derived, Rule, holes_of
 from ansor.sketch.state import State
+from ansor.targets.cpu.machine import Hardware
 
 
-def always_inline(state: State, _: Context) -> Derived:
+def always_inline(state: State, _: Context[Any]) -> Derived:
     """Rule 2: a strictly inlinable stage disappears into its consumers."""
     name = state.current
     if not predicates.is_inlinable(state.dag, name) or completes_for_reuse(state.dag, name):
@@ -26,7 +29,7 @@ def always_inline(state: State, _: Context) -> Derived:
     return Derived((state.advance().inlined(name),), exclusive=True)
 
 
-def inline_padding(state: State, context: Context) -> Derived:
+def inline_padding(state: State, context: Context[Hardware]) -> Derived:
     """Inlines a branch (padding) into its consumers, as an alternative where its buffer is large.
 
     Where each element is read a few times only, the condition costs less than the buffer; inside
@@ -47,10 +50,10 @@ def inline_padding(state: State, context: Context) -> Derived:
     return Derived((state.advance().inlined(name),), exclusive=share < config.min_padded_share)
 
 
-def rfactor_for_threads(state: State, context: Context) -> Derived:
+def rfactor_for_threads(state: State, context: Context[Hardware]) -> Derived:
     """Rule 6, outer factor: split a long reduction with little around it among the cores."""
     name, dag, config = state.current, state.dag, context.config
-    cores = context.hardware.cores
+    cores = context.machine.cores
     if not predicates.needs_more_parallelism(dag, name, cores, config.rfactor_spatial_per_core):
         return Derived()
     stage, lanes = dag.stages[name], operands.contiguous_reduction(dag, name)
@@ -62,7 +65,7 @@ def rfactor_for_threads(state: State, context: Context) -> Derived:
     return _factored(state, axis, [(d, extent // d) for d in divisors(extent) if 1 < d <= most])
 
 
-def rfactor_for_lanes(state: State, context: Context) -> Derived:
+def rfactor_for_lanes(state: State, context: Context[Hardware]) -> Derived:
     """Rule 6, inner factor: split a reduction that runs along memory into vector lanes."""
     name, dag = state.current, state.dag
     axis = operands.contiguous_reduction(dag, name)
@@ -83,7 +86,7 @@ def _factored(state: State, axis: int, rows: list[tuple[int, int]], inner: bool 
     return Derived((state.factored(axis, rows, inner).advance(),) if rows else ())
 
 
-def cache_write(state: State, _: Context) -> Derived:
+def cache_write(state: State, _: Context[Hardware]) -> Derived:
     """Rule 5: an output with data reuse and nothing to fuse gets a cache of its own first."""
     name, dag = state.current, state.dag
     if not dag.is_output(name) or not predicates.has_data_reuse(dag, name):
@@ -93,7 +96,7 @@ def cache_write(state: State, _: Context) -> Derived:
     return Derived((state.write_cached(f"{name}.cache"),))
 
 
-def tile_with_fusion(state: State, context: Context) -> Derived:
+def tile_with_fusion(state: State, context: Context[Hardware]) -> Derived:
     """Rule 4: tile the stage and compute its elementwise consumer inside the tiles."""
     name, dag = state.current, state.dag
     consumer = predicates.fusible_consumer(dag, name)
@@ -114,7 +117,7 @@ def tile_with_fusion(state: State, context: Context) -> Derived:
     return Derived(states, exclusive=several or consumer.endswith(".cache"))
 
 
-def tile(state: State, context: Context) -> Derived:
+def tile(state: State, context: Context[Hardware]) -> Derived:
     """Rule 3: multi-level tiling of a stage with data reuse."""
     name, dag = state.current, state.dag
     if not predicates.has_data_reuse(dag, name):
@@ -123,14 +126,14 @@ def tile(state: State, context: Context) -> Derived:
     return Derived((_tiled(split, context).advance(),), exclusive=True)
 
 
-def skip(state: State, _: Context) -> Derived:
+def skip(state: State, _: Context[Any]) -> Derived:
     """Rule 1: leave the stage as it is."""
     return Derived((state.advance(),))
 
 
 # The order is part of the method: a rule may be exclusive, and what follows then never sees the
 # stage.
-CPU_RULES: tuple[Rule, ...] = (
+CPU_RULES: tuple[Rule[Hardware], ...] = (
     always_inline,  # first: whatever is cheap to repeat vanishes before anything is tiled
     inline_padding,  # an alternative to a padding buffer; its location is searched otherwise
     rfactor_for_threads,  # before tiling: a factored reduction is not tiled
@@ -148,12 +151,12 @@ CPU_RULES: tuple[Rule, ...] = (
 )
 
 
-def _may_have_tails(context: Context, level: int) -> bool:
+def _may_have_tails(context: Context[Hardware], level: int) -> bool:
     """Whether a consumer fused at `level` takes over each tile before the next is begun."""
     return level == context.config.tile_structure.index("R")
 
 
-def _packed(state: State, context: Context) -> State:
+def _packed(state: State, context: Context[Hardware]) -> State:
     """`state` with the constant operand of its current stage packed, as a decision on the width.
 
     Beyond the paper's layout rewrite: the width is chosen freely, not given by the tiles.
@@ -163,19 +166,19 @@ def _packed(state: State, context: Context) -> State:
     if buffer is None or not dag.buffers[buffer].constant:
         return state
     hole = f"{name}.{buffer}.packed"
-    widths = tables.pack_widths(dag.buffers[buffer], context.hardware, context.config)
+    widths = tables.pack_widths(dag.buffers[buffer], context.machine, context.config)
     step = LayoutRewrite(name, buffer, hole)
     return state.add(step, decisions=(category(hole, name, widths),))
 
 
-def _tiled(state: State, context: Context, consumer: str | None = None) -> State:
+def _tiled(state: State, context: Context[Hardware], consumer: str | None = None) -> State:
     """`state` with its current stage tiled, and one decision per axis.
 
     With `consumer`, the stage that takes over each tile, tiles need not divide the axes.
     """
     state = _packed(state, context)
     name, config = state.current, context.config
-    loose = tables.loose_axes(state.dag, name, consumer, context.hardware, config)
-    decisions = tables.tiles(state.dag, name, loose, context.hardware, config)
+    loose = tables.loose_axes(state.dag, name, consumer, context.machine, config)
+    decisions = tables.tiles(state.dag, name, loose, context.machine, config)
     step = MultiLevelTile(name, config.tile_structure, holes_of(state.dag, name, decisions))
     return state.add(step, decisions=tuple(decisions.values()))

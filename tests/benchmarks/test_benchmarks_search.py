@@ -27,6 +27,7 @@ from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
 from ansor.program.codec import encode
 from ansor.program.program import Program
+from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.task import Task
 from benchmarks import cost_model, ranking, search
 from benchmarks.curves import Curve, curve, summarise
@@ -168,7 +169,7 @@ def test_without_a_draft_the_first_batch_is_random_and_the_next_is_learned() -> 
 
 def test_a_model_without_draft_scores_by_what_it_learned() -> None:
     config = replace(CONFIG.cost_model, use_draft=False)
-    model = CostModel(HARDWARE, config, SketchConfig())
+    model = CostModel(HARDWARE, CPU_SEARCH, config, SketchConfig())
     spaces = sketches_of(TASK, HARDWARE, CONFIG)
     population = max(draw(spaces, model, 400, np.random.default_rng(0)), key=len)
     assert model.is_blind
@@ -190,7 +191,7 @@ def test_unknown_policies_are_named() -> None:
 
 def programs(count: int) -> list[Program]:
     """Random ones of the task."""
-    model = CostModel(HARDWARE, CONFIG.cost_model, SketchConfig())
+    model = CostModel(HARDWARE, CPU_SEARCH, CONFIG.cost_model, SketchConfig())
     drawn = draw(sketches_of(TASK, HARDWARE, CONFIG), model, count, np.random.default_rng(0))
     return [population.program(row) for population in drawn for row in range(len(population))]
 
@@ -277,7 +278,7 @@ def test_cost_models_are_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_programs_are_legal_distinct_and_keep_their_latencies() -> None:
-    model = CostModel(HARDWARE, CONFIG.cost_model, SketchConfig())
+    model = CostModel(HARDWARE, CPU_SEARCH, CONFIG.cost_model, SketchConfig())
     drawn = draw(sketches_of(TASK, HARDWARE, CONFIG), model, 50, np.random.default_rng(1))
     device = FakeDevice(latency_of, fail_some)
     found = measure(TASK, drawn, device, 8, 3)
@@ -295,7 +296,7 @@ def test_programs_are_legal_distinct_and_keep_their_latencies() -> None:
 def test_what_decides_is_timed_again_in_turns() -> None:
     """One of 50 looks four times as fast as it is; in turns, at half the speed of the machine,
     all of those taken again are in proportion."""
-    model = CostModel(HARDWARE, CONFIG.cost_model, SketchConfig())
+    model = CostModel(HARDWARE, CPU_SEARCH, CONFIG.cost_model, SketchConfig())
     drawn = draw(sketches_of(TASK, HARDWARE, CONFIG), model, 50, np.random.default_rng(1))
     found = measure(TASK, drawn, FakeDevice(latency_of), 8, 3)
     lucky = int(found.latency_s.argmax())
@@ -307,7 +308,7 @@ def test_what_decides_is_timed_again_in_turns() -> None:
 
 
 def test_what_fails_when_timed_again_is_left_out() -> None:
-    model = CostModel(HARDWARE, CONFIG.cost_model, SketchConfig())
+    model = CostModel(HARDWARE, CPU_SEARCH, CONFIG.cost_model, SketchConfig())
     drawn = draw(sketches_of(TASK, HARDWARE, CONFIG), model, 50, np.random.default_rng(1))
     found = measure(TASK, drawn, FakeDevice(latency_of), 8, 3)
     fastest = found.program(int(found.latency_s.argmin()))

@@ -16,7 +16,7 @@ from gpu import GPU, TARGET, legal_sample, on_cpu, on_tensor_cores, sketches_of
 
 from ansor.compare.process import ChildError
 from ansor.errors import ArgumentError, UnsupportedError
-from ansor.lowering.build import ENTRY, build
+from ansor.targets.build import ENTRY, build
 from ansor.targets.target import rounds_to_tf32
 from benchmarks import cudnn, operator_peers
 from benchmarks.cudnn import (

@@ -10,8 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import ansor
-from ansor.cli.hardware import describe
+from ansor.cli.hardware import as_lines
 from ansor.cli.main import main
+from ansor.targets.cpu.describe import describe
 from ansor.targets.cpu.machine import Hardware
 from ansor.targets.host.threads import available_cores
 
@@ -177,11 +178,14 @@ def test_a_damaged_exported_program_is_named(tmp_path: Path) -> None:
 
 
 def test_hardware_is_described_with_units() -> None:
-    text = describe(Hardware(name="Some CPU", cores=2))
+    text = as_lines(describe(Hardware(name="Some CPU", cores=2)))
     assert "512 bits, 32 registers" in text
     assert "48 KiB / 1024 KiB / 32768 KiB" in text
     assert "operations" not in text
-    assert "1.7 operations a cycle at most" in describe(Hardware(slots=2, vector_issue=1.652))
+    assert (
+        "1.7 operations a cycle at most"
+        in describe(Hardware(slots=2, vector_issue=1.652))["vectors"]
+    )
 
 
 def test_help_lists_the_commands() -> None:

@@ -11,7 +11,6 @@ from definitions import HARDWARE, NAMES, sketches, square_matmul
 from rows import Values, population_of
 from tvm import s_tir, tirx
 
-from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
@@ -19,11 +18,11 @@ from ansor.features.profile import profile
 from ansor.lowering.lower import lower
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
-from ansor.sketch.generate import generate
 from ansor.targets.cpu.draft.compiled import CompiledLoops, compiled_loops
 from ansor.targets.cpu.draft.full_unroll import unrolled_by_llvm, unrolled_by_tvm
 from ansor.targets.cpu.draft.register_tile import register_tiles
 from ansor.targets.cpu.machine import Hardware
+from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.workloads import build, suite_workload
 
 BASE = {
@@ -230,7 +229,7 @@ def test_a_reduction_that_is_barely_unrolled_is_a_risk_for_vectors() -> None:
     """A window of nine over tiles of two rows and one or two columns, a loop of channels around."""
     graph = read_dag(suite_workload("DEP.0").func)
     config = SketchConfig()
-    found = [complete(state, HARDWARE, config) for state in generate(graph, HARDWARE, config)]
+    found = CPU_SEARCH.sketches(graph, HARDWARE, config)
     sketch = next(
         s for s in found if "padded.location" in s.column and "conv.cache" not in s.dag.stages
     )

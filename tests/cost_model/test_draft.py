@@ -20,6 +20,7 @@ from ansor.features.profile import StageProfile, profile
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
 from ansor.targets.cpu.draft.draft import draft, parallel_speedup
 from ansor.targets.cpu.draft.register_tile import TileCost, register_tiles
 from ansor.targets.cpu.machine import Hardware
@@ -224,7 +225,7 @@ def test_twice_the_work_takes_longer() -> None:
     for depth in (128, 256, 512):
         dag = read_dag(build("matmul", rows=128, columns=128, depth=depth).func)
         config = SketchConfig()
-        sketch = complete(generate(dag, HARDWARE, config)[0], HARDWARE, config)
+        sketch = complete(generate(dag, HARDWARE, CPU_RULES, config)[0], HARDWARE, config)
         tiles = {"C.i": (4, 2, 2, 8), "C.j": (2, 1, 2, 32), "C.k": (depth // 64, 64)}
         times.append(drafted(sketch, tiles | {"C.parallel": (0,)})[0])
     assert times[0] * 1.5 < times[1] < times[2] / 1.5
@@ -280,7 +281,7 @@ def test_what_a_consumer_moves_comes_in_while_its_host_reduces() -> None:
     """Of tiles up to 16 KB a fused consumer's lines are prefetched: it never costs more than in a
     nest of its own, and nothing less than what host and consumer need of the core together."""
     product = read_dag(build("matmul", rows=512, columns=512, depth=64).func)
-    states = generate(product, HARDWARE, SketchConfig())
+    states = generate(product, HARDWARE, CPU_RULES, SketchConfig())
     made = [complete(state, HARDWARE, SketchConfig()) for state in states]
     fused = [sketch for sketch in made if sketch.roles.fused]
     assert fused

@@ -19,6 +19,7 @@ from ansor.program.sketch import Population, Sketch
 from ansor.targets.cuda.draft.draft import draft_for_gpu, resident_blocks
 from ansor.targets.cuda.kernels import Kernel
 from ansor.targets.cuda.machine import Gpu, gpu_of
+from ansor.targets.cuda.search import CUDA_SEARCH
 from ansor.workloads import build
 
 # A block of 128 x 128 by 256 threads, each 2 x 2 virtual threads of 4 x 4: a usual choice.
@@ -113,7 +114,7 @@ def test_estimates_are_positive_and_count_every_kernel_once(name: str) -> None:
 
 def test_the_model_learns_on_top_of_it() -> None:
     config = replace(CostModelConfig(), min_records=8)
-    model = CostModel(GPU, config, SketchConfig())
+    model = CostModel(GPU, CUDA_SEARCH, config, SketchConfig())
     sketch = gpu_sketches("conv2d")[-1]
     population = legal_sample(sketch, 64)
     before = model.score(population)
@@ -125,7 +126,7 @@ def test_the_model_learns_on_top_of_it() -> None:
 
 
 def test_programs_beyond_the_limits_score_minus_infinity() -> None:
-    model = CostModel(GPU, CostModelConfig(), SketchConfig())
+    model = CostModel(GPU, CUDA_SEARCH, CostModelConfig(), SketchConfig())
     population = sample(gpu_sketches("matmul")[0], 256, np.random.default_rng(0))
     estimate = model.estimate(population)
     assert np.isneginf(model.score_of(estimate)[~estimate.legal]).all()

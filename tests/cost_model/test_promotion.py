@@ -18,6 +18,7 @@ from ansor.features.profile import profile
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
 from ansor.targets.cpu.draft.compiled import compiled_loops
 from ansor.targets.cpu.draft.promotion import promoted_buffers
 from ansor.targets.cpu.draft.register_tile import register_tiles
@@ -42,7 +43,7 @@ FUNC = build("matmul", rows=224, columns=256, depth=256).func
 def cached() -> Sketch:
     """With a cache of the product, copied tile by tile."""
     config = SketchConfig()
-    states = generate(read_dag(FUNC), HARDWARE, config)
+    states = generate(read_dag(FUNC), HARDWARE, CPU_RULES, config)
     state = next(s for s in states if ".cache" in str(s.steps) and "level=2" in str(s.steps))
     return complete(state, HARDWARE, config)
 

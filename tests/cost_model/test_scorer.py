@@ -21,12 +21,15 @@ from ansor.features.profile import profile
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Population
 from ansor.targets.cpu.draft.draft import draft
+from ansor.targets.cpu.search import CPU_SEARCH
 
 SKETCH_CONFIG = SketchConfig()
 
 
 def model(seed: int = 0, **config: float) -> CostModel:
-    return CostModel(HARDWARE, replace(CostModelConfig(), **config), SKETCH_CONFIG, seed)
+    return CostModel(
+        HARDWARE, CPU_SEARCH, replace(CostModelConfig(), **config), SKETCH_CONFIG, seed
+    )
 
 
 def drawn(name: str, count: int, seed: int = 0, sketch: int = 0) -> Population:
@@ -54,7 +57,7 @@ def test_without_records_it_is_the_draft_and_a_price_for_length(name: str) -> No
 
 def test_an_illegal_program_scores_minus_infinity() -> None:
     strict = SketchConfig(max_unrolled_statements=1)
-    scores = CostModel(HARDWARE, CostModelConfig(), strict).score(drawn("matmul", 256))
+    scores = CostModel(HARDWARE, CPU_SEARCH, CostModelConfig(), strict).score(drawn("matmul", 256))
     assert np.isneginf(scores).any()
     assert np.isfinite(scores).any()
 

@@ -16,6 +16,7 @@ from ansor.features.profile import profile
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
 from ansor.targets.cpu.draft.register_tile import register_tiles
 from ansor.workloads import build
 
@@ -37,7 +38,7 @@ FUNC = build("matmul", rows=224, columns=256, depth=256).func
 @pytest.fixture(scope="module")
 def matmul() -> Sketch:
     config = SketchConfig()
-    return complete(generate(read_dag(FUNC), HARDWARE, config)[0], HARDWARE, config)
+    return complete(generate(read_dag(FUNC), HARDWARE, CPU_RULES, config)[0], HARDWARE, config)
 
 
 def spilled(sketch: Sketch, tiles: Values) -> float:

@@ -13,6 +13,7 @@ from ansor.features.profile import StageProfile, profile
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Population, Sketch
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
 from ansor.targets.cpu.draft.draft import draft
 from ansor.targets.cpu.draft.streaming import cold_bytes, sequential_run, stall_cycles
 from ansor.targets.cpu.machine import Hardware
@@ -29,7 +30,7 @@ CONFIG = SketchConfig(
 
 def sketch() -> Sketch:
     dag = read_dag(workload("matmul").func, constants=[1])
-    states = generate(dag, HARDWARE, CONFIG)
+    states = generate(dag, HARDWARE, CPU_RULES, CONFIG)
     (found,) = [s for s in states if len(s.dag.stages) == 1]
     return complete(found, HARDWARE, CONFIG)
 
@@ -94,7 +95,7 @@ def test_short_runs_cost_more() -> None:
 
 def test_other_operands_are_not_cold() -> None:
     dag = read_dag(workload("matmul").func)
-    state = next(s for s in generate(dag, HARDWARE) if len(s.dag.stages) == 1)
+    state = next(s for s in generate(dag, HARDWARE, CPU_RULES) if len(s.dag.stages) == 1)
     made = complete(state, HARDWARE, SketchConfig())
     population = Population(made, np.zeros((1, len(made.decisions)), dtype=np.int32))
     assert cold_bytes(profile(build_nest(population))["C"])[0] == 0
@@ -152,7 +153,7 @@ def test_there_may_be_nothing_to_prefetch() -> None:
 
 def test_nothing_is_waited_for_without_weights() -> None:
     dag = read_dag(workload("matmul").func)
-    made = complete(generate(dag, HARDWARE, CONFIG)[0], HARDWARE, CONFIG)
+    made = complete(generate(dag, HARDWARE, CPU_RULES, CONFIG)[0], HARDWARE, CONFIG)
     row = np.zeros((1, len(made.decisions)), dtype=np.int32)
     stage = profile(build_nest(Population(made, row)))["C"]
     assert cold_bytes(stage).tolist() == [0]

@@ -11,14 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from touched_elements import touched
 
-from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import AccessProfile, StageProfile, profile
 from ansor.program.nest import LoopNest, build_nest
 from ansor.program.sketch import Sketch
-from ansor.sketch.generate import generate
+from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.workloads import build
 
 SMALL = {  # small enough to be enumerated
@@ -36,7 +35,7 @@ ROWS = 12
 def small_sketches(name: str, sizes: dict[str, int]) -> list[Sketch]:
     config = SketchConfig()
     dag = read_dag(build(name, **sizes).func)
-    return [complete(state, HARDWARE, config) for state in generate(dag, HARDWARE, config)]
+    return CPU_SEARCH.sketches(dag, HARDWARE, config)
 
 
 def outside_allocation(nest: LoopNest, stage: str, buffer: str, row: int) -> int:

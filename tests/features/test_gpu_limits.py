@@ -82,9 +82,9 @@ def test_each_limit_rules_out_what_goes_beyond_it(
     change: dict[str, tuple[int, ...]], limits: dict[str, int]
 ) -> None:
     nest = build_nest(population_of(matmul(), TILES | change))
-    assert legal_on_gpu(nest, GPU, CONFIG.gpu).all()
+    assert legal_on_gpu(nest, GPU, CONFIG).all()
     small: Gpu = replace(GPU, **limits)  # type: ignore[arg-type]
-    assert not legal_on_gpu(nest, small, CONFIG.gpu).any()
+    assert not legal_on_gpu(nest, small, CONFIG).any()
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_some_of_a_random_sample_is_legal(name: str) -> None:
 def test_limits_do_not_depend_on_the_rest_of_the_population() -> None:
     sketch = gpu_sketches("conv2d")[-1]
     population = sample(sketch, 64, np.random.default_rng(0))
-    together = legal_on_gpu(build_nest(population), GPU, CONFIG.gpu)
-    alone = [legal_on_gpu(build_nest(population.take([i])), GPU, CONFIG.gpu)[0] for i in range(64)]
+    together = legal_on_gpu(build_nest(population), GPU, CONFIG)
+    alone = [legal_on_gpu(build_nest(population.take([i])), GPU, CONFIG)[0] for i in range(64)]
     assert together.tolist() == alone
 
 

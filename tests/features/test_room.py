@@ -13,6 +13,7 @@ from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import AccessProfile, profile
 from ansor.program.nest import build_nest
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
 from ansor.workloads import build
 
 LINE = 64
@@ -22,7 +23,7 @@ def weights(columns: int, tile: int) -> AccessProfile:
     """B `[64, columns]` of a product whose innermost tile is `tile` columns wide."""
     func = build("matmul", rows=8, columns=columns, depth=64).func
     config = SketchConfig()
-    sketch = complete(generate(read_dag(func), HARDWARE, config)[0], HARDWARE, config)
+    sketch = complete(generate(read_dag(func), HARDWARE, CPU_RULES, config)[0], HARDWARE, config)
     program = {
         "C.i": (8, 1, 1, 1),
         "C.j": (columns // tile, 1, 1, tile),

@@ -13,7 +13,6 @@ from gpu import GPU, TARGET, TF32_GPU, legal_sample, on_tensor_cores, sketches_o
 from tvm import relax
 from tvm.relax.frontend import nn
 
-from ansor.annotate.complete import complete
 from ansor.config import FULL
 from ansor.cost_model.model import CostModel
 from ansor.errors import ArgumentError, UnsupportedError
@@ -25,8 +24,8 @@ from ansor.lowering.lower import lower
 from ansor.policy.policy import SearchPolicy
 from ansor.program.program import Program
 from ansor.run.prepare import prepare
-from ansor.sketch.generate import generate
 from ansor.targets.cuda.rules.tensor_cores import left_to_plain_cores
+from ansor.targets.cuda.search import CUDA_SEARCH
 from ansor.targets.target import check_runs_here, resolve_target, target_text
 from ansor.task import Task
 from ansor.tune import auto_schedule
@@ -35,8 +34,8 @@ from ansor.workloads import build
 
 def drafted(task: Task) -> Program:
     """What the draft prefers for a task."""
-    sketches = [complete(s, GPU, FULL.sketch) for s in generate(task.dag, GPU, FULL.sketch)]
-    model = CostModel(GPU, FULL.cost_model, FULL.sketch)
+    sketches = CUDA_SEARCH.sketches(task.dag, GPU, FULL.sketch)
+    model = CostModel(GPU, CUDA_SEARCH, FULL.cost_model, FULL.sketch)
     rng = np.random.default_rng(0)
     best = SearchPolicy(task.key, sketches, model, FULL.evolution, rng).draft_best()
     assert best is not None

@@ -14,13 +14,14 @@ from ansor.executor import in_turns
 from ansor.policy.base import Policy, PolicyFactory
 from ansor.policy.candidate import Candidate
 from ansor.policy.policy import SearchPolicy
+from ansor.targets.cpu.search import CPU_SEARCH
 
 CONFIG = EvolutionConfig(initial=128, population=32, promise=64, generations=1, batch=8)
 POLICIES = pytest.mark.parametrize("factory", [SearchPolicy, RandomPolicy])
 
 
 def made(factory: PolicyFactory, name: str = "matmul_relu", seed: int = 0) -> Policy:
-    model = CostModel(HARDWARE, CostModelConfig(), SketchConfig())
+    model = CostModel(HARDWARE, CPU_SEARCH, CostModelConfig(), SketchConfig())
     rng = np.random.default_rng(seed)
     return factory(dag(name).key, sketches(name), model, CONFIG, rng, in_turns)
 

@@ -23,6 +23,7 @@ from ansor.program.show import show_program, show_sketch
 from ansor.program.sketch import Sketch
 from ansor.program.steps import Phase, Step
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
 
 PROGRAMS = 4  # of each sketch
 FOR_GPU = ("matmul", "matmul_relu", "softmax", "row_sum", "conv2d", "max_pool2d", "norm")
@@ -36,7 +37,7 @@ def all_sketches() -> Iterator[tuple[Any, Sketch, bool]]:
         for sketch in sketches(name):
             yield workload(name).func, sketch, False
     func = workload("matmul").func
-    for state in generate(read_dag(func, constants=[1]), HARDWARE, PREFETCHED):
+    for state in generate(read_dag(func, constants=[1]), HARDWARE, CPU_RULES, PREFETCHED):
         yield func, complete(state, HARDWARE, PREFETCHED), False
     for name in FOR_GPU:
         for sketch in gpu.gpu_sketches(name):

@@ -13,7 +13,6 @@ from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
-from ansor.lowering.build import ENTRY, build
 from ansor.lowering.lower import lower
 from ansor.lowering.replay import Replay
 from ansor.lowering.steps.apply import apply
@@ -23,7 +22,9 @@ from ansor.program.show import show_program
 from ansor.program.steps import Phase, Step
 from ansor.sketch.generate import generate
 from ansor.sketch.rule import Context, Derived
+from ansor.sketch.rules import CPU_RULES
 from ansor.sketch.state import State
+from ansor.targets.build import ENTRY, build
 
 MARK = "pragma_loop_partition_hint"
 
@@ -42,7 +43,7 @@ def mark_loop(step: MarkLoop, replay: Replay) -> None:
     replay.sch.annotate(replay.loops_of(step.stage)[0], MARK, 1)
 
 
-def mark_output(state: State, context: Context) -> Derived:
+def mark_output(state: State, context: Context[Any]) -> Derived:
     """A rule: the output is marked, once."""
     marked = any(isinstance(step, MarkLoop) for step in state.steps)
     if marked or not state.dag.is_output(state.current):
@@ -52,7 +53,7 @@ def mark_output(state: State, context: Context) -> Derived:
 
 def test_a_rule_and_a_handler_are_enough() -> None:
     func, config = workload("matmul_relu").func, SketchConfig()
-    states = generate(read_dag(func), HARDWARE, config, [mark_output])
+    states = generate(read_dag(func), HARDWARE, CPU_RULES, config, [mark_output])
     sketches = [complete(state, HARDWARE, config) for state in states]
     assert sketches
     for sketch in sketches:

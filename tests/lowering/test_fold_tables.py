@@ -14,10 +14,10 @@ from tvm import ir, s_tir, te, tirx
 from tvm.s_tir import SBlockRealize
 from tvm_ffi import structural_map
 
-from ansor.lowering.build import PASS_CONFIG
 from ansor.lowering.passes.fold_tables import fold_tables
 from ansor.lowering.pipeline import CPU_PIPELINE
 from ansor.lowering.rewrite import collect
+from ansor.targets.build import PASS_CONFIG
 from ansor.winograd.weights import table
 
 Matrix = list[list[float]]

@@ -16,9 +16,9 @@ from gpu import gpu_sketches, legal_sample, on_cpu
 from tvm import tirx
 from tvm.s_tir import SBlockRealize
 
-from ansor.lowering.build import ENTRY, build
 from ansor.lowering.lower import lower
 from ansor.program.nest import build_nest
+from ansor.targets.build import ENTRY, build
 from ansor.targets.cuda.kernels import Kernel, kernels
 
 PROGRAMS_PER_SKETCH = 6

@@ -21,6 +21,7 @@ from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
 from ansor.program.steps import LayoutRewrite
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
 from ansor.targets.cpu.machine import Hardware
 
 CASES = ["matmul", "matmul_relu", "conv2d", "conv2d_stride2"]
@@ -34,7 +35,7 @@ def constant_of(name: str) -> str:
 
 
 def sketches(name: str, hardware: Hardware = NARROW) -> list[Sketch]:
-    states = generate(read_dag(workload(name).func, constants=[1]), hardware, CONFIG)
+    states = generate(read_dag(workload(name).func, constants=[1]), hardware, CPU_RULES, CONFIG)
     return [complete(state, hardware, CONFIG) for state in states]
 
 
@@ -62,7 +63,7 @@ def test_every_tiled_sketch_decides_on_a_width(name: str) -> None:
 
 
 def test_nothing_is_packed_without_constants() -> None:
-    states = generate(dag("conv2d"), HARDWARE, CONFIG)
+    states = generate(dag("conv2d"), HARDWARE, CPU_RULES, CONFIG)
     assert not any(isinstance(step, LayoutRewrite) for state in states for step in state.steps)
 
 

@@ -19,7 +19,6 @@ from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import profile
-from ansor.lowering.build import build
 from ansor.lowering.lower import lower
 from ansor.lowering.prefetch.constants import _place
 from ansor.program.layout import packed_arrays
@@ -28,6 +27,7 @@ from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
 from ansor.program.steps import Prefetch
 from ansor.sketch.generate import generate
+from ansor.targets.build import build
 
 CASES = ["matmul", "matmul_relu", "conv2d", "conv2d_stride2"]
 CONFIG = SketchConfig(

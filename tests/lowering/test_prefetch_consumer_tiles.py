@@ -22,6 +22,7 @@ from ansor.program.program import Program
 from ansor.program.sketch import Sketch
 from ansor.program.steps import FuseConsumer
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
 
 CONFIG = SketchConfig(unroll_steps=(0,))
 ROWS, COLUMNS, DEPTH = 24, 64, 40
@@ -45,7 +46,7 @@ def definition() -> Any:
 @cache
 def sketches() -> tuple[Sketch, ...]:
     """Those where the sum of the shortcut is fused into the tiles of the product."""
-    states = generate(read_dag(definition()), HARDWARE, CONFIG)
+    states = generate(read_dag(definition()), HARDWARE, CPU_RULES, CONFIG)
     made = (complete(state, HARDWARE, CONFIG) for state in states)
     return tuple(s for s in made if any(isinstance(x, FuseConsumer) for x in s.steps))
 

@@ -20,6 +20,7 @@ from ansor.lowering.lower import lower
 from ansor.program.program import Program
 from ansor.program.steps import CacheRead
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
 from ansor.workloads import Workload, build
 
 PACKING = SketchConfig(unroll_steps=(0,), min_pack_reuse=1, min_pack_bytes=1)
@@ -33,7 +34,7 @@ def product(columns: int = COLUMNS, depth: int = DEPTH) -> Workload:
 def panels(workload: Workload, width: int) -> Program:
     """The second matrix is packed into panels of so many columns, one after the other."""
     dag = read_dag(workload.func)
-    made = (complete(s, HARDWARE, PACKING) for s in generate(dag, HARDWARE, PACKING))
+    made = (complete(s, HARDWARE, PACKING) for s in generate(dag, HARDWARE, CPU_RULES, PACKING))
     (sketch, *_) = (s for s in made if any(d.name.endswith(".pack.location") for d in s.decisions))
     depth, columns = (int(n) for n in workload.tensors[1].shape)
     values: Mapping[str, tuple[int, ...]] = {
@@ -96,7 +97,7 @@ def unpacked(workload: Workload, width: int, depth: tuple[int, int]) -> Program:
     """Tiles of four rows and so many columns, from matrices as they are."""
     dag = read_dag(workload.func)
     config = SketchConfig(unroll_steps=(0,))
-    made = (complete(s, HARDWARE, config) for s in generate(dag, HARDWARE, config))
+    made = (complete(s, HARDWARE, config) for s in generate(dag, HARDWARE, CPU_RULES, config))
     sketch = next(s for s in made if not any(isinstance(x, CacheRead) for x in s.steps))
     values: Mapping[str, tuple[int, ...]] = {
         "C.i": (ROWS // 4, 1, 1, 4),

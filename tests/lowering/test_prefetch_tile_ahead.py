@@ -21,6 +21,7 @@ from ansor.program.program import Program
 from ansor.program.sketch import Sketch
 from ansor.program.steps import CacheRead, FuseConsumer
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
 from ansor.workloads import Workload, build
 
 CONFIG = SketchConfig(unroll_steps=(0,))
@@ -37,7 +38,7 @@ def definition() -> Workload:
 @cache
 def sketch() -> Sketch:
     """The result is written tile by tile; nothing is packed."""
-    states = generate(read_dag(definition().func), HARDWARE, CONFIG)
+    states = generate(read_dag(definition().func), HARDWARE, CPU_RULES, CONFIG)
     made = (complete(state, HARDWARE, CONFIG) for state in states)
     fused = (s for s in made if any(isinstance(x, FuseConsumer) and x.level == 2 for x in s.steps))
     return next(s for s in fused if not any(isinstance(x, CacheRead) for x in s.steps))

@@ -18,6 +18,7 @@ from ansor.program.loops import lane_table
 from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
 from ansor.sketch.tables import loose_axes
 from ansor.workloads import build
 
@@ -54,7 +55,7 @@ def test_vectors_fill_a_register_where_divisors_do_not(extent: int) -> None:
 def loosely(rows: int, columns: int, depth: int) -> tuple[tvm.tirx.PrimFunc, Sketch]:
     """The sketch of a product with a fused ReLU whose tiles need not divide."""
     func = build("matmul", rows=rows, columns=columns, depth=depth, relu=1).func
-    states = generate(read_dag(func), HARDWARE, SketchConfig())
+    states = generate(read_dag(func), HARDWARE, CPU_RULES, SketchConfig())
     return func, complete(states[1], HARDWARE, SketchConfig())
 
 

@@ -21,6 +21,7 @@ from ansor.program.nest import build_nest
 from ansor.program.sketch import Population, Sketch
 from ansor.program.steps import SkipPadding
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
 from ansor.workloads.convolution_nd import Convolution, convolution
 from ansor.workloads.workload import Workload
 
@@ -42,7 +43,7 @@ def work(name: str) -> Workload:
 @cache
 def skipping(name: str) -> tuple[Sketch, ...]:
     """Its sketches that may leave out steps."""
-    states = generate(read_dag(work(name).func), HARDWARE, SketchConfig())
+    states = generate(read_dag(work(name).func), HARDWARE, CPU_RULES, SketchConfig())
     made = (complete(state, HARDWARE, SketchConfig()) for state in states)
     return tuple(s for s in made if any(isinstance(step, SkipPadding) for step in s.steps))
 
@@ -125,7 +126,7 @@ def test_what_is_left_out_is_not_computed() -> None:
         (6, 16), lambda y, f: te.sum(wide[y + k, c] * weight[k, c, f], [k, c]), "conv"
     )
     func = te.create_prim_func([rows, weight, te.compute((6, 16), lambda *i: conv(*i) + 1, "out")])
-    states = generate(read_dag(func), HARDWARE, SketchConfig())
+    states = generate(read_dag(func), HARDWARE, CPU_RULES, SketchConfig())
     made = (complete(state, HARDWARE, SketchConfig()) for state in states)
     (sketch, *_) = (s for s in made if any(isinstance(x, SkipPadding) for x in s.steps))
     x = np.ones((6, 4), dtype=np.float32)

@@ -27,9 +27,9 @@ from tvm import te, tirx
 
 from ansor.cost_model.scorer import seconds
 from ansor.features.profile import profile
-from ansor.lowering.build import ENTRY, build
 from ansor.lowering.lower import lower
 from ansor.program.nest import build_nest
+from ansor.targets.build import ENTRY, build
 from ansor.targets.cuda.draft.draft import draft_for_gpu
 from ansor.targets.cuda.kernels import kernels
 from ansor.targets.cuda.legality import legal_on_gpu
@@ -107,7 +107,7 @@ def test_limits_of_shared_memory_are_those_of_a_block_that_asks_for_it() -> None
     (kernel,) = kernels(build_nest(population))
     assert GPU.shared_per_block < kernel.shared_bytes.max() <= GPU.most_shared_per_block
     assert (kernel.threads <= CONFIG.gpu.max_warps * GPU.warp).all()
-    assert legal_on_gpu(build_nest(population), GPU, CONFIG.gpu).all()
+    assert legal_on_gpu(build_nest(population), GPU, CONFIG).all()
 
 
 def test_the_draft_prefers_tensor_cores_for_large_products() -> None:

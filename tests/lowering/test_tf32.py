@@ -33,9 +33,9 @@ from tvm.ir.instrument import pass_instrument
 from ansor.cost_model.scorer import seconds
 from ansor.features.profile import profile
 from ansor.lowering import tf32
-from ansor.lowering.build import ENTRY, build, pass_context
 from ansor.lowering.lower import lower
 from ansor.program.nest import build_nest
+from ansor.targets.build import ENTRY, build, pass_context
 from ansor.targets.cuda.draft.draft import draft_for_gpu
 from ansor.targets.cuda.kernels import kernels
 from ansor.workloads import build as workload

@@ -19,6 +19,7 @@ from ansor.program.nest import build_nest
 from ansor.program.sketch import Population, Sketch
 from ansor.program.steps import Transpose
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
 from ansor.workloads.attention import attention_scores
 
 LANES = HARDWARE.lanes(4)
@@ -80,7 +81,7 @@ def test_the_result_is_right(square: int) -> None:
 def test_rows_of_heads_are_turned_too() -> None:
     """The source's dense axis and the one of the vectors have another between them."""
     work = attention_scores("scores", 2, 32, 3, 32)
-    states = generate(read_dag(work.func), HARDWARE, SketchConfig())
+    states = generate(read_dag(work.func), HARDWARE, CPU_RULES, SketchConfig())
     sketch = copying(tuple(complete(s, HARDWARE, SketchConfig()) for s in states))
     population = programs(sketch, 12, LANES)
     turned = np.flatnonzero(
@@ -105,7 +106,7 @@ def test_elements_of_other_sizes(dtype: str, squares: bool) -> None:
     k = te.reduce_axis((0, size), "k")
     c = te.compute((size, size), lambda i, j: te.sum(a[i, k] * b[j, k], k), "C")
     func = te.create_prim_func([a, b, c])
-    states = generate(read_dag(func), HARDWARE, SketchConfig())
+    states = generate(read_dag(func), HARDWARE, CPU_RULES, SketchConfig())
     made = tuple(complete(s, HARDWARE, SketchConfig()) for s in states)
     asked = [step for s in made for step in s.steps if isinstance(step, Transpose)]
     assert bool(asked) == squares

@@ -12,8 +12,8 @@ import tvm
 from tvm import te, tirx
 from tvm.s_tir import Schedule
 
-from ansor.lowering.build import build
 from ansor.lowering.vector_math import vector_math
+from ansor.targets.build import build
 
 Floats = npt.NDArray[np.float32]
 SIZE = 4096

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tvm import tirx
 from tvm.s_tir import Schedule
 
-from ansor.lowering.build import build
 from ansor.lowering.passes.whole_vectors import whole_vectors
 from ansor.lowering.rewrite import collect
+from ansor.targets.build import build
 from ansor.targets.target import resolve_target, target_text
 
 ROWS = 3

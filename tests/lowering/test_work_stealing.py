@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tvm import tirx
 from tvm.script import tirx as T
 
-from ansor.lowering.build import build, pass_context
 from ansor.lowering.for_cpu import for_cpu
 from ansor.lowering.passes.work_stealing import num_pieces, share_out
 from ansor.lowering.rewrite import collect, with_llvm
+from ansor.targets.build import build, pass_context
 from ansor.targets.host.threads import available_cores, use_threads
 
 
@@ -172,7 +172,7 @@ def test_what_tvm_has_scheduled_is_left_to_tvm(monkeypatch: pytest.MonkeyPatch) 
         asked.append(mod)
         return for_cpu(mod, target)
 
-    monkeypatch.setattr("ansor.lowering.build.for_cpu", noted)
+    monkeypatch.setattr("ansor.targets.build.for_cpu", noted)
     func = counted(64)
     build(func, "llvm", exact=True)
     assert not asked

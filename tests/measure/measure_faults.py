@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from typing import Any
 
 import tvm
 from tvm import te, tirx
 
 from ansor.program.program import Program
+from ansor.targets.cpu.backend import CPU
 
 SIZE = 32
 
@@ -73,3 +75,6 @@ def only_here(parent: int, fault: str) -> int:
     if os.getpid() != parent and fault == "hang":
         time.sleep(1000)
     return os.getpid()
+
+
+FAULTY = replace(CPU, lower=lowering, home=f"{__name__}:FAULTY")

@@ -10,7 +10,6 @@ import pytest
 from tvm import te, tirx
 
 from ansor.config import MeasureConfig
-from ansor.lowering.lower import lower
 from ansor.measure.child.cold_weights import ColdMemory
 from ansor.measure.child.runner import Runner
 from ansor.measure.child.worker import answer
@@ -18,6 +17,7 @@ from ansor.measure.child.worker_task import WorkerTask
 from ansor.measure.protocol import Build, Time, Verify
 from ansor.program.program import Program
 from ansor.program.steps import LayoutRewrite
+from ansor.targets.cpu.backend import CPU
 
 CONFIG = MeasureConfig(min_time_s=0.001, cold_pool_bytes=1 << 20)
 WEIGHT_BYTES = 64 * 32 * 4
@@ -62,7 +62,7 @@ def task() -> WorkerTask:
 
 @pytest.mark.parametrize("width", [0, 16])
 def test_programs_are_timed_and_checked_with_their_own_layout(width: int) -> None:
-    runner = Runner(CONFIG, lower, {"dense": task()})
+    runner = Runner(CONFIG, CPU, {"dense": task()})
     program = Program("packed", (LayoutRewrite("y", "w", "width"),), {"width": (width,)})
     assert answer(runner, Build("dense", 1, program)).error is None
     timed = runner._timed(runner.slots[1])

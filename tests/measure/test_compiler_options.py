@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 import tvm
 from tvm import te
 
-from ansor.lowering.build import ENTRY, build
-from ansor.targets.target import compiler_target
+from ansor.targets.build import ENTRY, build
+from ansor.targets.cpu.target import compiler_target
+from ansor.targets.cuda.backend import CUDA
 
 N = 64
 
@@ -33,19 +32,19 @@ def test_llvm_knows_every_option(capfd: pytest.CaptureFixture[str]) -> None:
     assert np.array_equal(result_of(module), np.ones(N, dtype=np.float32))
     assert "option" not in "".join(capfd.readouterr())
     unknown = {"kind": "llvm", "cl-opt": ["-no-such-option:uint=1"]}
-    build(add_one(), "llvm", told=tvm.target.Target(unknown))
+    build(add_one(), "llvm", llvm_target=tvm.target.Target(unknown))
     assert "no-such-option" in "".join(capfd.readouterr())
 
 
 def test_a_targets_own_attributes_stay() -> None:
     given = {"kind": "llvm", "mcpu": "x86-64-v3", "num-cores": 3}
-    told = compiler_target(json.dumps(given)).export()
+    told = compiler_target(tvm.target.Target(given)).export()
     assert {key: told[key] for key in given} == given
     own = "-unroll-threshold:uint=7"
-    options = compiler_target(json.dumps({**given, "cl-opt": [own]})).export()["cl-opt"]
+    options = compiler_target(tvm.target.Target({**given, "cl-opt": [own]})).export()["cl-opt"]
     assert list(map(str, options)) == [*map(str, told["cl-opt"]), own]
 
 
 def test_a_gpu_is_told_nothing_more() -> None:
     target = tvm.target.Target({"kind": "cuda", "arch": "sm_80"})
-    assert compiler_target(target).export() == target.export()
+    assert CUDA.compiler.target(target).export() == target.export()

@@ -6,6 +6,7 @@ import math
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
@@ -13,6 +14,7 @@ import measure_faults
 import psutil
 import pytest
 import tvm
+from measure_faults import FAULTY
 
 from ansor.config import MeasureConfig
 from ansor.errors import MeasureError
@@ -22,8 +24,8 @@ from ansor.measure.local.pool import Pool, worker_environment
 from ansor.measure.local.process import WorkerProcess
 from ansor.measure.protocol import Build, Define, Setup, Time
 from ansor.program.program import Program
+from ansor.targets.cpu.backend import CPU
 
-LOWERING = "measure_faults:lowering"
 NOTHING: Mapping[str, str] = MappingProxyType({})
 Ready = Callable[..., WorkerProcess]
 
@@ -41,7 +43,7 @@ def ready(fork_server: ForkServer) -> Iterator[Ready]:
     made: list[WorkerProcess] = []
 
     def worker(environment: Mapping[str, str] = NOTHING) -> WorkerProcess:
-        made.append(WorkerProcess(Setup(MeasureConfig(), LOWERING), fork_server, environment))
+        made.append(WorkerProcess(Setup(MeasureConfig(), FAULTY.home), fork_server, environment))
         made[-1].ready()
         return made[-1]
 
@@ -120,7 +122,7 @@ def test_its_end_is_that_of_its_workers_and_the_next_begins(ready: Ready) -> Non
 def test_one_that_cannot_start_says_why() -> None:
     environment = {**worker_environment(1), "PYTHONPATH": "/nowhere", "PYTHONHOME": "/nowhere"}
     fork_server = ForkServer(environment)
-    worker = WorkerProcess(Setup(MeasureConfig(), LOWERING), fork_server)
+    worker = WorkerProcess(Setup(MeasureConfig(), FAULTY.home), fork_server)
     try:
         with pytest.raises(MeasureError, match=r"did not start: it ended;(.|\n)*Python"):
             worker.ready()
@@ -131,7 +133,7 @@ def test_one_that_cannot_start_says_why() -> None:
 
 def test_workers_that_cannot_start_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pools.os, "sched_getaffinity", lambda _: {0, 1})
-    pool = Pool(1, MeasureConfig(workers=2), "no_such_module:lower")
+    pool = Pool(1, MeasureConfig(workers=2), replace(CPU, home="no_such_module:BACKEND"))
     try:
         with pytest.raises(MeasureError, match=r"did not start: exit code 1;(.|\n)*no_such_module"):
             pool.spread({0: lambda worker: worker.send(Time(0, math.inf), 10.0)})
@@ -141,7 +143,7 @@ def test_workers_that_cannot_start_are_an_error(monkeypatch: pytest.MonkeyPatch)
 
 def test_all_are_ready_when_they_have_settled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pools.os, "sched_getaffinity", lambda _: {0, 1})
-    pool = Pool(1, MeasureConfig(workers=2), LOWERING)
+    pool = Pool(1, MeasureConfig(workers=2), CPU)
     try:
         jobs = {i: partial(lambda i, w: w.send(Time(i, math.inf), 10.0), i) for i in range(8)}
         ended = pool.spread(jobs)  # unknown slots are refused at once

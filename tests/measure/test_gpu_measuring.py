@@ -14,17 +14,17 @@ from definitions import workload
 from gpu import TARGET, gpu_sketches, legal_sample
 
 from ansor.config import MeasureConfig
-from ansor.lowering.build import build
-from ansor.lowering.lower import lower
 from ansor.measure.child.runner import Runner
 from ansor.measure.child.timing import Timed, time_program
 from ansor.measure.local.batch import measure_batch
 from ansor.measure.protocol import Build, Define, Reply, Time
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
+from ansor.targets.build import build
 from ansor.targets.cuda import compiler as nvcc
+from ansor.targets.cuda.backend import CUDA
 from ansor.targets.cuda.compiler import compiler_variables
-from ansor.targets.target import host_of
+from ansor.targets.registry import host_text
 
 
 @dataclass(eq=False)
@@ -128,10 +128,10 @@ def test_flushing_is_understood_by_tvm() -> None:
 
 
 def test_the_reference_of_a_gpu_task_is_computed_on_the_host() -> None:
-    assert host_of(TARGET) == "llvm"
-    assert host_of('{"kind":"llvm","mcpu":"haswell"}') == '{"kind":"llvm","mcpu":"haswell"}'
+    assert host_text(TARGET) == "llvm"
+    assert host_text('{"kind":"llvm","mcpu":"haswell"}') == '{"kind":"llvm","mcpu":"haswell"}'
     found = workload("matmul_relu")
-    runner = Runner(MeasureConfig(), lower)
+    runner = Runner(MeasureConfig(), CUDA)
     text = str(tvm.ir.save_json(found.func))
     runner.define(Define("key", text, TARGET))
     arrays, results = runner.tasks["key"].reference
@@ -140,7 +140,7 @@ def test_the_reference_of_a_gpu_task_is_computed_on_the_host() -> None:
 
 def test_a_worker_builds_for_a_gpu_without_one() -> None:
     found = workload("matmul_relu")
-    runner = Runner(MeasureConfig(), lower)
+    runner = Runner(MeasureConfig(), CUDA)
     runner.define(Define("key", str(tvm.ir.save_json(found.func)), TARGET))
     program = legal_sample(gpu_sketches("matmul_relu")[-1], 1).program(0)
     runner.build("key", 0, program)

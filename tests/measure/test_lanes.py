@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +19,8 @@ from ansor.measure.protocol import Define, Reply, Time
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
 from ansor.targets.cpu import detect
-from ansor.targets.cpu.detect import gpu_lanes
+from ansor.targets.cpu.backend import CPU
+from ansor.targets.cuda.detect import gpu_lanes
 
 
 class Worker:
@@ -143,7 +145,8 @@ def test_gpus_like_the_first_are_used(
 
 @pytest.mark.skipif(tvm.runtime.cuda(0).exist, reason="there is a GPU")
 def test_workers_of_a_lane_have_its_variables() -> None:
-    pool = Pool(1, MeasureConfig(workers=1), "ansor.lowering.lower:lower", [{"A": "0"}, {"A": "1"}])
+    execution = replace(CPU.execution, lanes=lambda: [{"A": "0"}, {"A": "1"}])
+    pool = Pool(1, MeasureConfig(workers=1), replace(CPU, execution=execution))
     try:
         assert [pool.lane_of(worker) for worker in pool.workers] == [0, 1]
         assert [w._environment["A"] for w in pool.workers] == ["0", "1"]

@@ -11,12 +11,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import measure_faults
 import numpy as np
 import psutil
 import pytest
+from measure_faults import FAULTY
 
 from ansor.config import MeasureConfig
 from ansor.dag.from_tir.read import read_dag
@@ -25,6 +27,7 @@ from ansor.measure.local_device import LocalDevice
 from ansor.measure.plan import Call, CallPlan
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
+from ansor.targets.cpu.backend import CPU
 from ansor.task import Converted, Original, Task
 
 THREADS = 2
@@ -54,7 +57,7 @@ def make_task() -> Task:
 
 
 def open_device(config: MeasureConfig = CONFIG) -> LocalDevice:
-    return LocalDevice("llvm", THREADS, config, lowering="measure_faults:lowering")
+    return LocalDevice("llvm", THREADS, config, backend=FAULTY)
 
 
 def children() -> list[psutil.Process]:
@@ -306,7 +309,7 @@ def test_wrong_arguments_are_refused(device: LocalDevice, task: Task) -> None:
 
 def test_a_worker_that_cannot_start_is_an_error(task: Task) -> None:
     with (
-        LocalDevice("llvm", 1, ONE, lowering="no_such_module:lower") as device,
+        LocalDevice("llvm", 1, ONE, backend=replace(CPU, home="no_such_module:BACKEND")) as device,
         pytest.raises(MeasureError, match="no_such_module"),
     ):
         device.measure(task, [GOOD], None)

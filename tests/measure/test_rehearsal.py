@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from clock import Clock, with_clock
 
-from ansor.lowering.build import ENTRY
 from ansor.measure.child import rehearsal
 from ansor.measure.child.rehearsal import Candidate, costs, rehearse
 from ansor.measure.plan import Call, CallPlan
+from ansor.targets.build import ENTRY
 
 # first(input, weight, a), second(a, weight, b), first(b, weight, a): the last call reuses storage.
 PLAN = CallPlan(

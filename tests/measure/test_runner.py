@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +19,7 @@ from ansor.measure.child.worker_task import WorkerTask
 from ansor.measure.protocol import Build, Compare, Define, Setup, Time, Verify
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
+from ansor.targets.cpu.backend import CPU
 
 CONFIG = MeasureConfig(min_time_s=0.001)
 
@@ -35,7 +37,9 @@ def lowering(func: Any, program: Program) -> Any:
 
 @pytest.fixture
 def runner() -> Runner:
-    return Runner(CONFIG, lowering, {"root": WorkerTask(root(), "llvm", CONFIG)})
+    return Runner(
+        CONFIG, replace(CPU, lower=lowering), {"root": WorkerTask(root(), "llvm", CONFIG)}
+    )
 
 
 def test_the_reference_avoids_nan(runner: Runner) -> None:
@@ -55,7 +59,7 @@ def test_what_rounds_to_integers_is_right_in_its_own_dtypes() -> None:
     a = te.placeholder((1 << 22,), name="A")
     b = te.compute(a.shape, lambda i: te.round(a[i] * 127.0).astype("int8"), name="B")
     task = WorkerTask(te.create_prim_func([a, b]), "llvm", CONFIG)
-    runner = Runner(CONFIG, lambda func, _: func, {"rounds": task})
+    runner = Runner(CONFIG, replace(CPU, lower=lambda func, _: func), {"rounds": task})
     assert (task.reference[1][1] != task.narrow_reference[1][1]).any()
     assert answer(runner, Verify("rounds", Program())).value == 0.0
 
@@ -71,7 +75,7 @@ def test_arrays_are_let_go_of_where_they_are_many() -> None:
     """Those of the task that was not used for longest first; they come again as they were."""
     config = dataclasses.replace(CONFIG, kept_bytes=8 * 128, repeats=1)
     tasks = {name: WorkerTask(root(), "llvm", config) for name in ("a", "b", "c")}
-    runner = Runner(config, lowering, tasks)
+    runner = Runner(config, replace(CPU, lower=lowering), tasks)
     found = {name: answer(runner, Verify(name, Program())).value for name in tasks}
     held = [task.held_bytes for task in tasks.values()]
     assert held == [3 * 128] * 3  # 16 elements in and out: of a and b there was room
@@ -114,11 +118,10 @@ def table(scale: float) -> tirx.PrimFunc:
 
 def test_a_sample_is_enough_to_see_what_is_wrong() -> None:
     config = MeasureConfig(min_time_s=0.001, verify_iterations=40)
-    runner = Runner(
-        config,
-        lambda func, program: table(3.0) if program.sketch == "wrong" else func,
-        {"table": WorkerTask(table(2.0), "llvm", config)},
+    backend = replace(
+        CPU, lower=lambda func, program: table(3.0) if program.sketch == "wrong" else func
     )
+    runner = Runner(config, backend, {"table": WorkerTask(table(2.0), "llvm", config)})
     arrays, results = runner.tasks["table"].reference
     made = results[1] != arrays[1]
     assert made.any(axis=1).sum() == 5
@@ -157,7 +160,7 @@ def recorded(config: MeasureConfig) -> tuple[Runner, list[Recorded]]:
     task = WorkerTask(root(), "llvm", config)
     modules = [Recorded() for _ in range(2)]
     slots = {i: Built(task, task.func, module) for i, module in enumerate(modules)}
-    return Runner(config, lowering, {"root": task}, slots), modules
+    return Runner(config, replace(CPU, lower=lowering), {"root": task}, slots), modules
 
 
 def test_every_repeat_is_timed_elsewhere_in_memory() -> None:

@@ -23,6 +23,7 @@ from ansor.policy.generation import Generation
 from ansor.policy.policy import SearchPolicy
 from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
+from ansor.targets.cpu.search import CPU_SEARCH
 
 CONFIG = EvolutionConfig(initial=256, population=64, promise=128, generations=2, batch=8)
 
@@ -33,7 +34,7 @@ def policy(
     seed: int = 0,
     chosen: Sequence[Sketch] | None = None,
 ) -> SearchPolicy:
-    model = CostModel(HARDWARE, CostModelConfig(), SketchConfig())
+    model = CostModel(HARDWARE, CPU_SEARCH, CostModelConfig(), SketchConfig())
     spaces = sketches(name) if chosen is None else chosen
     return SearchPolicy(dag(name).key, spaces, model, config, np.random.default_rng(seed))
 
@@ -164,7 +165,7 @@ def backwards(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
 def test_who_does_what_with_a_sketch_and_when_makes_no_difference() -> None:
     config, found = replace(CONFIG, sketch_margin=1e9, bred_margin=1e9), []
     for share in (in_turns, backwards):
-        model = CostModel(HARDWARE, CostModelConfig(), SketchConfig())
+        model = CostModel(HARDWARE, CPU_SEARCH, CostModelConfig(), SketchConfig())
         rng = np.random.default_rng(3)
         search = SearchPolicy("task", sketches("conv2d"), model, config, rng, share)
         promised = search.promise_s

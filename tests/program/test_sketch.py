@@ -60,7 +60,7 @@ from ansor.dag.from_tir.read import read_dag
 from ansor.targets.cpu.machine import Hardware
 from ansor.sketch.generate import generate
 from ansor.workloads import build
-for state in generate(read_dag(build("conv2d").func), Hardware()):
+for state in generate(read_dag(build("conv2d").func), Hardware(), CPU_RULES):
     print(complete(state, Hardware(), SketchConfig()).name)
 """
 

@@ -13,17 +13,25 @@ from ansor.database.database import Database
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
 from ansor.run.tuner import OBJECTIVE_MET, Budget, Tuner
+from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.task_scheduler.objective import LatencyRequirement, Objective, total_latency
 
 NAMES = ("matmul_relu", "depthwise_conv2d", "row_sum")
 CALLS = np.array([[2, 1, 0], [0, 1, 3]])  # of the three functions by two networks
 
 
+def tuner(tasks: list[Task], device: FakeDevice, events: Recorder, objective: Objective) -> Tuner:
+    given = (device, Database(), CONFIG, 0, [events], (), CALLS, objective)
+    return Tuner(tasks, HARDWARE, CPU_SEARCH, *given)
+
+
 def tuner(objective: Objective = total_latency) -> tuple[Tuner, Recorder]:
     events = Recorder()
     tasks = [make_task(name) for name in NAMES]
     device = FakeDevice(latency_of)
-    found = Tuner(tasks, HARDWARE, device, Database(), CONFIG, 0, [events], (), CALLS, objective)
+    found = Tuner(
+        tasks, HARDWARE, CPU_SEARCH, device, Database(), CONFIG, 0, [events], (), CALLS, objective
+    )
     return found, events
 
 
@@ -79,7 +87,9 @@ def test_the_objective_holds_for_what_does_not_fail(failing: tuple[str, ...]) ->
     fail = {make_task(name).key for name in failing}
     device = FakeDevice(latency_of, lambda t, _: ErrorKind.CRASH if t.key in fail else None)
     tasks, objective = [make_task(name) for name in NAMES], LatencyRequirement(1e3)
-    found = Tuner(tasks, HARDWARE, device, Database(), CONFIG, 0, [events], (), CALLS, objective)
+    found = Tuner(
+        tasks, HARDWARE, CPU_SEARCH, device, Database(), CONFIG, 0, [events], (), CALLS, objective
+    )
     finish = found.run(Budget(80))
     spent = rounds(events)
     assert spent["row_sum"] == 1, "the second network"

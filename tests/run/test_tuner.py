@@ -31,6 +31,7 @@ from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
 from ansor.run.tuner import NO_GAIN, Budget, Tuner
+from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.task import Task
 
 FAULTS = [ErrorKind.LOWER, ErrorKind.BUILD, ErrorKind.RUN, ErrorKind.TIMEOUT, ErrorKind.CRASH]
@@ -139,7 +140,7 @@ def test_a_search_without_gains_ends_and_says_so() -> None:
 
 
 def test_without_tasks_there_is_nothing_to_do() -> None:
-    tuner = Tuner([], HARDWARE, FakeDevice(latency_of), Database(), CONFIG)
+    tuner = Tuner([], HARDWARE, CPU_SEARCH, FakeDevice(latency_of), Database(), CONFIG)
     assert tuner.run(Budget(8)).reason == "nothing left to try"
 
 

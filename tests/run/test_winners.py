@@ -19,6 +19,7 @@ from ansor.program.program import Program, shared_axes
 from ansor.run.task_search import TaskSearch
 from ansor.run.tuner import Budget, Tuner
 from ansor.run.winners import Winner, choose_winners, finish_seconds, num_leaders
+from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.task import Converted, Original, Task
 
 NAME = "matmul_relu"
@@ -329,7 +330,7 @@ def related(factor: float) -> tuple[World, FakeDevice]:
     world = World(NAME)
     whatever_is_promised = replace(CONFIG.scheduler, promise_margin=1e9, begin_margin=1e9)
     config = replace(CONFIG, scheduler=whatever_is_promised)
-    tuner = Tuner([plain, other], HARDWARE, device, world.database, config)
+    tuner = Tuner([plain, other], HARDWARE, CPU_SEARCH, device, world.database, config)
     tuner.run(Budget(64))
     world.tuner = tuner
     return world, device
@@ -377,7 +378,7 @@ def test_without_measurements_the_draft_chooses_the_variant() -> None:
     plain = make_task(NAME)
     original = Original(NAME, "other", plain.func, Converted(1, lambda array: array))
     tasks = [plain, replace(make_task("row_sum"), name="variant", original=original)]
-    world.tuner = Tuner(tasks, HARDWARE, world.device, world.database, CONFIG)
+    world.tuner = Tuner(tasks, HARDWARE, CPU_SEARCH, world.device, world.database, CONFIG)
     promised = [search.promised_s for search in world.tuner.searches]
     winner = choose(world)
     assert winner.task is tasks[promised.index(min(promised))]

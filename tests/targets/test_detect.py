@@ -10,7 +10,7 @@ import pytest
 from tvm.target import Target
 
 from ansor.targets.cpu.caches import Caches, read_caches
-from ansor.targets.cpu.detect import detect, peak_gflops, read_system, with_probe
+from ansor.targets.cpu.detect import detect, peak_flops, read_system, with_probe
 from ansor.targets.cpu.machine import Hardware
 from ansor.targets.cpu.probe.benchmark import CHAINS, Probe, Spec
 from ansor.targets.cpu.probe.kept import ProbeError
@@ -163,9 +163,9 @@ def test_detect_puts_in_what_was_measured_once() -> None:
     assert first == second
     assert first.peak_flops == pytest.approx(512e9)
     assert [spec.threads for spec in asked] == [2]
-    assert peak_gflops("native", 2, run=run) == pytest.approx(512.0)
+    assert peak_flops(target, 2, run=run) == pytest.approx(512e9)
     assert len(asked) == 1
-    assert peak_gflops("native", 2, fresh=True, run=run) == pytest.approx(512.0)
+    assert peak_flops(target, 2, fresh=True, run=run) == pytest.approx(512e9)
     assert len(asked) == 2
 
 
@@ -179,4 +179,4 @@ def test_a_machine_that_cannot_be_measured_keeps_the_defaults(
     hardware = detect(target, 2, run=run)
     assert hardware == read_system(target, 2)
     assert "default figures are used: no compiler" in caplog.text
-    assert peak_gflops("native", 2, run=run) is None
+    assert peak_flops(target, 2, run=run) is None

@@ -10,7 +10,7 @@ import pytest
 from tvm.target import Target, codegen
 
 from ansor.errors import ArgumentError, UnsupportedError
-from ansor.targets.cpu.detect import read_gpu
+from ansor.targets.cuda.detect import read_gpu
 from ansor.targets.host.threads import available_cores
 from ansor.targets.target import resolve_target, target_text
 
@@ -136,7 +136,7 @@ def test_tf32_where_there_is_none(text: str, message: str) -> None:
 
 
 _PRINT = """
-from ansor.targets.cpu.detect import read_gpu
+from ansor.targets.cuda.detect import read_gpu
 from ansor.targets.target import resolve_target, target_text
 print(target_text(resolve_target("llvm -mcpu=haswell -mattr=+fma,-avx2"), 2))
 """

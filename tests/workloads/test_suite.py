@@ -14,6 +14,7 @@ from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.errors import ArgumentError
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
 from ansor.workloads import Workload, suite, suite_workload
 from ansor.workloads.opevo import convolution_nchw, product
 from ansor.workloads.suite import FAMILIES, SHAPES
@@ -138,7 +139,7 @@ def test_every_member_has_sketches(batch: int) -> None:
         dag = read_dag(workload.func)
         assert workload.name == name
         assert workload.flops == dag.flops
-        assert generate(dag, HARDWARE, SketchConfig())
+        assert generate(dag, HARDWARE, CPU_RULES, SketchConfig())
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,12 @@ from typing import Any
 import tvm
 from tvm import relax, tirx
 from tvm.relax import transform
-from tvm.s_tir.dlight import ApplyDefaultSchedule
-from tvm.s_tir.dlight.gpu import Fallback
 from tvm.target import Target
 
 from ansor.errors import ArgumentError
 from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite, variable_for
-from ansor.lowering.for_cpu import for_cpu
-from ansor.lowering.pipeline import CPU_PIPELINE
 from ansor.program.layout import pack
-from ansor.targets.cuda.compiler import compiler_variables
-from ansor.targets.target import compiler_target, is_cpu
+from ansor.targets.registry import backend_of
 
 _SCHEDULED = "tirx.is_scheduled"  # leaves a function alone where a default schedule is applied
 Signature = tuple[tuple[tuple[int, ...], str], ...]
@@ -126,20 +121,12 @@ def compile_module(
         transform.VMShapeLower(),
         transform.AttachGlobalSymbol(),
     ]
-    pipeline = "default"
-    if is_cpu(target):
-        mod, pipeline = for_cpu(mod, target, threads), CPU_PIPELINE
-    else:
-        os.environ.update(compiler_variables())
-        mod = with_threads(mod, target)
-    relax_pipeline = tvm.transform.Sequential(passes)
+    compiler = backend_of(target).compiler
+    os.environ.update(compiler.variables())
+    scheduled = compiler.default_schedule(mod, target)
     return relax.build(
-        mod, compiler_target(target), relax_pipeline=relax_pipeline, tir_pipeline=pipeline
+        compiler.prepare(scheduled, target, threads),
+        compiler.target(target),
+        relax_pipeline=tvm.transform.Sequential(passes),
+        tir_pipeline=compiler.pipeline,
     )
-
-
-def with_threads(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
-    """A module for a GPU in which each function that nothing has scheduled has TVM's default
-    schedule: a thread per element."""
-    with target:
-        return ApplyDefaultSchedule(Fallback())(mod)

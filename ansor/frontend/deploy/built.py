@@ -13,8 +13,8 @@ from ansor.frontend.deploy.apply import compile_module
 from ansor.frontend.deploy.machine_code import MachineCode, machine_code
 from ansor.frontend.deploy.weights import Array, bind_weights, detach_weights
 from ansor.frontend.signature import InputSpec, entry_of, input_specs
-from ansor.lowering.build import pass_context
-from ansor.targets.target import is_cpu
+from ansor.targets.build import pass_context
+from ansor.targets.registry import backend_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ def built(mod: tvm.IRModule, target: Target, threads: int | None = None) -> Buil
 def with_code(model: BuiltModel, threads: int | None = None) -> BuiltModel:
     """The network compiled, under TVM's present settings; see `rebuilt`."""
     executable = compile_module(model.bare(), model.target, threads)
-    if not is_cpu(model.target):
+    if not backend_of(model.target).execution.on_host:
         return replace(model, executable=executable)
     code = machine_code(executable)
     if code is None:

@@ -22,7 +22,7 @@ from ansor.frontend.deploy.weights import in_huge_pages
 from ansor.frontend.signature import InputSpec
 from ansor.measure.inputs import on_device, on_host
 from ansor.targets.host.threads import on_threads, start_threads
-from ansor.targets.target import is_cpu
+from ansor.targets.registry import backend_of
 
 MAX_RUNS = 100_000  # inside one timed repeat
 
@@ -91,8 +91,11 @@ class CompiledModel:
             UnsupportedError: a network on a GPU, in a process that was forked.
         """
         process = os.getpid()
-        if process not in self._locks and self._locks and not is_cpu(self.target):
-            raise UnsupportedError("a GPU cannot be used in a forked process; load the file there")
+        if process not in self._locks and self._locks and not _on_host(self.target):
+            kind = self.target.kind.name
+            raise UnsupportedError(
+                f"a {kind} device cannot be used in a forked process; load the file there"
+            )
         return self._locks.setdefault(process, threading.Lock())
 
     def _apart(self, result: Any) -> Any:
@@ -161,11 +164,16 @@ def loaded(model: BuiltModel, threads: int | None = None) -> CompiledModel:
     """What was built, ready to run in this process; see `compile_model`."""
     threads = start_threads(threads)
     target, arrays = model.target, model.weights
-    device = tvm.cpu() if is_cpu(target) else tvm.device(str(target.kind.name))
-    weights = in_huge_pages(arrays) if is_cpu(target) else on_device(list(arrays.values()), device)
+    on_host = _on_host(target)
+    device = tvm.cpu() if on_host else tvm.device(str(target.kind.name))
+    weights = in_huge_pages(arrays) if on_host else on_device(list(arrays.values()), device)
     executable = model.executable if model.code is None else load_code(model.code)
     machine = relax.VirtualMachine(executable, device)
     return CompiledModel(replace(model, weights={}), device, machine, tuple(weights), threads)
+
+
+def _on_host(target: Target) -> bool:
+    return backend_of(target).execution.on_host
 
 
 def random_inputs(specs: Sequence[InputSpec], seed: int = 0) -> list[Any]:

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.config import MeasureConfig
-from ansor.lowering.build import ENTRY
 from ansor.measure.inputs import dtype_of, in_memory, num_bytes
 from ansor.measure.plan import Call, CallPlan
+from ansor.targets.build import ENTRY
 from ansor.targets.host.memory import aligned, huge_block, plain_block
 
 Bytes = npt.NDArray[np.uint8]

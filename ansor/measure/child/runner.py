@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +14,6 @@ from tvm import tirx
 from ansor.config import MeasureConfig
 from ansor.dag.from_tir.read import buffer_names
 from ansor.errors import AnsorError
-from ansor.lowering.build import build
 from ansor.measure.child.cold_weights import ColdMemory
 from ansor.measure.child.neighbours import Neighbours
 from ansor.measure.child.rehearsal import Candidate, rehearse
@@ -28,10 +27,9 @@ from ansor.measure.protocol import Define, Rehearse
 from ansor.measure.result import ErrorKind
 from ansor.program.layout import packed_arrays
 from ansor.program.program import Program
+from ansor.targets.backend import Backend
+from ansor.targets.build import build
 from ansor.targets.host.threads import free_cores, on_cores
-from ansor.targets.target import is_cpu
-
-Lowering = Callable[[tirx.PrimFunc, Program], tirx.PrimFunc]
 
 
 class StageError(AnsorError):
@@ -65,7 +63,7 @@ class Runner:
     """Answers the requests of `ansor.measure.protocol`, one method each."""
 
     config: MeasureConfig
-    lowering: Lowering
+    backend: Backend[Any]
     tasks: dict[str, WorkerTask] = field(default_factory=dict)
     slots: dict[int, Built] = field(default_factory=dict)
     watches: dict[str, Watch | None] = field(default_factory=dict)
@@ -170,7 +168,7 @@ class Runner:
 
     def _timed(self, built: Built) -> Timed:
         task = built.task
-        if not is_cpu(tvm.target.Target(task.target)):
+        if not self.backend.execution.on_host:
             flush = self.config.gpu_flush_bytes if task.in_network else 0
             return Timed(built.module, task.device, [task.arguments], flush_bytes=flush)
         others, arguments = None, None
@@ -207,6 +205,6 @@ class Runner:
 
     def _compiled(self, task: WorkerTask, program: Program) -> Built:
         with stage(ErrorKind.LOWER):
-            func = self.lowering(task.func, program)
+            func = self.backend.lower(task.func, program)
         with stage(ErrorKind.BUILD):
             return Built(task, func, build(func, task.target))

@@ -12,8 +12,8 @@ from itertools import cycle, islice
 from typing import Any
 
 from ansor.config import MeasureConfig
-from ansor.lowering.build import ENTRY
 from ansor.measure.child.timing_conditions import Watch, in_quiet
+from ansor.targets.build import ENTRY
 from ansor.targets.host.threads import free_cores, on_cores
 
 _USUAL = 5  # runs of other functions, whose median is what they usually take

@@ -22,7 +22,7 @@ from ansor.config import MeasureConfig
 from ansor.targets.cpu.probe import kernels
 from ansor.targets.cpu.vectors import vector_unit
 from ansor.targets.host.threads import running_threads
-from ansor.targets.target import is_cpu
+from ansor.targets.registry import backend_of
 
 _ROUNDS = 1024  # of the multiply-adds: 0.1 ms
 _STARTS = 100  # of threads, 0.2 ms with what they do
@@ -105,7 +105,7 @@ def core_sentinel(target: str, config: MeasureConfig, peak_flops: float = 0.0) -
         peak_flops: of all threads at full speed, per second; 0 if it is not known.
     """
     resolved = tvm.target.Target(target)
-    if not is_cpu(resolved):
+    if not backend_of(resolved).execution.on_host:
         return None
     threads, lanes = running_threads(), _lanes(resolved)
     flops = kernels.fma_flops(threads, lanes, _ROUNDS)

@@ -6,7 +6,6 @@ Timing happens here, in place: what was compiled is never linked, saved or copie
 from __future__ import annotations
 
 import ctypes
-import importlib
 import signal
 import sys
 import time
@@ -14,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ansor.measure.channel import Channel
-from ansor.measure.child.runner import Lowering, Runner, StageError
+from ansor.measure.child.runner import Runner, StageError
 from ansor.measure.protocol import (
     Build,
     Call,
@@ -28,6 +27,7 @@ from ansor.measure.protocol import (
     Verify,
 )
 from ansor.measure.result import ErrorKind
+from ansor.targets.registry import load_backend
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _MAX_TEXT = 800  # characters of an error's text that are sent
@@ -39,7 +39,7 @@ def main(read_fd: int, write_fd: int) -> None:
     channel = Channel(read_fd, write_fd)
     setup = channel.receive()
     assert isinstance(setup, Setup)
-    runner = Runner(setup.config, find_lowering(setup.lowering))
+    runner = Runner(setup.config, load_backend(setup.backend))
     channel.send(Reply())
     serve(channel, runner)
 
@@ -53,13 +53,6 @@ def die_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         with suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text("1000")
-
-
-def find_lowering(name: str) -> Lowering:
-    """The function that "module:name" names."""
-    module, _, attribute = name.partition(":")
-    lowering: Lowering = getattr(importlib.import_module(module), attribute)
-    return lowering
 
 
 def serve(channel: Channel, runner: Runner) -> None:

@@ -12,7 +12,6 @@ from tvm import tirx
 
 from ansor.config import MeasureConfig
 from ansor.dag.from_tir.read import written_params
-from ansor.lowering.build import ENTRY, build
 from ansor.lowering.reference import Reference, in_float64, reference_of
 from ansor.measure.child.neighbours import Neighbours
 from ansor.measure.child.placement import as_allocated
@@ -28,7 +27,8 @@ from ansor.measure.inputs import (
     relative_difference,
 )
 from ansor.measure.protocol import DefineOriginal
-from ansor.targets.target import host_of, is_cpu
+from ansor.targets.build import ENTRY, build
+from ansor.targets.registry import backend_of, host_text
 
 
 @dataclass
@@ -68,7 +68,7 @@ class WorkerTask:
         """Arguments for timing, on a CPU in several places; kernels overwrite the outputs."""
         arrays = random_arrays(self.func, self.config, low=-1.0)
         places = self.config.layout_bytes // max(1, sum(array.nbytes for array in arrays))
-        here = is_cpu(tvm.target.Target(self.target)) and not self.in_network
+        here = backend_of(self.target).execution.on_host and not self.in_network
         if not here:
             return [on_device(arrays, self.device)]
         return [as_allocated(arrays) for _ in range(max(1, min(self.config.repeats, places)))]
@@ -105,7 +105,7 @@ class WorkerTask:
         return self._computed(reference_of(self._defined, self.config.verify_iterations).func)
 
     def _computed(self, func: tirx.PrimFunc) -> tuple[list[Any], list[Any]]:
-        module, rows = build(func, host_of(self.target), exact=True), self.rows
+        module, rows = build(func, host_text(self.target), exact=True), self.rows
         for low in (-1.0, 0.0):  # a root or a logarithm of a negative number compares nothing
             arrays = random_arrays(self._defined, self.config, low, rows)
             results = run(module, arguments_for(func.params, arrays, tvm.cpu(), self.written, rows))

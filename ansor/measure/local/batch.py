@@ -9,14 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
-from tvm.target import Target
-
 from ansor.measure.local.pool import Outcome, Pool
 from ansor.measure.local.process import WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Define, Time
 from ansor.measure.result import Measurement, measured
 from ansor.program.program import Program
-from ansor.targets.target import is_cpu
 
 
 @dataclass(frozen=True)
@@ -117,8 +114,8 @@ class _Batch:
         """Notes what came of timing a program."""
         if isinstance(outcome, WorkerFailure) or outcome.error is not None:
             self._fail(i, outcome, built.seconds)
-            if built.worker in self._pool.workers and not is_cpu(Target(self._task.target)):
-                # A GPU's error may stay: nothing else runs in that process.
+            if built.worker in self._pool.workers and not self._pool.on_host:
+                # An error of a device may stay: nothing else runs in that process.
                 self._pool.replace(built.worker)
             return
         latencies = cast("tuple[float, ...]", outcome.value)

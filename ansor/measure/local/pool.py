@@ -7,6 +7,7 @@ import os
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ansor.config import MeasureConfig
 from ansor.errors import MeasureError
@@ -14,7 +15,7 @@ from ansor.measure.local.fork_server import ForkServer
 from ansor.measure.local.process import WorkerFailure, WorkerProcess, not_started, wait_for_any
 from ansor.measure.protocol import Build, Define, Reply, Setup
 from ansor.program.program import Program
-from ansor.targets.cuda.compiler import compiler_variables
+from ansor.targets.backend import Backend
 from ansor.targets.host.memory import PLAIN_PAGES
 from ansor.targets.host.threads import module_path, pool_variables
 
@@ -26,12 +27,11 @@ class Pool:
 
     Args:
         threads: of a kernel while it is timed.
-        lowering: see `ansor.measure.protocol.Setup`.
-        lanes: what tells the workers of each lane apart, as variables of their environment. One
-            program at a time is timed in a lane: there is one for a CPU, and one for each GPU.
+        backend: of the target. In each of its lanes, one program at a time is timed.
 
     Attributes:
         config: of the device.
+        on_host: whether kernels run in the workers' memory, see `Execution`.
         workers: the present holders of the places.
         replaced: how many workers were killed and replaced, for whatever reason.
         close: kills all workers; may be called twice, and runs when the interpreter ends.
@@ -41,16 +41,16 @@ class Pool:
         self,
         threads: int,
         config: MeasureConfig,
-        lowering: str,
-        lanes: Sequence[Mapping[str, str]] = ({},),
+        backend: Backend[Any],
     ) -> None:
         self.config = config
-        self.lanes = lanes
+        self.lanes = backend.execution.lanes()
+        self.on_host = backend.execution.on_host
         self.replaced = 0
-        self._setup = Setup(config, lowering)
-        self._fork_server = ForkServer(worker_environment(threads))
+        self._setup = Setup(config, backend.home)
+        self._fork_server = ForkServer(worker_environment(threads, backend.compiler.variables()))
         self._slots = itertools.count()
-        count = max(len(lanes), min(config.workers, len(os.sched_getaffinity(0))))
+        count = max(len(self.lanes), min(config.workers, len(os.sched_getaffinity(0))))
         self.workers = [self._new(place) for place in range(count)]
         self.close = weakref.finalize(self, _kill_all, self.workers, self._fork_server)
 
@@ -185,7 +185,7 @@ class Pool:
             return failure
 
 
-def worker_environment(threads: int) -> Mapping[str, str]:
+def worker_environment(threads: int, compiler: Mapping[str, str]) -> Mapping[str, str]:
     """The environment of a worker: the parent's modules, and how TVM's threads behave.
 
     They sleep soon: as long as they spin, the worker whose turn it was disturbs the one whose turn
@@ -194,7 +194,7 @@ def worker_environment(threads: int) -> Mapping[str, str]:
     return os.environ | {
         **pool_variables(threads),
         **PLAIN_PAGES,
-        **compiler_variables(),
+        **compiler,
         **module_path(),
         "OPENBLAS_NUM_THREADS": "1",
         "PYTHONSAFEPATH": "1",

@@ -23,7 +23,8 @@ from ansor.run.check.compare import NETWORK_TOLERANCE, SAME, Difference, differe
 from ansor.run.check.inputs import InputSet, input_sets
 from ansor.run.check.locate import Fault, first_failure, first_fault
 from ansor.targets.host.threads import running_threads
-from ansor.targets.target import NATIVE, is_cpu, resolve_target
+from ansor.targets.registry import backend_of
+from ansor.targets.target import NATIVE, resolve_target
 
 Array = npt.NDArray[Any]
 
@@ -76,7 +77,8 @@ class SourceComparison:
 
     def __init__(self, source: SourceModel, target: Target) -> None:
         self._source = source
-        self._target = target if is_cpu(target) else resolve_target(NATIVE)
+        on_host = backend_of(target).execution.on_host
+        self._target = target if on_host else resolve_target(NATIVE)
         self._sets: list[InputSet] = []
         self._flips = False  # whether rounding flips steps of the network's own rounding
         self.checks: list[NetworkCheck] = []  # the comparisons up to now

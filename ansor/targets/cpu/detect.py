@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 
-import tvm
+from tvm.target import Target
 
 from ansor.targets.cpu.caches import read_caches
 from ansor.targets.cpu.machine import Hardware
 from ansor.targets.cpu.probe.benchmark import CHAINS, Probe, Spec, peak_meter, start_meter
 from ansor.targets.cpu.probe.kept import Run, measured, processor_name
 from ansor.targets.cpu.probe.kernels import ACCUMULATORS
+from ansor.targets.cpu.target import text
 from ansor.targets.cpu.vectors import vector_unit
-from ansor.targets.cuda.machine import Gpu, Machine, gpu_of
-from ansor.targets.host.threads import available_cores
-from ansor.targets.target import is_cpu, resolve_target, rounds_to_tf32, target_text
 
-_VISIBLE = "CUDA_VISIBLE_DEVICES"
 _LEAST_WAITING = 16.0  # multiply-adds; a core without a scheduler starts the next run late
 _EXPLAINED = 1.15  # of the cycles that a kernel must take: what else it takes may be its ends
 _NO_SLOWER = 0.75  # of the speed on whole registers; half of it where units are as wide as they
 
 
-def detect_machine(target: tvm.target.Target, threads: int) -> Machine:
-    """The parameters of what programs run on: of this machine (see `detect`), or of a GPU."""
-    return detect(target, threads) if is_cpu(target) else read_gpu(target)
-
-
-def detect(target: tvm.target.Target, threads: int, *, run: Run | None = None) -> Hardware:
+def detect(target: Target, threads: int, *, run: Run | None = None) -> Hardware:
     """The parameters of this machine for programs on `threads` threads.
 
     Takes three to eleven seconds the first time, as the machine is measured; then the result is
@@ -45,40 +36,7 @@ def detect(target: tvm.target.Target, threads: int, *, run: Run | None = None) -
     return hardware if found is None else with_probe(hardware, found)
 
 
-def read_machine(target: tvm.target.Target, threads: int) -> Machine:
-    """What is known of a target without measuring anything."""
-    return read_system(target, threads) if is_cpu(target) else read_gpu(target)
-
-
-def read_gpu(target: tvm.target.Target) -> Gpu:
-    """The GPU of a target's architecture: this machine's, if it has one of that kind."""
-    typical, device = gpu_of(str(target.attrs["arch"]), rounds_to_tf32(target)), tvm.runtime.cuda(0)
-    arch = typical.arch.removesuffix("a")
-    if not device.exist or f"sm_{device.compute_version.replace('.', '')}" != arch:
-        return typical
-    return replace(
-        typical,
-        name=str(device.device_name),
-        multiprocessors=int(device.multi_processor_count),
-        frequency_hz=float(device.max_clock_rate) * 1e3,
-        l2_bytes=int(device.l2_cache_size_bytes),
-    )
-
-
-def gpu_lanes() -> list[dict[str, str]]:
-    """The variables that show a process one GPU only, of each that is like this machine's first.
-
-    One empty set where there is none.
-    """
-    kinds: list[tuple[str, str]] = []
-    while (device := tvm.runtime.cuda(len(kinds))).exist:
-        kinds.append((str(device.device_name), str(device.compute_version)))
-    alike = [number for number, kind in enumerate(kinds) if kind == kinds[0]]
-    visible = [name for name in os.environ.get(_VISIBLE, "").split(",") if name]
-    return [{_VISIBLE: visible[i] if visible else str(i)} for i in alike] or [{}]
-
-
-def read_system(target: tvm.target.Target, threads: int) -> Hardware:
+def read_system(target: Target, threads: int) -> Hardware:
     """What the target and the system say, without measuring anything."""
     unit, caches = vector_unit(target), read_caches()
     hardware = Hardware(
@@ -153,42 +111,33 @@ def _with_vector_issue(hardware: Hardware, probe: Probe) -> Hardware:
     return replace(hardware, vector_issue=(2 * ACCUMULATORS + 1) / cycles)
 
 
-def peak_gflops(
-    target: str | tvm.target.Target = "native",
-    threads: int | None = None,
-    *,
-    fresh: bool = False,
-    run: Run | None = None,
+def peak_flops(
+    target: Target, threads: int, *, fresh: bool = False, run: Run | None = None
 ) -> float | None:
-    """Measured fp32 multiply-add peak of `threads` cores in GFLOP/s; None if it cannot be measured.
-
-    Of a GPU, the peak that its clock and units make, without tensor cores.
+    """Measured fp32 multiply-add peak of `threads` cores in FLOP/s; None if it cannot be measured.
 
     Args:
-        target: a CPU or GPU target.
-        threads: all available cores by default.
+        target: a CPU target.
         fresh: measure now, whatever was measured before.
         run: does the measuring; by default a process of its own.
     """
-    resolved, threads = resolve_target(target), threads or available_cores()
-    if not is_cpu(resolved):
-        return read_gpu(resolved).peak_flops / 1e9
-    found = measured(_spec(resolved, read_system(resolved, threads)), run=run, fresh=fresh)
-    return None if found is None else found.peak_flops / 1e9
+    found = measured(_spec(target, read_system(target, threads)), run=run, fresh=fresh)
+    return None if found is None else found.peak_flops
 
 
-def peak_meter_here(target: tvm.target.Target, threads: int) -> Callable[[], float]:
-    """Tells the same in GFLOP/s of any moment, for this process, whose pool of threads has its size
+def peak_meter_here(target: Target, threads: int) -> Callable[[], float]:
+    """Tells the peak in GFLOP/s at any moment, for this process, whose pool of threads has its size
     already."""
     flops = peak_meter(_spec(target, read_system(target, threads)))
     return lambda: flops() / 1e9
 
 
-def start_meter_here(target: tvm.target.Target, threads: int) -> Callable[[], float]:
+def start_meter_here(target: Target, threads: int) -> Callable[[], float]:
     """Tells the seconds that the start of threads takes at any moment, for such a process."""
     return start_meter(_spec(target, read_system(target, threads)))
 
 
-def _spec(target: tvm.target.Target, hardware: Hardware) -> Spec:
-    text = target_text(target, hardware.cores)
-    return Spec(text, hardware.cores, hardware.vector_bytes, hardware.cache_bytes)
+def _spec(target: Target, hardware: Hardware) -> Spec:
+    return Spec(
+        text(target, hardware.cores), hardware.cores, hardware.vector_bytes, hardware.cache_bytes
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cache
+from pathlib import Path
 
 import tvm
 from tvm.target import codegen
@@ -15,6 +16,9 @@ _USED = re.compile(
     r"(sse|ssse|avx|amx|fma|f16c|bmi|lzcnt|popcnt|movbe|gfni|vaes|vpclmulqdq|xop|tbm|cmov|adx"
     r"|neon|fp-armv8|fullfp16|sve|sme|dotprod|bf16|i8mm|lse|rdm)"
 )
+CPUINFO = Path("/proc/cpuinfo")
+# Linux' names of flags that LLVM calls otherwise, beyond separators.
+_ALIASES = {"pni": "sse3", "bmi1": "bmi", "abm": "lzcnt"}
 _ALIKE = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
@@ -35,10 +39,47 @@ def _features(target: tvm.target.Target) -> Collection[str]:
     return found
 
 
+def features_here() -> frozenset[str]:
+    """Instruction sets of this processor, in LLVM's words: those that LLVM finds, and those of
+    which the operating system has the flag."""
+    found = _llvm_finds()
+    flags = {_bare(_ALIASES.get(flag, flag)) for flag in _flags()}
+    return frozenset(name for name, has in found.items() if has or _bare(name) in flags)
+
+
 @cache
-def _features_here() -> frozenset[str]:
+def _llvm_finds() -> Mapping[str, bool]:
     found = tvm.get_global_func("tvm.codegen.llvm.GetHostCPUFeatures")()
-    return frozenset(str(name) for name, has in found.items() if has)
+    return {str(name): bool(has) for name, has in found.items()}
+
+
+def _flags() -> frozenset[str]:
+    """The flags of the first processor, as Linux reports them; none on other systems."""
+    try:
+        lines = CPUINFO.read_text().splitlines()
+    except OSError:
+        return frozenset()
+    flags = next((line for line in lines if line.startswith("flags")), "")
+    return frozenset(flags.partition(":")[2].split())
+
+
+def _bare(name: str) -> str:
+    """A name without the separators, in which Linux and LLVM differ."""
+    return re.sub(r"[-_.]", "", name)
+
+
+def unnamed_features(processor: str) -> tuple[str, ...]:
+    """The instruction sets by which this processor differs from LLVM's model of it: "+NAME" for
+    one that the model lacks, "-NAME" for one that only the model has.
+
+    LLVM chooses the model by family and cache sizes. A processor in a virtual machine may have
+    more or fewer instruction sets than the model.
+    """
+    model = set(needed_features(tvm.target.Target({"kind": "llvm", "mcpu": processor})))
+    here = {name for name in features_here() if _USED.match(name)}
+    missing, further = sorted(model - here), sorted(here - model)
+    # LLVM reads the list in order, and a removed set takes those that need it with it.
+    return (*(f"-{name}" for name in missing), *(f"+{name}" for name in further))
 
 
 def why_not_here(family: str, features: Collection[str]) -> str | None:
@@ -47,5 +88,5 @@ def why_not_here(family: str, features: Collection[str]) -> str | None:
     here = _ALIKE.get(here, here)
     if family != here:
         return f"it is for {family} processors, this one is {here}"
-    missing = sorted(set(features) - _features_here())
+    missing = sorted(set(features) - features_here())
     return f"it needs {', '.join(missing)}, which this processor lacks" if missing else None

@@ -1,4 +1,4 @@
-"""The CUDA compiler that TVM uses: NVRTC or nvcc."""
+"""Code for GPUs: the CUDA compiler that TVM uses (NVRTC or nvcc), and default schedules."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ import shutil
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+
+import tvm
+from tvm.s_tir.dlight import ApplyDefaultSchedule
+from tvm.s_tir.dlight.gpu import Fallback
+from tvm.target import Target
 
 from ansor.errors import MeasureError
 
@@ -48,3 +53,15 @@ def find_nvcc() -> str:
     for path in (p for root in roots for p in sorted(Path(root).glob("cu*/bin/nvcc"))):
         return str(path)
     raise MeasureError(f"no CUDA compiler (nvcc) found; {_REMEDY}")
+
+
+def plain_target(target: Target) -> Target:
+    """The target as it is: nothing of it is for LLVM."""
+    return target
+
+
+def with_threads(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
+    """A module in which each function without a schedule has TVM's default schedule, one thread
+    per element."""
+    with target:
+        return ApplyDefaultSchedule(Fallback())(mod)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ansor.annotate.phases import in_phases
-from ansor.config import GpuSketchConfig
+from ansor.config import GpuSketchConfig, SketchConfig
 from ansor.dag.stage import HoleExtent, Stage
 from ansor.program.decision import Decision, category
 from ansor.program.loops import vector_axis
@@ -29,11 +29,12 @@ from ansor.program.steps import (
 )
 from ansor.sketch.state import State
 from ansor.sketch.tables import vectors
+from ansor.targets.cuda.machine import Gpu
 
 
-def complete_for_gpu(state: State, config: GpuSketchConfig) -> Sketch:
+def complete_for_gpu(state: State, gpu: Gpu, config: SketchConfig) -> Sketch:
     """Returns the sketch with every annotation a hole, steps in the order of their replay."""
-    return _GpuBuilder(state, config).build()
+    return _GpuBuilder(state, config.gpu).build()
 
 
 class _GpuBuilder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ansor.config import GpuSketchConfig
+from ansor.config import GpuSketchConfig, SketchConfig
 from ansor.program.loops import num_leading
 from ansor.program.nest import LoopNest
 from ansor.program.steps import BindTiles, BindWarps
@@ -16,22 +16,23 @@ Bools = npt.NDArray[np.bool_]
 _MAX_GRID = 2**31 - 1  # blocks along x; CUDA C++ Programming Guide
 
 
-def legal_on_gpu(nest: LoopNest, gpu: Gpu, config: GpuSketchConfig) -> Bools:
+def legal_on_gpu(nest: LoopNest, gpu: Gpu, config: SketchConfig) -> Bools:
     """`[P]`: whether every kernel keeps within what the GPU has, and what compiles in seconds."""
     ok = np.ones(nest.size, dtype=np.bool_)
+    limits = config.gpu
     for kernel in kernels(nest):
         bound = nest.population.sketch.roles.bound[kernel.root]
         dynamic = isinstance(bound, BindWarps)
         ok &= kernel.shared_bytes <= (
             gpu.most_shared_per_block if dynamic else gpu.shared_per_block
         )
-        ok &= _fits(kernel, gpu, config.spare_registers)
+        ok &= _fits(kernel, gpu, limits.spare_registers)
         if isinstance(bound, BindTiles):
-            ok &= _sensible_tiles(nest, kernel, config)
+            ok &= _sensible_tiles(nest, kernel, limits)
         if dynamic:
-            ok &= kernel.threads <= config.max_warps * gpu.warp
+            ok &= kernel.threads <= limits.max_warps * gpu.warp
             for name in kernel.members:
-                ok &= gathers(nest, name, kernel.threads) <= config.max_gathers
+                ok &= gathers(nest, name, kernel.threads) <= limits.max_gathers
     return ok
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ansor.errors import UnsupportedError
-from ansor.targets.cpu.machine import Hardware
 
 
 @dataclass(frozen=True)
@@ -92,9 +91,6 @@ class Gpu:
     def peak_flops(self) -> float:
         """Floating-point operations per second, fp32, without tensor cores."""
         return 2.0 * self.fma_per_cycle * self.multiprocessors * self.frequency_hz
-
-
-Machine = Hardware | Gpu  # what programs are made for
 
 
 def has_tf32(arch: str) -> bool:

@@ -41,6 +41,11 @@ class GpuBreakdown:
     tail: Floats  # ratio: waves over the waves of a full GPU
     seconds: Floats
 
+    @property
+    def code(self) -> Floats:
+        """Zeros: the instructions of a kernel are not counted."""
+        return np.zeros_like(self.seconds)
+
     def columns(self, total: Floats) -> list[Floats]:
         """Inputs of the learned model, `[P]` each; `total` is the time of the program."""
         issue = np.maximum(self.issue, 1e-9)

@@ -29,11 +29,12 @@ from ansor.sketch import tables
 from ansor.sketch.rule import Context, Derived, Rule
 from ansor.sketch.rules import always_inline, skip
 from ansor.sketch.state import State
+from ansor.targets.cuda.machine import Gpu
 from ansor.targets.cuda.rules.stages import cached, fetched, free_consumer, pipelined, rows_of
 from ansor.targets.cuda.rules.tensor_cores import tile_for_tensor_cores
 
 
-def placed(state: State, _: Context) -> Derived:
+def placed(state: State, _: Context[Gpu]) -> Derived:
     """A stage that its consumer has found a place for is done."""
     name = state.current
     if any(isinstance(step, Placed) and step.stage == name for step in state.steps):
@@ -41,7 +42,7 @@ def placed(state: State, _: Context) -> Derived:
     return Derived()
 
 
-def inline_anything(state: State, _: Context) -> Derived:
+def inline_anything(state: State, _: Context[Gpu]) -> Derived:
     """Inlines what is no reduction, conditions and special functions too: arithmetic is cheaper
     than a kernel that writes to memory and another one that reads it.
 
@@ -53,10 +54,10 @@ def inline_anything(state: State, _: Context) -> Derived:
     return Derived((state.advance().inlined(name),), exclusive=True)
 
 
-def rfactor_for_blocks(state: State, context: Context) -> Derived:
+def rfactor_for_blocks(state: State, context: Context[Gpu]) -> Derived:
     """Rule 6, for blocks: splits a long reduction of few outputs among the multiprocessors."""
     name, dag, config = state.current, state.dag, context.config.gpu
-    stage, gpu = dag.stages[name], context.gpu
+    stage, gpu = dag.stages[name], context.machine
     if stage.derived or stage.reducer is None or not predicates.has_static_axes(stage):
         return Derived()
     space, axis = _size(stage, stage.spatial), max(stage.reduce, key=lambda a: stage.axes[a].size)
@@ -70,7 +71,7 @@ def rfactor_for_blocks(state: State, context: Context) -> Derived:
     return Derived((state.factored(axis, rows),))
 
 
-def reduce_in_block(state: State, context: Context) -> Derived:
+def reduce_in_block(state: State, context: Context[Gpu]) -> Derived:
     """Cross-thread reduction: a block computes one row of the consumer, and the reductions that
     the row needs, with all its threads."""
     name, dag, config = state.current, state.dag, context.config.gpu
@@ -79,8 +80,8 @@ def reduce_in_block(state: State, context: Context) -> Derived:
         return Derived()
     least = config.least_block_reduction
     if predicates.has_static_axes(stage):
-        few = config.block_reduction_fill * context.gpu.multiprocessors
-        few *= context.gpu.threads_per_sm
+        few = config.block_reduction_fill * context.machine.multiprocessors
+        few *= context.machine.threads_per_sm
         if _size(stage, stage.reduce) < least or _size(stage, stage.spatial) > few:
             return Derived()
     hosted = state if _row_host(state, name) else cached(state)
@@ -94,7 +95,7 @@ def reduce_in_block(state: State, context: Context) -> Derived:
     return Derived((done,), exclusive=not predicates.has_data_reuse(dag, name))
 
 
-def tile_for_threads(state: State, context: Context) -> Derived:
+def tile_for_threads(state: State, context: Context[Gpu]) -> Derived:
     """Rules 3 to 5 on a GPU: tiles for blocks, virtual threads and threads; the result stays in
     registers until its consumer, or a copy, has taken over the tile; operands are fetched to
     shared memory by all threads of a block."""
@@ -121,7 +122,7 @@ def tile_for_threads(state: State, context: Context) -> Derived:
     return Derived((done.advance(),), exclusive=True)
 
 
-def reduce_per_thread(state: State, _: Context) -> Derived:
+def reduce_per_thread(state: State, _: Context[Gpu]) -> Derived:
     """Any other reduction: each thread adds up what its elements of the consumer need, in
     registers."""
     name = state.current
@@ -137,7 +138,7 @@ def reduce_per_thread(state: State, _: Context) -> Derived:
 
 
 # The order is part of the method, as for CPUs.
-GPU_RULES: tuple[Rule, ...] = (
+GPU_RULES: tuple[Rule[Gpu], ...] = (
     placed,  # first: what is fetched is not inlined
     always_inline,
     inline_anything,  # after the consumers: what they fetch has been placed
@@ -180,7 +181,7 @@ def _row_host(state: State, name: str) -> str | None:
     return host if all(axes == tuple(range(rows)) == leading for axes in reads) else None
 
 
-def _rows(state: State, host: str, rows: int, context: Context) -> State:
+def _rows(state: State, host: str, rows: int, context: Context[Gpu]) -> State:
     """`state` with `host` computed row by row, its row dealt out to threads in vectors."""
     stage, config = state.dag.stages[host], context.config.gpu
     axis = vector_axis(stage)
@@ -196,9 +197,9 @@ def _rows(state: State, host: str, rows: int, context: Context) -> State:
     return state.add(strip, bind, decisions=(vector, threads))
 
 
-def _tiles(dag: ComputeDAG, name: str, context: Context) -> dict[int, Decision]:
+def _tiles(dag: ComputeDAG, name: str, context: Context[Gpu]) -> dict[int, Decision]:
     """Factors of every axis; each level within what a block or a thread may have."""
-    config, gpu = context.config.gpu, context.gpu
+    config, gpu = context.config.gpu, context.machine
     stage, found = dag.stages[name], {}
     for number, axis in enumerate(stage.axes):
         if number in stage.folded:

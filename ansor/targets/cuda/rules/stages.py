@@ -7,6 +7,7 @@ from ansor.program.decision import category
 from ansor.program.steps import BindRows, CooperativeFetch, Pipeline, Placed
 from ansor.sketch.rule import Context
 from ansor.sketch.state import State
+from ansor.targets.cuda.machine import Gpu
 
 
 def cached(state: State) -> State:
@@ -26,7 +27,7 @@ def rows_of(state: State) -> list[BindRows]:
     return [step for step in state.steps if isinstance(step, BindRows)]
 
 
-def fetched(state: State, context: Context) -> State:
+def fetched(state: State, context: Context[Gpu]) -> State:
     """`state` with the operands of its current, tiled stage fetched to shared memory; those of
     which a tile does not read a box are read where they are."""
     name = state.current
@@ -50,9 +51,9 @@ def fetch(state: State, producer: str, widths: tuple[int, ...], pads: tuple[int,
     return state.add(step, decisions=(width, pad))
 
 
-def pipelined(state: State, context: Context) -> State:
+def pipelined(state: State, context: Context[Gpu]) -> State:
     """`state` with the operands of its current, tiled stage fetched ahead of their use."""
-    name, gpu = state.current, context.gpu
+    name, gpu = state.current, context.machine
     if not any(isinstance(s, CooperativeFetch) and s.host == name for s in state.steps):
         return state
     depths = context.config.gpu.rounds_ahead

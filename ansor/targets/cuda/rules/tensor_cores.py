@@ -28,7 +28,7 @@ from ansor.targets.cuda.machine import Gpu
 from ansor.targets.cuda.rules.stages import cached, fetch, free_consumer, pipelined, producer_of
 
 
-def tile_for_tensor_cores(state: State, context: Context) -> Derived:
+def tile_for_tensor_cores(state: State, context: Context[Gpu]) -> Derived:
     """Products of matrices: a warp's tiles are multiplied by tensor cores, if they take the dtype.
 
     Beyond the paper. What is a product only in disguise, as a convolution is, becomes one, padded
@@ -38,7 +38,7 @@ def tile_for_tensor_cores(state: State, context: Context) -> Derived:
     """
     name, config = state.current, context.config.gpu
     found = contraction(state.dag, name)
-    if found is None or not context.gpu.multiplies(dtype := _operand_dtype(state.dag, name)):
+    if found is None or not context.machine.multiplies(dtype := _operand_dtype(state.dag, name)):
         return Derived()
     most = config.max_tf32_padding if dtype == "float32" else config.max_padding
     if waste(state.dag.stages[name], found, FRAGMENT) > most:
@@ -71,7 +71,7 @@ def tile_for_tensor_cores(state: State, context: Context) -> Derived:
 
 
 def _loaded(
-    state: State, product: operands.MatrixProduct, context: Context
+    state: State, product: operands.MatrixProduct, context: Context[Gpu]
 ) -> tuple[State, tuple[str, str]]:
     """`state` with the operands of its current stage fetched to shared memory and from there to the
     registers of a warp; what does the latter."""
@@ -116,7 +116,7 @@ def _operand_dtype(dag: ComputeDAG, name: str) -> str:
 
 
 def _tensor_tiles(
-    dag: ComputeDAG, name: str, product: operands.MatrixProduct, context: Context
+    dag: ComputeDAG, name: str, product: operands.MatrixProduct, context: Context[Gpu]
 ) -> dict[int, Decision]:
     """Factors of every axis, the last one that of the tensor unit's instruction."""
     config, stage, found = context.config.gpu, dag.stages[name], {}

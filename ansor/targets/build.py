@@ -8,13 +8,12 @@ from typing import Any
 
 import tvm
 from tvm import tirx
+from tvm.target import Target
 
 from ansor.lowering.after_scheduling import ASYNC_COPIES, TENSOR_CORES
-from ansor.lowering.for_cpu import for_cpu
-from ansor.lowering.pipeline import CPU_PIPELINE
 from ansor.lowering.vector_math import vector_math
 from ansor.targets.host.threads import running_threads
-from ansor.targets.target import compiler_target, is_cpu
+from ansor.targets.registry import backend_of
 
 ENTRY = "main"  # name of a candidate's function in its module
 
@@ -52,29 +51,27 @@ def pass_context(funcs: Iterable[tirx.PrimFunc] = (), exact: bool = False) -> It
 
 
 def build(
-    func: tirx.PrimFunc,
-    target: str,
-    exact: bool = False,
-    told: tvm.target.Target | None = None,
+    func: tirx.PrimFunc, target: str, exact: bool = False, llvm_target: Target | None = None
 ) -> Any:
     """Compiles one scheduled function in memory; machine code exists when this returns.
 
     Args:
         target: text of a TVM target (a kind, or JSON).
         exact: as for `pass_context`.
-        told: what the compiler is told; if None, `compiler_target` of the target.
+        llvm_target: the target for the code generator; by default the one of the backend.
 
     Returns:
         a `tvm.runtime.Module` with one function, `ENTRY`.
     """
     module = tvm.IRModule({ENTRY: func.with_attr("global_symbol", ENTRY)})
-    resolved = tvm.target.Target(target)
-    pipeline = "default"
+    resolved = Target(target)
+    compiler = backend_of(resolved).compiler
     running_threads()  # what is compiled before takes TVM's own
-    if is_cpu(resolved) and not exact:
-        module, pipeline = for_cpu(module, resolved), CPU_PIPELINE
+    pipeline = "default" if exact else compiler.pipeline
+    if not exact:
+        module = compiler.prepare(module, resolved, None)
     with pass_context([func], exact):
-        told = told or compiler_target(target)
-        compiled = tvm.compile(module, told, tir_pipeline=pipeline).mod
+        code_target = llvm_target or compiler.target(resolved)
+        compiled = tvm.compile(module, code_target, tir_pipeline=pipeline).mod
     compiled.get_function(ENTRY)  # LLVM generates code at the first look-up, half of all the work
     return compiled

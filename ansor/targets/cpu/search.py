@@ -1,0 +1,20 @@
+"""The search on CPUs: Ansor's rules and annotation, and the draft of a core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ansor.annotate.complete import complete
+from ansor.features.legality import legal
+from ansor.program.nest import LoopNest
+from ansor.sketch.rules import CPU_RULES
+from ansor.targets.cpu.draft.draft import Breakdown, draft
+from ansor.targets.cpu.machine import Hardware
+from ansor.targets.search import Profiles, TargetSearch
+
+
+def _draft(nest: LoopNest, profiles: Profiles, hardware: Hardware) -> Mapping[str, Breakdown]:
+    return draft(profiles, hardware)
+
+
+CPU_SEARCH = TargetSearch(CPU_RULES, complete, legal, _draft)

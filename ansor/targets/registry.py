@@ -1,0 +1,54 @@
+"""The backends by the kind of their targets."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import tvm
+
+from ansor.errors import UnsupportedError
+from ansor.targets.backend import Backend
+from ansor.targets.cpu.backend import CPU
+from ansor.targets.cuda.backend import CUDA
+
+_BACKENDS: dict[str, Backend[Any]] = {backend.kind: backend for backend in (CPU, CUDA)}
+
+
+def register(backend: Backend[Any]) -> None:
+    """Makes a kind of target known to this process, or replaces its backend.
+
+    Worker processes import the backend from its `home`.
+    """
+    _BACKENDS[backend.kind] = backend
+
+
+def load_backend(home: str) -> Backend[Any]:
+    """Imports the backend that "module:NAME" names, and registers it."""
+    module, _, name = home.partition(":")
+    backend: Backend[Any] = getattr(importlib.import_module(module), name)
+    register(backend)
+    return backend
+
+
+def backends() -> tuple[Backend[Any], ...]:
+    """All known backends, built-in ones first."""
+    return tuple(_BACKENDS.values())
+
+
+def backend_of(target: tvm.target.Target | str) -> Backend[Any]:
+    """The backend of a target, or of a target's text.
+
+    Raises:
+        UnsupportedError: there is none for the target's kind.
+    """
+    kind = str(tvm.target.Target(target).kind.name)
+    if kind not in _BACKENDS:
+        known = " and ".join(f"{one.title} ({one.kind})" for one in backends())
+        raise UnsupportedError(f"target {kind!r}: {known} can be tuned")
+    return _BACKENDS[kind]
+
+
+def host_text(text: str) -> str:
+    """Text of the target of functions that run on the host, given the text of a task's target."""
+    return text if backend_of(text).execution.on_host else CPU.kind
