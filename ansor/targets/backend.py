@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Generic
 
 import tvm
@@ -21,7 +20,6 @@ from ansor.targets.machine import M
 from ansor.targets.search import TargetSearch
 
 Options = dict[str, Any]  # of a target, as TVM takes them
-NO_SHORTHANDS: Mapping[str, Callable[[], Options]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class TargetSyntax:
     check: Callable[[Target, object], None]
     text: Callable[[Target, int], str]
     check_here: Callable[[Target], None]
-    shorthands: Mapping[str, Callable[[], Options]] = NO_SHORTHANDS
+    shorthands: Mapping[str, Callable[[], Options]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-import tvm
+from tvm.target import Target
 
 from ansor.errors import UnsupportedError
 from ansor.targets.backend import Backend
@@ -36,17 +36,22 @@ def backends() -> tuple[Backend[Any], ...]:
     return tuple(_BACKENDS.values())
 
 
-def backend_of(target: tvm.target.Target | str) -> Backend[Any]:
+def backend_of(target: Target | str) -> Backend[Any]:
     """The backend of a target, or of a target's text.
 
     Raises:
         UnsupportedError: there is none for the target's kind.
     """
-    kind = str(tvm.target.Target(target).kind.name)
+    kind = str(Target(target).kind.name)
     if kind not in _BACKENDS:
         known = " and ".join(f"{one.title} ({one.kind})" for one in backends())
         raise UnsupportedError(f"target {kind!r}: {known} can be tuned")
     return _BACKENDS[kind]
+
+
+def code_target(text: str) -> Target:
+    """The target of the code generator, given the text of a task's target."""
+    return backend_of(text).compiler.target(Target(text))
 
 
 def host_text(text: str) -> str:

@@ -53,7 +53,7 @@ def mark_output(state: State, context: Context[Any]) -> Derived:
 
 def test_a_rule_and_a_handler_are_enough() -> None:
     func, config = workload("matmul_relu").func, SketchConfig()
-    states = generate(read_dag(func), HARDWARE, CPU_RULES, config, [mark_output])
+    states = generate(read_dag(func), HARDWARE, (mark_output, *CPU_RULES), config)
     sketches = [complete(state, HARDWARE, config) for state in states]
     assert sketches
     for sketch in sketches:

@@ -39,6 +39,7 @@ class Devices:
     """Stands for `Pool`: one worker, and what became of it."""
 
     bad: set[str]
+    on_host: bool
     config: MeasureConfig = field(default_factory=MeasureConfig)
     workers: list[Any] = field(default_factory=lambda: [Worker()])
     replaced: list[Any] = field(default_factory=list)
@@ -85,11 +86,11 @@ def _requests_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.mark.parametrize(("target", "replaced"), [(TARGET, 1), ("llvm", 0)])
-def test_an_error_on_a_gpu_costs_its_worker_and_nothing_else(target: str, replaced: int) -> None:
-    pool: Any = Devices(bad={"b"})
+@pytest.mark.parametrize(("on_host", "replaced"), [(False, 1), (True, 0)])
+def test_an_error_on_a_gpu_costs_its_worker_and_nothing_else(on_host: bool, replaced: int) -> None:
+    pool: Any = Devices(bad={"b"}, on_host=on_host)
     programs = [Program(sketch=name) for name in "abc"]
-    results = measure_batch(pool, Define("key", "", target), programs, None)
+    results = measure_batch(pool, Define("key", "", TARGET), programs, None)
     assert [result.error for result in results] == [None, ErrorKind.RUN, None]
     assert results[1].message == "illegal memory access"
     assert len(pool.replaced) == replaced

@@ -14,7 +14,7 @@ from tvm import te, tirx
 
 from ansor.config import MeasureConfig
 from ansor.measure.child.runner import Built, Runner
-from ansor.measure.child.worker import answer, find_lowering
+from ansor.measure.child.worker import answer
 from ansor.measure.child.worker_task import WorkerTask
 from ansor.measure.protocol import Build, Compare, Define, Setup, Time, Verify
 from ansor.measure.result import ErrorKind
@@ -105,10 +105,6 @@ def test_a_comparison_that_fails_leaves_nothing_behind(runner: Runner) -> None:
 def test_what_cannot_be_read_is_an_error(runner: Runner) -> None:
     assert answer(runner, Define("bad", "no json", "llvm")).error is ErrorKind.RUN
     assert answer(runner, Setup(CONFIG, "")).error is ErrorKind.RUN
-
-
-def test_finds_the_default_lowering() -> None:
-    assert find_lowering("ansor.lowering.lower:lower").__name__ == "lower"
 
 
 def table(scale: float) -> tirx.PrimFunc:

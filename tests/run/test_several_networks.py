@@ -20,11 +20,6 @@ NAMES = ("matmul_relu", "depthwise_conv2d", "row_sum")
 CALLS = np.array([[2, 1, 0], [0, 1, 3]])  # of the three functions by two networks
 
 
-def tuner(tasks: list[Task], device: FakeDevice, events: Recorder, objective: Objective) -> Tuner:
-    given = (device, Database(), CONFIG, 0, [events], (), CALLS, objective)
-    return Tuner(tasks, HARDWARE, CPU_SEARCH, *given)
-
-
 def tuner(objective: Objective = total_latency) -> tuple[Tuner, Recorder]:
     events = Recorder()
     tasks = [make_task(name) for name in NAMES]

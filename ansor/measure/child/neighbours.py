@@ -17,6 +17,7 @@ from ansor.measure.inputs import in_memory
 from ansor.targets.cpu.probe import kernels
 from ansor.targets.host.memory import plain_block
 from ansor.targets.host.threads import running_threads
+from ansor.targets.registry import code_target
 
 _LINE_BYTES = 64
 
@@ -30,7 +31,7 @@ class Neighbours:
 
     def __init__(self, target: str) -> None:
         self._parts = running_threads()
-        built: Any = tvm.compile(kernels.rewrite(self._parts), tvm.target.Target(target)).mod
+        built: Any = tvm.compile(kernels.rewrite(self._parts), code_target(target)).mod
         self._rewrite = built["main"]
         self._nothing = tvm.runtime.tensor(np.zeros(1, dtype=np.int32))
 

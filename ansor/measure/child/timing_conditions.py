@@ -22,7 +22,7 @@ from ansor.config import MeasureConfig
 from ansor.targets.cpu.probe import kernels
 from ansor.targets.cpu.vectors import vector_unit
 from ansor.targets.host.threads import running_threads
-from ansor.targets.registry import backend_of
+from ansor.targets.registry import backend_of, code_target
 
 _ROUNDS = 1024  # of the multiply-adds: 0.1 ms
 _STARTS = 100  # of threads, 0.2 ms with what they do
@@ -80,8 +80,9 @@ class Watch:
     def starts(self) -> Sentinel:
         """Tells whether cores are near each other, as long as that is worth waiting for."""
         config = self.config
-        threads, lanes = running_threads(), _lanes(tvm.target.Target(self.target))
-        run = _runs(kernels.fma(threads, lanes, _START_ROUNDS), self.target, _STARTS)
+        made_for = code_target(self.target)
+        threads, lanes = running_threads(), _lanes(made_for)
+        run = _runs(kernels.fma(threads, lanes, _START_ROUNDS), made_for, _STARTS)
         return Sentinel(run, config.far_factor, patience=config.far_patience)
 
     def over(self, seconds: float) -> tuple[Sentinel, ...]:
@@ -104,21 +105,21 @@ def core_sentinel(target: str, config: MeasureConfig, peak_flops: float = 0.0) -
         target: text of the TVM target.
         peak_flops: of all threads at full speed, per second; 0 if it is not known.
     """
-    resolved = tvm.target.Target(target)
-    if not backend_of(resolved).execution.on_host:
+    if not backend_of(target).execution.on_host:
         return None
-    threads, lanes = running_threads(), _lanes(resolved)
+    made_for = code_target(target)
+    threads, lanes = running_threads(), _lanes(made_for)
     flops = kernels.fma_flops(threads, lanes, _ROUNDS)
     best_s = flops / peak_flops if peak_flops else math.inf
-    run = _runs(kernels.fma(threads, lanes, _ROUNDS), target, 1)
+    run = _runs(kernels.fma(threads, lanes, _ROUNDS), made_for, 1)
     return Sentinel(run, config.quiet_factor, best_s)
 
 
-def _runs(module: tvm.IRModule, target: str, number: int) -> Callable[[], float]:
+def _runs(module: tvm.IRModule, target: tvm.target.Target, number: int) -> Callable[[], float]:
     """Tells mean seconds of so many runs; all arguments are float32 arrays of zeros."""
     shapes = [tuple(int(size) for size in buffer.shape) for buffer in module["main"].params]
     arrays = [tvm.runtime.tensor(np.zeros(shape, dtype=np.float32)) for shape in shapes]
-    built: Any = tvm.compile(module, tvm.target.Target(target)).mod
+    built: Any = tvm.compile(module, target).mod
     evaluator = built.time_evaluator("main", tvm.cpu(), number=number, repeat=1)
     return lambda: float(evaluator(*arrays).results[0])
 
