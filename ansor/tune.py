@@ -25,7 +25,7 @@ from ansor.run.arguments import check_models, opened
 from ansor.run.check.network import SourceComparison
 from ansor.run.finish import Finisher
 from ansor.run.garbage_collection import frozen_heap
-from ansor.run.prepare import Network, merged, prepare
+from ansor.run.prepare import Network, merged, prepare_network
 from ansor.run.settings import Settings, takes_settings
 from ansor.run.tuned import TunedModel
 from ansor.run.tuner import Budget, Tuner
@@ -178,7 +178,7 @@ def _imported(
     for name, model in models.items():
         _stage(settings.callbacks, f"importing {name}")
         examples, kinds = example_inputs.get(name), settings.variants
-        network = prepare(model, target, text, examples, kinds, sizes.get(name))
+        network = prepare_network(model, target, text, examples, kinds, sizes.get(name))
         networks[name] = network
         if settings.check_import and network.source is not None:
             _stage(settings.callbacks, f"comparing the import of {name} with the original")

@@ -16,7 +16,7 @@ import click
 from ansor.compare.case import Case
 from ansor.compare.results import Comparison
 from ansor.compare.rounds import compare, peer_systems, save_networks
-from ansor.compare.table import render
+from ansor.compare.table import comparison_table
 from ansor.models import model_config, model_names
 from ansor.report.progress import Progress
 from ansor.run.tuned import TunedModel
@@ -75,7 +75,7 @@ def measure(
         case = Case(model, folder, threads, seconds / 4, seconds, device, tf32)
         save_networks(tuned, case)
         comparison = compare(case, systems, rounds, print)
-    print(f"\n{model}\n{render(comparison)}\n")
+    print(f"\n{model}\n{comparison_table(comparison)}\n")
     return _rows(model, comparison, tuning_s, tuned), comparison
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ansor.compare.turns import LATENCY, Answer, serve
+from ansor.compare.turns import LATENCY, Answer, answer_turns
 from benchmarks.operator_case import PEAK, Case
 from benchmarks.operator_peers import OURS
 
@@ -85,7 +85,7 @@ def load(system: str, case: Case) -> tuple[Answer, Callable[[], Answer]]:
 
 def main(system: str, case: Case) -> None:
     """Serves until nothing more is asked."""
-    serve(lambda: load(system, case))
+    answer_turns(lambda: load(system, case))
 
 
 if __name__ == "__main__":

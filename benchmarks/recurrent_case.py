@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from ansor.compare.child import timed
-from ansor.compare.turns import LATENCY, Answer, serve
+from ansor.compare.turns import LATENCY, Answer, answer_turns
 from ansor.run.tuned import load
 
 INPUTS, UNITS, LAYERS, STEPS = 64, 128, 2, 20
@@ -82,4 +82,4 @@ def _loaded(case: RecurrentCase) -> tuple[Answer, Callable[[], Answer]]:
 
 if __name__ == "__main__":
     given = RecurrentCase(**json.loads(sys.argv[1]))
-    serve(lambda: _loaded(given))
+    answer_turns(lambda: _loaded(given))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ansor.annotate.complete import complete
 from ansor.config import TuneConfig
 from ansor.program.sketch import Sketch
-from ansor.run.prepare import prepare
+from ansor.run.prepare import prepare_network
 from ansor.sketch.generate import generate
 from ansor.sketch.rules import CPU_RULES
 from ansor.targets.cpu.machine import Hardware
@@ -22,7 +22,7 @@ def task_of(op: str, threads: int) -> Task:
     """
     target = resolve_target("native")
     tensors = list(workload_of(op).tensors)
-    return prepare(tensors, target, target_text(target, threads)).tasks[0]
+    return prepare_network(tensors, target, target_text(target, threads)).tasks[0]
 
 
 def sketches_of(task: Task, hardware: Hardware, config: TuneConfig) -> list[Sketch]:

@@ -28,7 +28,7 @@ from ansor.measure.local_device import LocalDevice
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Population, Sketch
 from ansor.report.text import align
-from ansor.run.prepare import prepare
+from ansor.run.prepare import prepare_network
 from ansor.sketch.generate import generate
 from ansor.sketch.rules import CPU_RULES
 from ansor.targets.build import build
@@ -146,7 +146,7 @@ def main(programs: int, repeats: int, measured: int, file: str | None) -> None:
     target = resolve_target("native")
     hardware = detect(target, threads)
     operator = list(build_workload("conv2d").tensors)
-    task = prepare(operator, target, target_text(target, threads)).tasks[0]
+    task = prepare_network(operator, target, target_text(target, threads)).tasks[0]
     sketch = complete(
         generate(task.dag, hardware, CPU_RULES, FULL.sketch)[0], hardware, FULL.sketch
     )

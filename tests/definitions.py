@@ -19,7 +19,7 @@ from ansor.sketch.generate import generate
 from ansor.sketch.rules import CPU_RULES
 from ansor.targets.cpu.machine import Hardware
 from ansor.workloads import Workload, build
-from ansor.workloads.convolution_nd import Convolution, convolution
+from ansor.workloads.convolution_nd import ConvolutionSizes, convolution
 from ansor.workloads.opevo import convolution_nchw
 from ansor.workloads.transposed import transposed_convolution
 
@@ -101,10 +101,10 @@ def workload(name: str) -> Workload:
         return convolution_nchw(name, 2, 3, 17, 16, 3, 2, 0)
     if name.startswith("groups"):  # of three, tiles would lie across two
         groups, filters = (3, 48) if name.endswith("three") else (4, 64)
-        sizes = Convolution(1, (9, 8), 4 * groups, filters, 3, 2, 1, groups=groups)
+        sizes = ConvolutionSizes(1, (9, 8), 4 * groups, filters, 3, 2, 1, groups=groups)
         return convolution(name, sizes)
     if name == "few_filters":  # fewer than half a vector
-        return convolution(name, Convolution(1, (6, 16), 4, 3, 3, 1, 1))
+        return convolution(name, ConvolutionSizes(1, (6, 16), 4, 3, 3, 1, 1))
     if name == "phases_few":
         return transposed_convolution(name, 1, 3, 16, 6, 3, 4, 2, 1)
     if name.startswith("phases"):

@@ -27,7 +27,7 @@ from ansor.config import QUICK
 from ansor.database.database import Database
 from ansor.errors import AnsorError, ArgumentError, DatabaseError, UnsupportedError
 from ansor.executor import in_turns
-from ansor.measure.result import measured
+from ansor.measure.result import successful_measurement
 from ansor.program.program import Program
 from ansor.run.settings import Settings
 from ansor.task import Task
@@ -452,7 +452,7 @@ def test_records_of_another_target_only(tmp_path: Path) -> None:
         # The graph of the definition as the frontend sees it, which is what keys the records.
         wrapped = ansor.tune.prepare(definition(), tvm.target.Target("llvm"), elsewhere).tasks[0]
         task = Task(wrapped.name, wrapped.func, wrapped.dag, elsewhere)
-        database.add(task, Program(), measured((1e-3,), 0.0, 0.0))
+        database.add(task, Program(), successful_measurement((1e-3,), 0.0, 0.0))
     with pytest.raises(ArgumentError, match=r"database=.*elsewhere"):
         ansor.auto_schedule(definition(), database=path)
     with Database(path) as database:

@@ -10,7 +10,7 @@ from ansor.cli.tune import keep, prepare_folder
 from ansor.compare.case import Case
 from ansor.compare.rounds import compare, peer_systems, save_networks
 from ansor.compare.systems import PEERS
-from ansor.compare.table import render
+from ansor.compare.table import comparison_table
 from ansor.models import model_config, model_names
 from ansor.report.progress import Progress
 from ansor.targets.host.threads import available_cores
@@ -55,4 +55,4 @@ def demo(
         case = Case(model, temporary, threads or available_cores())
         save_networks(tuned, case)
         comparison = compare(case, systems, rounds, click.echo)
-    click.echo(f"\n{render(comparison)}")
+    click.echo(f"\n{comparison_table(comparison)}")

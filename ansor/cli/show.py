@@ -16,7 +16,7 @@ from ansor.program.show import show_program, show_sketch
 from ansor.program.sketch import Population, Sketch
 from ansor.report.records import best_table, records_table
 from ansor.report.text import align, shorten
-from ansor.run.prepare import prepare
+from ansor.run.prepare import prepare_network
 from ansor.targets.host.threads import available_cores
 from ansor.targets.registry import backend_of
 from ansor.targets.target import resolve_target, target_text
@@ -119,7 +119,7 @@ def tasks_of(model: str, target: str, threads: int | None) -> tuple[Task, ...]:
     """The tasks that tuning `model` would work on."""
     resolved = resolve_target(target)
     text = target_text(resolved, threads or available_cores())
-    return prepare(read_model(model), resolved, text).tasks
+    return prepare_network(read_model(model), resolved, text).tasks
 
 
 def select(tasks: Sequence[Task], wanted: str | None) -> list[Task]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ansor.models import BuiltModel, build_model, model_config
+from ansor.models import BuiltInModel, build_model, model_config
 from ansor.models.parameters import Array
 
 
@@ -58,7 +58,7 @@ class Case:
         return self.file(f"{system}.npy")
 
 
-def network(case: Case) -> BuiltModel:
+def network(case: Case) -> BuiltInModel:
     """The network with the weights that all systems share."""
     return build_model(case.model)
 
@@ -69,7 +69,7 @@ def input_rank(case: Case) -> int:
     return len(shape)
 
 
-def inputs(model: BuiltModel) -> Sequence[Array]:
+def inputs(model: BuiltInModel) -> Sequence[Array]:
     """The inputs that all systems are given."""
     rng = np.random.default_rng(0)
     return [rng.standard_normal(shape, dtype=np.float32) for _, shape in model.inputs]

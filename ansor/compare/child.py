@@ -17,7 +17,7 @@ import numpy as np
 
 from ansor.compare.case import Case, inputs, network
 from ansor.compare.systems import SYSTEMS
-from ansor.compare.turns import LATENCY, Answer, serve
+from ansor.compare.turns import LATENCY, Answer, answer_turns
 
 EXPORT = "export"
 _LEAST_RUNS = 2
@@ -31,7 +31,7 @@ def main(system: str, case: Case) -> None:
 
         export_onnx(case)
         return
-    serve(lambda: _loaded(system, case))
+    answer_turns(lambda: _loaded(system, case))
 
 
 def _loaded(system: str, case: Case) -> tuple[Answer, Callable[[], Answer]]:

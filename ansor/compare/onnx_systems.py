@@ -19,7 +19,7 @@ def absence(_: Case) -> str:
     return ""
 
 
-def runtime(case: Case) -> Any:
+def onnx_runtime(case: Case) -> Any:
     """A session with all optimisations and the case's number of threads.
 
     On a GPU it takes and gives PyTorch's tensors.

@@ -9,7 +9,7 @@ import openvino
 from ansor.compare.case import Case
 
 
-def runtime(case: Case) -> Any:
+def openvino_runtime(case: Case) -> Any:
     """Tuned for latency, with float32 arithmetic and the case's number of threads."""
     settings = {
         "INFERENCE_NUM_THREADS": case.threads,

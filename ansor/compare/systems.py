@@ -76,13 +76,13 @@ SYSTEMS: Mapping[str, System] = MappingProxyType(
         ),
         "inductor": System("ansor.compare.torch_systems:inductor", ("torch",)),
         "onnxruntime": System(
-            "ansor.compare.onnx_systems:runtime",
+            "ansor.compare.onnx_systems:onnx_runtime",
             ("onnxruntime",),
             True,
             on_gpu="ansor.compare.onnx_systems:absence",
         ),
         "openvino": System(
-            "ansor.compare.openvino_system:runtime", ("openvino",), True, devices=("cpu",)
+            "ansor.compare.openvino_system:openvino_runtime", ("openvino",), True, devices=("cpu",)
         ),
     }
 )

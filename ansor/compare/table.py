@@ -8,7 +8,7 @@ from ansor.report.text import align, milliseconds
 _HEADER = ("system", "latency ms", "rounds ms", "vs ansor", "error")
 
 
-def render(comparison: Comparison) -> str:
+def comparison_table(comparison: Comparison) -> str:
     """One line per system, the fastest first, and what was left out and why."""
     ranked = sorted(comparison.results, key=lambda result: result.latency_s)
     lines = [align(_HEADER, [_row(result, comparison) for result in ranked]), ""]

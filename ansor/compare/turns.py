@@ -82,7 +82,7 @@ def ratio(numerator: Sequence[Sequence[float]], denominator: Sequence[Sequence[f
     return statistics.median(above / below for above, below in pairs)
 
 
-def serve(load: Callable[[], tuple[Answer, Callable[[], Answer]]]) -> None:
+def answer_turns(load: Callable[[], tuple[Answer, Callable[[], Answer]]]) -> None:
     """The end in the process: answers every line of standard input, until that is closed.
 
     Args:

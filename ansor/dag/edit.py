@@ -13,7 +13,7 @@ from ansor.dag.stage import (
     Access,
     Axis,
     Buffer,
-    Derived,
+    DerivedAxis,
     HoleExtent,
     OpCounts,
     Stage,
@@ -210,8 +210,8 @@ def _partial(
     shape.insert(position, new.extent)
     buffer = Buffer(partial, tuple(shape), dag.buffers[stage.output].dtype, "intermediate")
     writes = (Access(partial, tuple(spatial)),)
-    earlier = (Derived(where[d.outer], where[d.inner]) for d in stage.derived)
-    derived = (*earlier, Derived(outer, inside))
+    earlier = (DerivedAxis(where[d.outer], where[d.inner]) for d in stage.derived)
+    derived = (*earlier, DerivedAxis(outer, inside))
     made = replace(
         stage, name=partial, axes=tuple(axes), reads=reads, writes=writes, derived=derived
     )

@@ -118,7 +118,7 @@ Span = tuple[int, int, int]  # an axis, the first of its values, and one past th
 
 
 @dataclass(frozen=True)
-class Derived:
+class DerivedAxis:
     """An axis that a step split in two: its value is ``outer * extent(inner) + inner``."""
 
     outer: int
@@ -147,7 +147,7 @@ class Stage:
     ops: OpCounts = field(default_factory=OpCounts)
     has_branch: bool = False
     body: str = ""
-    derived: tuple[Derived, ...] = ()
+    derived: tuple[DerivedAxis, ...] = ()
     reducer: str | None = None
     folded: frozenset[int] = frozenset()
     nonzero: tuple[Span, ...] = ()

@@ -18,11 +18,11 @@ from ansor.features.rows import (
     at_least,
     count,
     innermost,
+    loop_table,
     of_loop,
     product,
     rough_log2,
     row_of,
-    table,
 )
 from ansor.program.sketch import Population
 
@@ -42,7 +42,7 @@ def extract(
         further: columns that come after the features, `[P]` each, as many of each stage.
     """
     columns = NUM_FEATURES + (len(further[0]) if further else 0)
-    out: Floats = table(len(profiles) * columns, len(population))
+    out: Floats = loop_table(len(profiles) * columns, len(population))
     for number, profile in enumerate(profiles.values()):
         own = out[number * columns : (number + 1) * columns]
         first = _operations(profile) + _stage(population, profile) + _accesses(profile)

@@ -18,7 +18,7 @@ _MANTISSAS, _BIAS = 1 << 23, 127  # of a float32 (IEEE 754)
 _APART = 16  # elements between rows: those a power of two apart share the same few lines of a cache
 
 
-def table(rows: int, programs: int) -> npt.NDArray[np.float32]:
+def loop_table(rows: int, programs: int) -> npt.NDArray[np.float32]:
     """`[rows, P]` zeros, of which a program's column is soon read."""
     return np.zeros((rows, programs + _APART), dtype=np.float32)[:, :programs]
 

@@ -11,7 +11,7 @@ from tvm import relax
 from ansor.frontend.rewrite import op_name
 from ansor.frontend.signature import entry_of
 from ansor.measure.inputs import num_bytes
-from ansor.measure.plan import Call, CallPlan
+from ansor.measure.plan import CallPlan, PlannedCall
 
 
 def call_plan(mod: tvm.IRModule) -> CallPlan:
@@ -98,7 +98,7 @@ def _placed(flow: _Flow) -> CallPlan:
             if t not in storage:
                 storage[t] = _taken(flow.num_bytes[t], sizes, free)
         places = (None if t is None else storage[t] for t in (*use.inputs, *use.outputs))
-        calls.append(Call(use.function, tuple(places)))
+        calls.append(PlannedCall(use.function, tuple(places)))
         free += [storage[t] for t in sorted(use.tensors - flow.kept) if last[t] == i]
     return CallPlan(tuple(calls), tuple(sizes))
 

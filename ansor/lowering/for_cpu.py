@@ -5,7 +5,7 @@ from __future__ import annotations
 import tvm
 
 from ansor.lowering.passes.whole_vectors import whole_vectors
-from ansor.lowering.passes.work_stealing import share_out
+from ansor.lowering.passes.work_stealing import steal_work
 from ansor.targets.cpu.vectors import vector_unit
 from ansor.targets.host.threads import running_threads
 
@@ -18,5 +18,5 @@ def for_cpu(
     Args:
         threads: that its loops will run on; by default those that this process runs on.
     """
-    shared = share_out(mod, threads or running_threads())
+    shared = steal_work(mod, threads or running_threads())
     return whole_vectors(shared, vector_unit(target).bytes)

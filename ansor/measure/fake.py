@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ansor.closing import Closing
 from ansor.measure.plan import CallPlan
-from ansor.measure.result import ErrorKind, Measurement, Verification, measured
+from ansor.measure.result import ErrorKind, Measurement, Verification, successful_measurement
 from ansor.program.program import Program
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class FakeDevice(Closing):
         self.trace.append((task.key, program))
         kind = self._fail(task, program)
         if kind in (None, ErrorKind.WRONG):
-            return measured((self._latency_of(task, program),), 0.0, 0.0)
+            return successful_measurement((self._latency_of(task, program),), 0.0, 0.0)
         return Measurement(error=kind, message="injected fault")
 
     def verify(self, candidates: Sequence[TaskProgram]) -> list[Verification]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Call:
+class PlannedCall:
     """One call of a function.
 
     Attributes:
@@ -23,5 +23,5 @@ class CallPlan:
     """The calls in the order of execution, and the bytes of each storage; calls share storages
     as far as what they hold is not needed at the same time."""
 
-    calls: tuple[Call, ...]
+    calls: tuple[PlannedCall, ...]
     storage_bytes: tuple[int, ...]

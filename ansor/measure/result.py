@@ -60,7 +60,9 @@ class Verification:
     message: str = ""
 
 
-def measured(latencies_s: Sequence[float], build_s: float, run_s: float) -> Measurement:
+def successful_measurement(
+    latencies_s: Sequence[float], build_s: float, run_s: float
+) -> Measurement:
     """A successful measurement; a time that is zero, negative, infinite or NaN makes it failed."""
     if latencies_s and all(math.isfinite(t) and t > 0 for t in latencies_s):
         return Measurement(tuple(latencies_s), build_s=build_s, run_s=run_s)

@@ -5,11 +5,11 @@ file, e.g. `resnet.py`; `registry.py` is the door. `torch_twin` (needs PyTorch, 
 explicitly) holds the same networks in PyTorch, as peers and references.
 """
 
-from ansor.models.registry import BuiltModel, build, build_model, model_config, model_names
+from ansor.models.registry import BuiltInModel, build, build_model, model_config, model_names
 from ansor.models.resnet import ResNetConfig
 
 __all__ = [
-    "BuiltModel",
+    "BuiltInModel",
     "ResNetConfig",
     "build",
     "build_model",

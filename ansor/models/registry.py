@@ -54,7 +54,7 @@ CONFIGS: Mapping[str, ModelConfig] = MappingProxyType(
 
 
 @dataclass(frozen=True, eq=False)
-class BuiltModel:
+class BuiltInModel:
     """A model as a Relax module whose parameters are still inputs of its function.
 
     `mod` holds one function, "forward"(*inputs, *parameters); `params` are its parameters by name,
@@ -107,7 +107,7 @@ def _shape(parameter: Any) -> tuple[int, ...]:
     return tuple(int(extent) for extent in parameter.shape)
 
 
-def build(config: ModelConfig, name: str, batch: int = 1, seed: int = 0) -> BuiltModel:
+def build(config: ModelConfig, name: str, batch: int = 1, seed: int = 0) -> BuiltInModel:
     """A network of any shape; its input is float32.
 
     Raises:
@@ -120,10 +120,10 @@ def build(config: ModelConfig, name: str, batch: int = 1, seed: int = 0) -> Buil
     shapes = {key: _shape(parameter) for key, parameter in parameters}
     fan_ins = {key: p.attrs[FAN_IN] for key, p in parameters if FAN_IN in p.attrs}
     params = draw(shapes, seed, fan_ins)
-    return BuiltModel(name, mod, MappingProxyType(params), ((entry, shape),))
+    return BuiltInModel(name, mod, MappingProxyType(params), ((entry, shape),))
 
 
-def build_model(text: str, seed: int = 0) -> BuiltModel:
+def build_model(text: str, seed: int = 0) -> BuiltInModel:
     """A built-in model with random parameters; the same seed gives the same parameters.
 
     Args:

@@ -30,7 +30,7 @@ def glance(
     return _scored(scorer, _drawn(sketch, config.initial if is_small(sketch, config) else few, rng))
 
 
-def start(
+def first_generation(
     scorer: Scorer,
     config: EvolutionConfig,
     rng: np.random.Generator,

@@ -162,7 +162,7 @@ class SearchPolicy(Policy):
         margin, sampled = self._config.sketch_margin, self._samples()
         near = self._worth_breeding(sampled, margin)
         jobs = {i: (sampled[i], self._elite(self.sketches[i])) for i in near}
-        started = self._spread(breeding.start, self._config, jobs)
+        started = self._spread(breeding.first_generation, self._config, jobs)
         return self._bred(_updated(sampled, started), generations, margin)
 
     def _bred(self, found: list[Generation], generations: int, margin: float) -> list[Generation]:

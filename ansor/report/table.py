@@ -77,7 +77,7 @@ class Summary:
     reason: str | None = None
 
 
-def render(tasks: Sequence[TaskRow], summary: Summary) -> str:
+def network_table(tasks: Sequence[TaskRow], summary: Summary) -> str:
     """Plain text: a table of the functions, those that take the most time first, and a summary.
 
     The column "error" is the largest difference from the definition as it was written, computed in

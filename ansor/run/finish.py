@@ -10,7 +10,7 @@ import tvm
 
 from ansor.callbacks import Finish
 from ansor.frontend.deploy.apply import apply_programs
-from ansor.frontend.deploy.built import BuiltModel, built
+from ansor.frontend.deploy.built import DeployableNetwork, built
 from ansor.frontend.deploy.runtime import loaded
 from ansor.frontend.variants import with_variants
 from ansor.lowering.lower import lower
@@ -34,7 +34,7 @@ class Finisher:
     def __init__(self, network: Network, target: tvm.target.Target, background: Executor) -> None:
         self._network, self._target, self._background = network, target, background
         self._chosen: Mapping[str, TaskProgram] = {}
-        self._built: Future[BuiltModel] | None = None
+        self._built: Future[DeployableNetwork] | None = None
 
     def begin(self, chosen: Mapping[str, TaskProgram]) -> None:
         """Begins to compile with these programs and returns at once.
@@ -63,7 +63,7 @@ class Finisher:
 
 def _built(
     network: Network, target: tvm.target.Target, chosen: Mapping[str, TaskProgram]
-) -> BuiltModel:
+) -> DeployableNetwork:
     """Puts programs in place and compiles."""
     variants = {
         name: network.variants[task.name]

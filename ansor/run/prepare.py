@@ -48,7 +48,7 @@ class Network:
     source: SourceModel | None = None
 
 
-def prepare(
+def prepare_network(
     model: object,
     target: tvm.target.Target,
     target_key: str,

@@ -14,11 +14,11 @@ import tvm
 from ansor.callbacks import Finish
 from ansor.errors import UnsupportedError
 from ansor.frontend.calling import Calling, calling_from_json, calling_to_json
-from ansor.frontend.deploy.built import BuiltModel, rebuilt
+from ansor.frontend.deploy.built import DeployableNetwork, rebuilt
 from ansor.frontend.deploy.runtime import CompiledModel, compile_model, loaded
 from ansor.frontend.deploy.storage import StoredModel, load_model, save_model
 from ansor.frontend.importers.source import Array
-from ansor.report.table import Summary, render
+from ansor.report.table import Summary, network_table
 from ansor.run.check.network import NetworkCheck
 from ansor.targets.host.threads import start_threads
 from ansor.targets.registry import backend_of
@@ -153,7 +153,7 @@ class TunedModel:
                 summary, search_s=done.elapsed_s, trials=done.trials, reason=done.reason
             )
         checks = [check.text for check in self.checks]
-        return "\n".join([render(self.tasks, summary), *checks])
+        return "\n".join([network_table(self.tasks, summary), *checks])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the network, machine code and weights, to one file; `load` reads it.
@@ -199,7 +199,7 @@ def load(
     )
 
 
-def _ready(model: BuiltModel, path: str, threads: int, recompile: bool) -> BuiltModel:
+def _ready(model: DeployableNetwork, path: str, threads: int, recompile: bool) -> DeployableNetwork:
     """The network with code for this machine.
 
     Raises:

@@ -9,27 +9,27 @@ from ansor.dag import chains, operands, predicates
 from ansor.dag.graph import ComputeDAG
 from ansor.program.steps import FuseConsumer, MultiLevelTile, RegisterTile
 from ansor.sketch import tables
-from ansor.sketch.rule import Context, Derived, holes_of, locations_of
+from ansor.sketch.rule import Derivation, RuleContext, holes_of, locations_of
 from ansor.sketch.state import State
 from ansor.targets.cpu.machine import Hardware
 
 
-def tile_host(state: State, context: Context[Hardware]) -> Derived:
+def tile_host(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Tiles the end of a chain, so that its producers can be computed tile by tile inside it.
 
     Beyond the paper, whose fusion reaches one elementwise consumer.
     """
     name, dag, config = state.current, state.dag, context.config
     if not chains.ends_chain(dag, name) or not predicates.has_static_axes(dag.stages[name]):
-        return Derived()
+        return Derivation()
     if locations_of(state).host.get(name) is not None:
-        return Derived()
+        return Derivation()
     decisions = tables.host_tiles(dag, name, context.config)
     step = MultiLevelTile(name, config.host_structure, holes_of(dag, name, decisions))
-    return Derived((state.add(step, decisions=tuple(decisions.values())).advance(),))
+    return Derivation((state.add(step, decisions=tuple(decisions.values())).advance(),))
 
 
-def register_tile(state: State, context: Context[Hardware]) -> Derived:
+def register_tile(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Tiles a stage for registers only and computes it inside the loops of a tiled one, and its
     elementwise consumer with each tile.
 
@@ -37,17 +37,17 @@ def register_tile(state: State, context: Context[Hardware]) -> Derived:
     """
     name, dag = state.current, state.dag
     if not predicates.has_data_reuse(dag, name) or not predicates.has_static_axes(dag.stages[name]):
-        return Derived()
+        return Derivation()
     host = locations_of(state).host.get(name)
     if host is None or host not in state.tiled:
-        return Derived()
+        return Derivation()
     decisions = tables.register_tiles(dag, name, context.machine, context.config)
     step = RegisterTile(name, holes_of(dag, name, decisions))
     done = state.add(step, decisions=tuple(decisions.values())).advance()
     if (consumer := _finishes(state, name)) is not None:
         done = done.add(FuseConsumer(name, consumer, 1))
     # The end of a chain is tiled for nothing but its producers.
-    return Derived((done,), exclusive=chains.ends_chain(dag, host))
+    return Derivation((done,), exclusive=chains.ends_chain(dag, host))
 
 
 def _finishes(state: State, name: str) -> str | None:

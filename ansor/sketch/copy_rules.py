@@ -12,14 +12,14 @@ from ansor.dag.padding import is_padded
 from ansor.program.decision import category
 from ansor.program.steps import MoveAxis, RegisterTile, SplitAxis, Transpose
 from ansor.sketch import tables
-from ansor.sketch.rule import Context, Derived, holes_of, locations_of
+from ansor.sketch.rule import Derivation, RuleContext, holes_of, locations_of
 from ansor.sketch.state import State
 from ansor.targets.cpu.machine import Hardware
 
 _LEAST_SHUFFLED = 4  # bytes of an element; a square of smaller ones has more rows than registers
 
 
-def choose_vector_axis(state: State, context: Context[Hardware]) -> Derived:
+def choose_vector_axis(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Vectorises another axis than the last where that one does not fill vectors.
 
     Beyond the paper: the rows of an image whose channels come first may be too short, or read with
@@ -29,9 +29,9 @@ def choose_vector_axis(state: State, context: Context[Hardware]) -> Derived:
     name, dag = state.current, state.dag
     consumer = predicates.fusible_consumer(dag, name)
     if consumer is None or not predicates.has_data_reuse(dag, name) or consumer in state.tiled:
-        return Derived()
+        return Derivation()
     if any(isinstance(step, MoveAxis) and step.stage == name for step in state.steps):
-        return Derived()
+        return Derivation()
     stage = dag.stages[name]
     lanes = context.machine.lanes(dag.buffers[stage.output].item_bytes)
     few = stage.axes[stage.spatial[-1]].size <= context.config.few_lanes * lanes
@@ -39,9 +39,9 @@ def choose_vector_axis(state: State, context: Context[Hardware]) -> Derived:
     axis = operands.other_vector_axis(split.dag, name, lanes, windows=few)
     jumps = operands.jumps_along_vectors(dag, name)
     if axis is None or not (jumps or tables.leaves_lanes_idle(stage, lanes)):
-        return Derived()
+        return Derivation()
     moved = replace(split, dag=edit.move_axis(split.dag, name, axis, consumer))
-    return Derived((moved.add(MoveAxis(name, axis, consumer)),), exclusive=jumps)
+    return Derivation((moved.add(MoveAxis(name, axis, consumer)),), exclusive=jumps)
 
 
 def phased(state: State, consumer: str) -> State:
@@ -56,7 +56,7 @@ def phased(state: State, consumer: str) -> State:
     return state
 
 
-def pack_operand(state: State, context: Context[Hardware]) -> Derived:
+def pack_operand(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Copies the operand that runs along the vectorised axis, to be packed tile by tile.
 
     Beyond the paper: what the innermost loops read lies then in one run of memory. Only for
@@ -64,18 +64,18 @@ def pack_operand(state: State, context: Context[Hardware]) -> Derived:
     """
     name, dag, config = state.current, state.dag, context.config
     if not predicates.has_data_reuse(dag, name):
-        return Derived()
+        return Derivation()
     buffer = operands.vector_operand(dag, name)
     if buffer is None or dag.buffers[buffer].kind != "input" or dag.buffers[buffer].constant:
-        return Derived()
+        return Derivation()
     if operands.reads_per_element(dag, name, buffer) < config.min_pack_reuse:
-        return Derived()
+        return Derivation()
     if dag.buffers[buffer].num_bytes < config.min_pack_bytes:
-        return Derived()
-    return Derived((_copied(state, buffer),))
+        return Derivation()
+    return Derivation((_copied(state, buffer),))
 
 
-def transpose_operand(state: State, context: Context[Hardware]) -> Derived:
+def transpose_operand(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Copies an operand that the vectorised axis runs through against memory, transposed.
 
     Beyond the paper: otherwise each of its vectors is gathered element by element, once per reuse.
@@ -85,27 +85,27 @@ def transpose_operand(state: State, context: Context[Hardware]) -> Derived:
     name, dag, config = state.current, state.dag, context.config
     found = operands.transposed_operand(dag, name)
     if found is None or not predicates.has_data_reuse(dag, name):
-        return Derived()
+        return Derivation()
     buffer, order = found
     if dag.buffers[buffer].kind != "input" and not is_padded(dag, buffer):
-        return Derived()
+        return Derivation()
     if operands.reads_per_element(dag, name, buffer) < config.min_transpose_reuse:
-        return Derived()
+        return Derivation()
     copied = _copied(state, buffer, order)
     squares = _in_squares(copied, f"{name}.{buffer}.pack", context.machine)
-    return Derived((squares or copied,))
+    return Derivation((squares or copied,))
 
 
-def transpose_in_squares(state: State, context: Context[Hardware]) -> Derived:
+def transpose_in_squares(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Lets a stage that does nothing but transpose load squares and turn them in registers, as a
     decision.
 
     Beyond the paper; for stages inside the loops of another.
     """
     if locations_of(state).host.get(state.current) is None:
-        return Derived()
+        return Derivation()
     squares = _in_squares(state, state.current, context.machine)
-    return Derived() if squares is None else Derived((squares.advance(),), exclusive=True)
+    return Derivation() if squares is None else Derivation((squares.advance(),), exclusive=True)
 
 
 def _in_squares(state: State, name: str, hardware: Hardware) -> State | None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from ansor.config import SketchConfig
 from ansor.dag.graph import ComputeDAG
-from ansor.sketch.rule import Context, Rule
-from ansor.sketch.state import State, start
+from ansor.sketch.rule import Rule, RuleContext
+from ansor.sketch.state import State, initial_state
 from ansor.targets.machine import M
 
 
@@ -26,8 +26,8 @@ def generate(
         config: limits of the space.
     """
     config = config or SketchConfig()
-    context, rules = Context(machine, config), tuple(rules)
-    queue, done = [start(dag)], []
+    context, rules = RuleContext(machine, config), tuple(rules)
+    queue, done = [initial_state(dag)], []
     while queue:
         state = queue.pop(0)
         if not state.remaining:
@@ -37,7 +37,7 @@ def generate(
     return done[: config.max_sketches]
 
 
-def _derive(state: State, rules: Iterable[Rule[M]], context: Context[M]) -> list[State]:
+def _derive(state: State, rules: Iterable[Rule[M]], context: RuleContext[M]) -> list[State]:
     derived: list[State] = []
     for rule in rules:
         result = rule(state, context)

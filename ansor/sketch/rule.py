@@ -20,7 +20,7 @@ from ansor.targets.machine import M
 
 
 @dataclass(frozen=True)
-class Context(Generic[M]):
+class RuleContext(Generic[M]):
     """What rules may look at beside the state: the machine's parameters and the settings."""
 
     machine: M
@@ -28,14 +28,14 @@ class Context(Generic[M]):
 
 
 @dataclass(frozen=True)
-class Derived:
+class Derivation:
     """What a rule made of a state; no states where it does not apply."""
 
     states: tuple[State, ...] = ()
     exclusive: bool = False
 
 
-Rule = Callable[[State, Context[M]], Derived]
+Rule = Callable[[State, RuleContext[M]], Derivation]
 
 
 def locations_of(state: State) -> Locations:

@@ -16,20 +16,20 @@ from ansor.sketch.copy_rules import (
     transpose_in_squares,
     transpose_operand,
 )
-from ansor.sketch.rule import Context, Derived, Rule, holes_of
+from ansor.sketch.rule import Derivation, Rule, RuleContext, holes_of
 from ansor.sketch.state import State
 from ansor.targets.cpu.machine import Hardware
 
 
-def always_inline(state: State, _: Context[Any]) -> Derived:
+def always_inline(state: State, _: RuleContext[Any]) -> Derivation:
     """Rule 2: a strictly inlinable stage disappears into its consumers."""
     name = state.current
     if not predicates.is_inlinable(state.dag, name) or completes_for_reuse(state.dag, name):
-        return Derived()
-    return Derived((state.advance().inlined(name),), exclusive=True)
+        return Derivation()
+    return Derivation((state.advance().inlined(name),), exclusive=True)
 
 
-def inline_padding(state: State, context: Context[Hardware]) -> Derived:
+def inline_padding(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Inlines a branch (padding) into its consumers, as an alternative where its buffer is large.
 
     Where each element is read a few times only, the condition costs less than the buffer; inside
@@ -37,40 +37,40 @@ def inline_padding(state: State, context: Context[Hardware]) -> Derived:
     """
     name, dag, config = state.current, state.dag, context.config
     if not dag.stages[name].has_branch or not predicates.can_inline(dag, name):
-        return Derived()
+        return Derivation()
     for consumer in set(dag.consumers(name)) & state.tiled:
         if (
             operands.reads_per_element(dag, consumer, dag.stages[name].output)
             > config.max_branch_repeats
         ):
-            return Derived()
+            return Derivation()
         if not operands.is_whole_along_vectors(dag, consumer, name):
-            return Derived()
+            return Derivation()
     share = dag.buffers[dag.stages[name].output].num_bytes / dag.num_bytes
-    return Derived((state.advance().inlined(name),), exclusive=share < config.min_padded_share)
+    return Derivation((state.advance().inlined(name),), exclusive=share < config.min_padded_share)
 
 
-def rfactor_for_threads(state: State, context: Context[Hardware]) -> Derived:
+def rfactor_for_threads(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Rule 6, outer factor: split a long reduction with little around it among the cores."""
     name, dag, config = state.current, state.dag, context.config
     cores = context.machine.cores
     if not predicates.needs_more_parallelism(dag, name, cores, config.rfactor_spatial_per_core):
-        return Derived()
+        return Derivation()
     stage, lanes = dag.stages[name], operands.contiguous_reduction(dag, name)
     if stage.derived:
-        return Derived()
+        return Derivation()
     others = [axis for axis in stage.reduce if axis != lanes] or stage.reduce
     axis = max(others, key=lambda a: stage.axes[a].size)
     extent, most = stage.axes[axis].size, cores * config.rfactor_max_per_core
     return _factored(state, axis, [(d, extent // d) for d in divisors(extent) if 1 < d <= most])
 
 
-def rfactor_for_lanes(state: State, context: Context[Hardware]) -> Derived:
+def rfactor_for_lanes(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Rule 6, inner factor: split a reduction that runs along memory into vector lanes."""
     name, dag = state.current, state.dag
     axis = operands.contiguous_reduction(dag, name)
     if axis is None or predicates.has_data_reuse(dag, name):
-        return Derived()
+        return Derivation()
     item_bytes = dag.buffers[dag.stages[name].output].item_bytes
     most = context.config.max_vector_bytes // item_bytes
     extent = dag.stages[name].axes[axis].size
@@ -78,32 +78,34 @@ def rfactor_for_lanes(state: State, context: Context[Hardware]) -> Derived:
     return _factored(state, axis, rows, inner=True)
 
 
-def _factored(state: State, axis: int, rows: list[tuple[int, int]], inner: bool = False) -> Derived:
+def _factored(
+    state: State, axis: int, rows: list[tuple[int, int]], inner: bool = False
+) -> Derivation:
     """`state` with `axis` of its current stage split as one of `rows`.
 
     The partial stage is visited next, so that a sum over everything gets threads and lanes.
     """
-    return Derived((state.factored(axis, rows, inner).advance(),) if rows else ())
+    return Derivation((state.factored(axis, rows, inner).advance(),) if rows else ())
 
 
-def cache_write(state: State, _: Context[Hardware]) -> Derived:
+def cache_write(state: State, _: RuleContext[Hardware]) -> Derivation:
     """Rule 5: an output with data reuse and nothing to fuse gets a cache of its own first."""
     name, dag = state.current, state.dag
     if not dag.is_output(name) or not predicates.has_data_reuse(dag, name):
-        return Derived()
+        return Derivation()
     if len(dag.stages[name].writes) != 1 or name in state.tiled:
-        return Derived()
-    return Derived((state.write_cached(f"{name}.cache"),))
+        return Derivation()
+    return Derivation((state.write_cached(f"{name}.cache"),))
 
 
-def tile_with_fusion(state: State, context: Context[Hardware]) -> Derived:
+def tile_with_fusion(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Rule 4: tile the stage and compute its elementwise consumer inside the tiles."""
     name, dag = state.current, state.dag
     consumer = predicates.fusible_consumer(dag, name)
     if consumer is None or not predicates.has_data_reuse(dag, name):
-        return Derived()
+        return Derivation()
     if consumer in state.tiled or consumer in state.fused:
-        return Derived()
+        return Derivation()
     split = phased(state, consumer)
     states = tuple(
         _tiled(split, context, consumer if _may_have_tails(context, level) else None)
@@ -114,21 +116,21 @@ def tile_with_fusion(state: State, context: Context[Hardware]) -> Derived:
     # A cache whose copy is not fused would be written and read back for nothing. Where several
     # stages are costly, choices multiply; those that fuse nothing are the ones to do without.
     several = sum(predicates.has_data_reuse(dag, stage) for stage in dag.order) > 1
-    return Derived(states, exclusive=several or consumer.endswith(".cache"))
+    return Derivation(states, exclusive=several or consumer.endswith(".cache"))
 
 
-def tile(state: State, context: Context[Hardware]) -> Derived:
+def tile(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Rule 3: multi-level tiling of a stage with data reuse."""
     name, dag = state.current, state.dag
     if not predicates.has_data_reuse(dag, name):
-        return Derived()
+        return Derivation()
     split = phased(state, "") if dag.is_output(name) else state
-    return Derived((_tiled(split, context).advance(),), exclusive=True)
+    return Derivation((_tiled(split, context).advance(),), exclusive=True)
 
 
-def skip(state: State, _: Context[Any]) -> Derived:
+def skip(state: State, _: RuleContext[Any]) -> Derivation:
     """Rule 1: leave the stage as it is."""
-    return Derived((state.advance(),))
+    return Derivation((state.advance(),))
 
 
 # The order is part of the method: a rule may be exclusive, and what follows then never sees the
@@ -151,12 +153,12 @@ CPU_RULES: tuple[Rule[Hardware], ...] = (
 )
 
 
-def _may_have_tails(context: Context[Hardware], level: int) -> bool:
+def _may_have_tails(context: RuleContext[Hardware], level: int) -> bool:
     """Whether a consumer fused at `level` takes over each tile before the next is begun."""
     return level == context.config.tile_structure.index("R")
 
 
-def _packed(state: State, context: Context[Hardware]) -> State:
+def _packed(state: State, context: RuleContext[Hardware]) -> State:
     """`state` with the constant operand of its current stage packed, as a decision on the width.
 
     Beyond the paper's layout rewrite: the width is chosen freely, not given by the tiles.
@@ -171,7 +173,7 @@ def _packed(state: State, context: Context[Hardware]) -> State:
     return state.add(step, decisions=(category(hole, name, widths),))
 
 
-def _tiled(state: State, context: Context[Hardware], consumer: str | None = None) -> State:
+def _tiled(state: State, context: RuleContext[Hardware], consumer: str | None = None) -> State:
     """`state` with its current stage tiled, and one decision per axis.
 
     With `consumer`, the stage that takes over each tile, tiles need not divide the axes.

@@ -93,7 +93,7 @@ class State:
         return frozenset(s.consumer for s in self.steps if isinstance(s, FuseConsumer))
 
 
-def start(dag: ComputeDAG) -> State:
+def initial_state(dag: ComputeDAG) -> State:
     """The initial state: what every rule relies on is done, and all stages are to be visited,
     outputs first.
 

@@ -13,7 +13,7 @@ from typing import Any
 from tvm import te, tirx, topi
 
 from ansor.winograd.transforms import Transform
-from ansor.winograd.weights import channel_of_phases, table
+from ansor.winograd.weights import channel_of_phases, constant_matrix_stage
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _spectrum(data: Any, transform: Transform, form: Form, taps: int) -> Any:
         padded = _apart(padded, phases, ends)
     *outer, _, _, channels = (int(extent) for extent in padded.shape)
     sides = (*outer, *counts, channels)
-    into = table(transform.data, "into", str(data.dtype))
+    into = constant_matrix_stage(transform.data, "into", str(data.dtype))
     i, j = te.reduce_axis((0, inputs), "i"), te.reduce_axis((0, inputs), "j")
 
     def tall(a: Any, b: Any, *point: Any) -> Any:
@@ -164,7 +164,7 @@ def _inverse(product: Any, transform: Transform) -> Any:
     """`[s, s, n, rows, columns, f]` to `[n, rows, m, columns, m, f]`."""
     *outer, rows, columns, filters = (int(extent) for extent in product.shape[2:])
     tile, size = transform.tile, transform.size
-    back = table(transform.output, "back", str(product.dtype))
+    back = constant_matrix_stage(transform.output, "back", str(product.dtype))
     p, q = te.reduce_axis((0, size), "p"), te.reduce_axis((0, size), "q")
     names = ["n", "z"][: len(outer)]
 

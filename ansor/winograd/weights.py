@@ -33,7 +33,7 @@ def transformed(weight: Any, transform: Transform) -> Any:
     size, taps = transform.size, transform.taps
     weight = _kernels_apart(weight, transform) if transform.phases > 1 else weight
     *depth, _, _, channels, filters = (int(extent) for extent in weight.shape)
-    matrix = table(transform.weight, "taps", str(weight.dtype))
+    matrix = constant_matrix_stage(transform.weight, "taps", str(weight.dtype))
     i, j = te.reduce_axis((0, taps), "i"), te.reduce_axis((0, taps), "j")
     inner, names = (*depth, channels, filters), [*["t"] * len(depth), "c", "f"]
 
@@ -74,7 +74,7 @@ def channel_of_phases(k: Any, phases: int, channels: int) -> tuple[Any, Any, Any
     return row, floordiv(rest, channels), floormod(rest, channels)
 
 
-def table(values: Matrix, name: str, dtype: str) -> Any:
+def constant_matrix_stage(values: Matrix, name: str, dtype: str) -> Any:
     """A small matrix as a stage that holds nothing but constants."""
     shape = (len(values), len(values[0]))
 

@@ -15,7 +15,7 @@ from ansor.workloads.workload import Array, Workload
 
 
 @dataclass(frozen=True)
-class Convolution:
+class ConvolutionSizes:
     """Sizes of a convolution, the same along every one of its spatial dimensions `space`.
 
     Data is `[batch, *space, channels]`, the weight `[kernel, ..., channels / groups, filters]`;
@@ -49,7 +49,7 @@ class Convolution:
         return self.channels // self.groups, self.filters // self.groups
 
 
-def convolution(name: str, sizes: Convolution) -> Workload:
+def convolution(name: str, sizes: ConvolutionSizes) -> Workload:
     """The convolution alone."""
     data, weight = placeholders(sizes)
 
@@ -59,7 +59,7 @@ def convolution(name: str, sizes: Convolution) -> Workload:
     return Workload(name, (data, weight, convolve(sizes, data, weight)), reference)
 
 
-def convolution_bn_relu(name: str, sizes: Convolution) -> Workload:
+def convolution_bn_relu(name: str, sizes: ConvolutionSizes) -> Workload:
     """``max((convolution + bias) * scale + offset, 0)``; the three vectors are `[filters]`."""
     data, weight = placeholders(sizes)
     vectors = ("bias", "scale", "offset")
@@ -79,7 +79,7 @@ def convolution_bn_relu(name: str, sizes: Convolution) -> Workload:
     return Workload(name, (data, weight, bias, scale, offset, out), reference)
 
 
-def placeholders(sizes: Convolution) -> tuple[Any, Any]:
+def placeholders(sizes: ConvolutionSizes) -> tuple[Any, Any]:
     """Data and weight."""
     shape = (sizes.batch, *sizes.space, sizes.channels)
     kernel = [sizes.kernel] * len(sizes.space)
@@ -88,7 +88,7 @@ def placeholders(sizes: Convolution) -> tuple[Any, Any]:
     return data, te.placeholder(weight_shape, sizes.dtype, name="weight")
 
 
-def convolve(sizes: Convolution, data: Any, weight: Any) -> Any:
+def convolve(sizes: ConvolutionSizes, data: Any, weight: Any) -> Any:
     """The result's tensor `[batch, *out, filters]`; padding is a stage of its own."""
     ranks = range(len(sizes.space))
     padded = pad(data, [0, *[sizes.padding] * len(ranks), 0])
@@ -116,7 +116,7 @@ def pad(data: Any, margins: Sequence[int], after: Sequence[int] | None = None) -
     return topi.nn.pad(data, list(margins), list(ends), name="padded")
 
 
-def convolved(sizes: Convolution, data: Array, weight: Array) -> Array:
+def convolved(sizes: ConvolutionSizes, data: Array, weight: Array) -> Array:
     """The same with NumPy: a matrix product per image and group."""
     rank = len(sizes.space)
     data, weight = data.astype(np.float32), weight.astype(np.float32)

@@ -15,7 +15,7 @@ from ansor.errors import ArgumentError
 from ansor.workloads.attention import attention_scores
 from ansor.workloads.capsule import capsule_convolution
 from ansor.workloads.convolution import depthwise_conv2d
-from ansor.workloads.convolution_nd import Convolution, convolution, convolution_bn_relu
+from ansor.workloads.convolution_nd import ConvolutionSizes, convolution, convolution_bn_relu
 from ansor.workloads.matmul import batch_matmul
 from ansor.workloads.normalise import softmax
 from ansor.workloads.opevo import OPEVO, opevo
@@ -86,16 +86,16 @@ SHAPES: Mapping[str, tuple[Shape, ...]] = MappingProxyType(
 _RANKS = MappingProxyType({"C1D": 1, "C2D": 2, "C3D": 3})  # of the plain convolutions
 
 
-def sizes_of(name: str, batch: int = 1) -> Convolution | None:
+def sizes_of(name: str, batch: int = 1) -> ConvolutionSizes | None:
     """Those of the member `name`, where it is a convolution and no more."""
     family, _, index = name.partition(".")
     rank = _RANKS.get(family)
     return None if rank is None else _conv(rank, batch, SHAPES[family][int(index)])
 
 
-def _conv(rank: int, batch: int, shape: Shape) -> Convolution:
+def _conv(rank: int, batch: int, shape: Shape) -> ConvolutionSizes:
     channels, filters, kernel, stride, padding = shape[rank : rank + 5]
-    return Convolution(batch, shape[:rank], channels, filters, kernel, stride, padding)
+    return ConvolutionSizes(batch, shape[:rank], channels, filters, kernel, stride, padding)
 
 
 # Each takes the workload's name, the batch and the shape.

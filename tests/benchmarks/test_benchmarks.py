@@ -20,7 +20,7 @@ from ansor.compare.child import timed
 from ansor.compare.process import ChildError
 from ansor.compare.results import Comparison, SystemResult
 from ansor.compare.rounds import compare, peer_systems
-from ansor.compare.table import render
+from ansor.compare.table import comparison_table
 from ansor.compare.turns import TURNS
 from ansor.errors import ArgumentError
 from benchmarks import environment, network, operators, throughput
@@ -99,7 +99,7 @@ def test_what_is_not_installed_is_left_out_and_said_so(
     assert [result.system for result in found.results] == ["ansor", "untuned"]
     assert found.missing["torch"] == "not installed: torch"
     assert set(found.missing) == {"torch", "torch_channels_last", "onnxruntime", "openvino"}
-    assert "left out: openvino, not installed" in render(found)
+    assert "left out: openvino, not installed" in comparison_table(found)
 
 
 def test_a_peer_that_fails_is_left_out(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:

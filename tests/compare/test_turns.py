@@ -11,7 +11,7 @@ from ansor.compare.process import Child, ChildError
 from ansor.compare.turns import TURNS, ratio, take_turns
 
 NOISY = """
-from ansor.compare.turns import serve
+from ansor.compare.turns import answer_turns
 
 def load():
     print("loading")
@@ -21,7 +21,7 @@ def turn():
     print("running")
     return {"latency_s": 0.25}
 
-serve(load)
+answer_turns(load)
 """
 
 

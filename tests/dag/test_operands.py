@@ -19,7 +19,7 @@ from ansor.dag.operands import (
 )
 from ansor.dag.padding import is_padded
 from ansor.program.steps import MultiLevelTile
-from ansor.sketch.rule import Context
+from ansor.sketch.rule import RuleContext
 from ansor.sketch.rules import inline_padding
 from ansor.sketch.state import State
 
@@ -56,7 +56,7 @@ def test_padding_is_inlined_into_tiles_only_where_it_is_read_a_few_times() -> No
     for name, expected in (("depthwise_conv2d", True), ("conv2d", False)):
         step = MultiLevelTile("conv", "SSRSRS", ())
         state = State(dag(name), ("padded",), (step,))
-        derived = inline_padding(state, Context(HARDWARE, SketchConfig()))
+        derived = inline_padding(state, RuleContext(HARDWARE, SketchConfig()))
         assert bool(derived.states) == expected
 
 

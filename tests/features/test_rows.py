@@ -15,11 +15,11 @@ from ansor.features.rows import (
     count,
     from_inside,
     innermost,
+    loop_table,
     of_loop,
     product,
     rough_log2,
     row_of,
-    table,
 )
 
 SHAPES = array_shapes(min_dims=2, max_dims=2, max_side=6)
@@ -84,7 +84,7 @@ def test_rough_logarithms_keep_the_order_and_are_near(values: np.ndarray) -> Non
 
 
 def test_a_table_is_empty_and_its_rows_do_not_touch() -> None:
-    made = table(3, 4096)
+    made = loop_table(3, 4096)
     assert made.shape == (3, 4096)
     assert made.dtype == np.float32
     assert not made.any()

@@ -9,7 +9,7 @@ from tvm.target import Target
 
 from ansor.frontend import CompiledModel, ImportedModel, compile_model, optimize
 from ansor.frontend.importers.from_relax import from_relax
-from ansor.models import BuiltModel, ResNetConfig, build
+from ansor.models import BuiltInModel, ResNetConfig, build
 
 TINY = ResNetConfig(blocks=(1, 2), width=8, classes=10, image=32)
 
@@ -20,12 +20,12 @@ def target() -> Target:
 
 
 @pytest.fixture(scope="session")
-def built() -> BuiltModel:
+def built() -> BuiltInModel:
     return build(TINY, "tiny", seed=1)
 
 
 @pytest.fixture(scope="session")
-def imported(built: BuiltModel) -> ImportedModel:
+def imported(built: BuiltInModel) -> ImportedModel:
     return from_relax(relax.transform.BindParams("forward", dict(built.params))(built.mod))
 
 

@@ -19,7 +19,7 @@ from ansor.frontend import (
     import_model,
     optimize,
 )
-from ansor.models import BuiltModel, ResNetConfig
+from ansor.models import BuiltInModel, ResNetConfig
 
 
 def identity(parameters: list[relax.Var], names: tuple[str, ...] = ("main",)) -> tvm.IRModule:
@@ -55,7 +55,7 @@ def test_unknown_kind_of_model() -> None:
         import_model(3)
 
 
-def test_unbound_weights(built: BuiltModel) -> None:
+def test_unbound_weights(built: BuiltInModel) -> None:
     with pytest.raises(ArgumentError, match=r"conv1\.weight.*BindParams"):
         import_model(built.mod)
 
@@ -102,7 +102,7 @@ class TestTorch:
         return pytest.importorskip("torch")
 
     def test_twin_becomes_the_same_functions(
-        self, torch: Any, built: BuiltModel, optimized: tvm.IRModule, target: Target
+        self, torch: Any, built: BuiltInModel, optimized: tvm.IRModule, target: Target
     ) -> None:
         from ansor.models.torch_twin import TorchResNet, load_parameters
 

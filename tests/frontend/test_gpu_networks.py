@@ -23,7 +23,7 @@ from ansor.frontend.passes.wide_accumulation import with_wide_sums
 from ansor.lowering.lower import lower
 from ansor.policy.policy import SearchPolicy
 from ansor.program.program import Program
-from ansor.run.prepare import prepare
+from ansor.run.prepare import prepare_network
 from ansor.targets.cuda.rules.tensor_cores import left_to_plain_cores
 from ansor.targets.cuda.search import CUDA_SEARCH
 from ansor.targets.target import check_runs_here, resolve_target, target_text
@@ -50,7 +50,7 @@ def sources(module: Any) -> list[str]:
 
 def test_a_network_compiles_for_a_gpu_tuned_or_not() -> None:
     target = resolve_target("cuda -arch=sm_90")
-    network = prepare("squeezenet1_1", target, target_text(target, 2))
+    network = prepare_network("squeezenet1_1", target, target_text(target, 2))
     assert not network.variants
     assert not network.unscheduled
     tasks = network.tasks[:6]
@@ -91,7 +91,7 @@ def small_network(dtype: str) -> tvm.IRModule:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_a_network_in_half_precision_uses_tensor_cores(dtype: str) -> None:
     target = resolve_target("cuda -arch=sm_90")
-    network = prepare(small_network(dtype), target, target_text(target, 2))
+    network = prepare_network(small_network(dtype), target, target_text(target, 2))
     products = [task for task in network.tasks if task.dag.flops > 100_000]
     assert len(products) == 2
     for task in products:
@@ -103,7 +103,7 @@ def test_a_network_in_half_precision_uses_tensor_cores(dtype: str) -> None:
 
 def test_a_network_in_float32_compiles_with_products_rounded_to_tf32() -> None:
     target = resolve_target("cuda -arch=sm_90 -tf32")
-    network = prepare(small_network("float32"), target, target_text(target, 2))
+    network = prepare_network(small_network("float32"), target, target_text(target, 2))
     products = [task for task in network.tasks if task.dag.flops > 100_000]
     scheduled = {}
     for task in products:

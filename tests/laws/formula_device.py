@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ansor.closing import Closing
 from ansor.measure.device import TaskProgram
 from ansor.measure.plan import CallPlan
-from ansor.measure.result import Measurement, Verification, measured
+from ansor.measure.result import Measurement, Verification, successful_measurement
 from ansor.program.codec import encode
 from ansor.program.program import Program
 from ansor.task import Task
@@ -32,7 +32,7 @@ class FormulaDevice(Closing):
         self, task: Task, programs: Sequence[Program], best_s: float | None
     ) -> list[Measurement]:
         self.count += len(programs)
-        return [measured((seconds(program),), 0.0, 0.0) for program in programs]
+        return [successful_measurement((seconds(program),), 0.0, 0.0) for program in programs]
 
     def verify(self, candidates: Sequence[TaskProgram]) -> list[Verification]:
         return [Verification(0.0) for _ in candidates]

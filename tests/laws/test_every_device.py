@@ -17,7 +17,7 @@ from ansor.config import MeasureConfig
 from ansor.measure.device import Device
 from ansor.measure.fake import FakeDevice
 from ansor.measure.local_device import LocalDevice
-from ansor.measure.plan import Call, CallPlan
+from ansor.measure.plan import CallPlan, PlannedCall
 from ansor.program.program import Program
 from ansor.task import Task
 from ansor.workloads import build
@@ -67,7 +67,7 @@ def test_programs_are_compared_in_order(device: Device, task: Task) -> None:
 
 
 def test_a_rehearsal_answers_for_every_candidate(device: Device, task: Task) -> None:
-    plan = CallPlan((Call(NAME, (0, None, 1)),), (32 * 36 * 4, 32 * 40 * 4))
+    plan = CallPlan((PlannedCall(NAME, (0, None, 1)),), (32 * 36 * 4, 32 * 40 * 4))
     costs = device.rehearse(plan, {NAME: [(task, program) for program in programs(2)]}, 0.05)
     assert {name: len(row) for name, row in costs.items()} == {NAME: 2}
 

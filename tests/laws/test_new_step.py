@@ -21,7 +21,7 @@ from ansor.program.nest import build_nest
 from ansor.program.show import show_program
 from ansor.program.steps import Phase, Step
 from ansor.sketch.generate import generate
-from ansor.sketch.rule import Context, Derived
+from ansor.sketch.rule import Derivation, RuleContext
 from ansor.sketch.rules import CPU_RULES
 from ansor.sketch.state import State
 from ansor.targets.build import ENTRY, build
@@ -43,12 +43,12 @@ def mark_loop(step: MarkLoop, replay: Replay) -> None:
     replay.sch.annotate(replay.loops_of(step.stage)[0], MARK, 1)
 
 
-def mark_output(state: State, context: Context[Any]) -> Derived:
+def mark_output(state: State, context: RuleContext[Any]) -> Derivation:
     """A rule: the output is marked, once."""
     marked = any(isinstance(step, MarkLoop) for step in state.steps)
     if marked or not state.dag.is_output(state.current):
-        return Derived()
-    return Derived((state.add(MarkLoop(state.current)),), exclusive=True)
+        return Derivation()
+    return Derivation((state.add(MarkLoop(state.current)),), exclusive=True)
 
 
 def test_a_rule_and_a_handler_are_enough() -> None:

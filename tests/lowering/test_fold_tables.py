@@ -18,7 +18,7 @@ from ansor.lowering.passes.fold_tables import fold_tables
 from ansor.lowering.pipeline import CPU_PIPELINE
 from ansor.lowering.rewrite import collect
 from ansor.targets.build import PASS_CONFIG
-from ansor.winograd.weights import table
+from ansor.winograd.weights import constant_matrix_stage
 
 Matrix = list[list[float]]
 LANES = 8
@@ -38,7 +38,7 @@ def transformed(
     """``out[row, c] = sum over k of values[row, k] * x[k, c]``, the first loops unrolled."""
     rows, columns = len(values), len(values[0])
     x = te.placeholder((max(rows, columns), LANES), name="x")
-    constants = table(values, "constants", "float32")
+    constants = constant_matrix_stage(values, "constants", "float32")
     k = te.reduce_axis((0, columns), "k")
     out = te.compute(
         (rows, LANES),

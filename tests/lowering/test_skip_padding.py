@@ -22,15 +22,15 @@ from ansor.program.sketch import Population, Sketch
 from ansor.program.steps import SkipPadding
 from ansor.sketch.generate import generate
 from ansor.sketch.rules import CPU_RULES
-from ansor.workloads.convolution_nd import Convolution, convolution
+from ansor.workloads.convolution_nd import ConvolutionSizes, convolution
 from ansor.workloads.workload import Workload
 
 SHAPES = {
-    "plain": Convolution(1, (6, 5), 3, 16, 3, 1, 1),
-    "strided": Convolution(1, (9, 7), 3, 16, 3, 2, 1),
-    "dilated": Convolution(1, (8, 7), 3, 16, 3, 1, 2, 2),
-    "deep": Convolution(1, (3, 4, 5), 2, 16, 3, 1, 1),
-    "large kernel": Convolution(1, (5, 6), 2, 16, 5, 1, 2),
+    "plain": ConvolutionSizes(1, (6, 5), 3, 16, 3, 1, 1),
+    "strided": ConvolutionSizes(1, (9, 7), 3, 16, 3, 2, 1),
+    "dilated": ConvolutionSizes(1, (8, 7), 3, 16, 3, 1, 2, 2),
+    "deep": ConvolutionSizes(1, (3, 4, 5), 2, 16, 3, 1, 1),
+    "large kernel": ConvolutionSizes(1, (5, 6), 2, 16, 5, 1, 2),
 }
 
 

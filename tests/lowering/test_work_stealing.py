@@ -14,7 +14,7 @@ from tvm import tirx
 from tvm.script import tirx as T
 
 from ansor.lowering.for_cpu import for_cpu
-from ansor.lowering.passes.work_stealing import num_pieces, share_out
+from ansor.lowering.passes.work_stealing import num_pieces, steal_work
 from ansor.lowering.rewrite import collect, with_llvm
 from ansor.targets.build import build, pass_context
 from ansor.targets.host.threads import available_cores, use_threads
@@ -41,7 +41,9 @@ def parallel_extents(func: Any) -> list[int]:
 
 
 def shared(func: tirx.PrimFunc, cores: int) -> tirx.PrimFunc:
-    return share_out(tvm.IRModule({"main": func.with_attr("global_symbol", "main")}), cores)["main"]
+    return steal_work(tvm.IRModule({"main": func.with_attr("global_symbol", "main")}), cores)[
+        "main"
+    ]
 
 
 @pytest.mark.parametrize("cores", [1, 2, 3, 7])

@@ -24,7 +24,7 @@ from ansor.config import MeasureConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.errors import ArgumentError, MeasureError
 from ansor.measure.local_device import LocalDevice
-from ansor.measure.plan import Call, CallPlan
+from ansor.measure.plan import CallPlan, PlannedCall
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
 from ansor.targets.cpu.backend import CPU
@@ -318,7 +318,12 @@ def test_a_worker_that_cannot_start_is_an_error(task: Task) -> None:
 # --- in the run of a network ------------------------------------------------------------------
 
 TWICE = CallPlan(
-    (Call("f", (0, None, 1)), Call("g", (1, None, 0)), Call("f", (0, None, 1))), (4096, 4096)
+    (
+        PlannedCall("f", (0, None, 1)),
+        PlannedCall("g", (1, None, 0)),
+        PlannedCall("f", (0, None, 1)),
+    ),
+    (4096, 4096),
 )
 
 

@@ -28,11 +28,11 @@ from ansor.measure.inputs import (
     random_arrays,
     relative_difference,
 )
-from ansor.measure.result import ErrorKind, Measurement, measured
+from ansor.measure.result import ErrorKind, Measurement, successful_measurement
 
 
 def test_latency_is_the_median() -> None:
-    assert measured((3.0, 1.0, 2.0), 0.0, 0.0).latency_s == 2.0
+    assert successful_measurement((3.0, 1.0, 2.0), 0.0, 0.0).latency_s == 2.0
 
 
 def test_unmeasured_is_none() -> None:
@@ -41,13 +41,13 @@ def test_unmeasured_is_none() -> None:
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 def test_what_is_no_time_is_a_failure(bad: float) -> None:
-    found = measured((1.0, bad), 0.0, 0.0)
+    found = successful_measurement((1.0, bad), 0.0, 0.0)
     assert found.error is ErrorKind.RUN
     assert found.latency_s is None
 
 
 def test_no_times_are_a_failure() -> None:
-    assert measured((), 0.0, 0.0).error is ErrorKind.RUN
+    assert successful_measurement((), 0.0, 0.0).error is ErrorKind.RUN
 
 
 @pytest.mark.parametrize(

@@ -12,16 +12,16 @@ import pytest
 from clock import Clock, with_clock
 
 from ansor.measure.child import rehearsal
-from ansor.measure.child.rehearsal import Candidate, costs, rehearse
-from ansor.measure.plan import Call, CallPlan
+from ansor.measure.child.rehearsal import CompiledKernel, costs, rehearse
+from ansor.measure.plan import CallPlan, PlannedCall
 from ansor.targets.build import ENTRY
 
 # first(input, weight, a), second(a, weight, b), first(b, weight, a): the last call reuses storage.
 PLAN = CallPlan(
     (
-        Call("first", (0, None, 1)),
-        Call("second", (1, None, 2)),
-        Call("first", (2, None, 1)),
+        PlannedCall("first", (0, None, 1)),
+        PlannedCall("second", (1, None, 2)),
+        PlannedCall("first", (2, None, 1)),
     ),
     (64, 64, 128),
 )
@@ -41,7 +41,7 @@ class Log:
         self.calls: list[tuple[str, list[tuple[int, tuple[int, ...]]]]] = []
         self.values: list[Any] = []
 
-    def candidate(self, name: str, *params: Param, seconds: float = 1e-3) -> Candidate:
+    def candidate(self, name: str, *params: Param, seconds: float = 1e-3) -> CompiledKernel:
         def kernel(*tensors: Any) -> None:
             arrays = [np.from_dlpack(tensor) for tensor in tensors]
             self.calls.append((name, [(a.ctypes.data, a.shape) for a in arrays]))
@@ -49,7 +49,7 @@ class Log:
             self.clock.sleep(seconds)
 
         entry: dict[str, Callable[..., None]] = {ENTRY: kernel}
-        return Candidate(entry, params)
+        return CompiledKernel(entry, params)
 
 
 @pytest.fixture
@@ -148,5 +148,5 @@ def test_bfloat16_has_tensors_too(log: Log) -> None:
         log.values += [str(tensor.dtype) for tensor in tensors]
         log.clock.sleep(1e-3)
 
-    rehearse(PLAN, {"first": [Candidate({ENTRY: kernel}, params)]}, 0.0, seed=0)
+    rehearse(PLAN, {"first": [CompiledKernel({ENTRY: kernel}, params)]}, 0.0, seed=0)
     assert set(log.values) == {"bfloat16", "float32"}

@@ -13,7 +13,7 @@ import pytest
 from tvm import te, tirx
 
 from ansor.config import MeasureConfig
-from ansor.measure.child.runner import Built, Runner
+from ansor.measure.child.runner import BuiltProgram, Runner
 from ansor.measure.child.worker import answer
 from ansor.measure.child.worker_task import WorkerTask
 from ansor.measure.protocol import Build, Compare, Define, Setup, Time, Verify
@@ -155,7 +155,7 @@ class Recorded:
 def recorded(config: MeasureConfig) -> tuple[Runner, list[Recorded]]:
     task = WorkerTask(root(), "llvm", config)
     modules = [Recorded() for _ in range(2)]
-    slots = {i: Built(task, task.func, module) for i, module in enumerate(modules)}
+    slots = {i: BuiltProgram(task, task.func, module) for i, module in enumerate(modules)}
     return Runner(config, replace(CPU, lower=lowering), {"root": task}, slots), modules
 
 

@@ -15,7 +15,7 @@ from ansor.errors import ArgumentError
 from ansor.frontend import compile_model, import_model, optimize
 from ansor.frontend.importers.from_relax import from_relax
 from ansor.models import (
-    BuiltModel,
+    BuiltInModel,
     ResNetConfig,
     build,
     build_model,
@@ -125,7 +125,7 @@ class NumpyResNet:
         return x.mean((2, 3)) @ self.params["fc.weight"].T + self.params["fc.bias"]
 
 
-def run(built: BuiltModel, *arrays: Any) -> Any:
+def run(built: BuiltInModel, *arrays: Any) -> Any:
     target = native_target()
     bound = tvm.relax.transform.BindParams("forward", dict(built.params))(built.mod)
     return compile_model(optimize(from_relax(bound).mod, target), target)(*arrays)

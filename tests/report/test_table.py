@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ansor.report.table import Summary, render
+from ansor.report.table import Summary, network_table
 from ansor.report.text import align, gflops, microseconds, milliseconds, percent, shorten
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -42,7 +42,7 @@ SUMMARIES = {
 
 @pytest.mark.parametrize("name", SUMMARIES)
 def test_table(name: str, update_golden: bool) -> None:
-    text = render(ROWS, SUMMARIES[name])
+    text = network_table(ROWS, SUMMARIES[name])
     file = GOLDEN / f"{name}.txt"
     if update_golden:
         file.parent.mkdir(exist_ok=True)
@@ -51,7 +51,7 @@ def test_table(name: str, update_golden: bool) -> None:
 
 
 def test_a_network_without_tasks_has_a_table() -> None:
-    assert "network, measured as a whole: 1.00 ms" in render((), Summary(1e-3))
+    assert "network, measured as a whole: 1.00 ms" in network_table((), Summary(1e-3))
 
 
 def test_numbers_have_three_digits_and_no_exponent() -> None:

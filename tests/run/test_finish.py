@@ -12,7 +12,7 @@ import ansor.run.finish
 from ansor.callbacks import Finish
 from ansor.program.program import Program
 from ansor.run.finish import Finisher
-from ansor.run.prepare import Network, prepare
+from ansor.run.prepare import Network, prepare_network
 from ansor.run.winners import Winner
 from ansor.targets.target import resolve_target, target_text
 
@@ -38,7 +38,7 @@ def test_a_network_is_compiled_with_what_has_won(
     ahead: Program | None, times: int, compiled: list[object]
 ) -> None:
     target, definition = resolve_target("native"), workload("matmul_relu")
-    network = prepare(list(definition.tensors), target, target_text(target, 1))
+    network = prepare_network(list(definition.tensors), target, target_text(target, 1))
     (task,) = network.tasks
     with ThreadPoolExecutor(1) as background:
         finisher = Finisher(network, target, background)
@@ -62,7 +62,7 @@ def test_an_error_of_the_compiler_is_raised_where_the_result_is_wanted(
 
     monkeypatch.setattr("ansor.run.finish._built", fails)
     target = resolve_target("native")
-    network = prepare(list(workload("matmul").tensors), target, target_text(target, 1))
+    network = prepare_network(list(workload("matmul").tensors), target, target_text(target, 1))
     (task,) = network.tasks
     with ThreadPoolExecutor(1) as background:
         finisher = Finisher(network, target, background)

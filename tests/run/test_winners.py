@@ -13,7 +13,7 @@ from ansor.config import FULL, MeasureConfig
 from ansor.errors import DatabaseError
 from ansor.measure.device import TaskProgram
 from ansor.measure.fake import FakeDevice
-from ansor.measure.plan import Call, CallPlan
+from ansor.measure.plan import CallPlan, PlannedCall
 from ansor.measure.result import ErrorKind, Measurement
 from ansor.program.program import Program, shared_axes
 from ansor.run.task_search import TaskSearch
@@ -24,7 +24,7 @@ from ansor.task import Converted, Original, Task
 
 NAME = "matmul_relu"
 MEASURE = CONFIG.measure
-ALONE = CallPlan((Call(NAME, (0, 1, 2)),), (4, 4, 4))
+ALONE = CallPlan((PlannedCall(NAME, (0, 1, 2)),), (4, 4, 4))
 Fail = Callable[[Task, Program], ErrorKind | None]
 
 
@@ -399,7 +399,7 @@ class InPlace(FakeDevice):
 def test_leaders_of_a_network_are_compared_in_its_run() -> None:
     world = tuned()
     first, second, third = leading(world)
-    plan = CallPlan((Call(NAME, (0, 1, 2)), Call(NAME, (2, 1, 0))), (4, 4, 4))
+    plan = CallPlan((PlannedCall(NAME, (0, 1, 2)), PlannedCall(NAME, (2, 1, 0))), (4, 4, 4))
     wide = replace(MEASURE, leader_margin=10.0)
     device, functions = InPlace(latency_of), functions_of(world)
     winner = choose_winners(functions, plan, device, world.database, wide, 3)[NAME]

@@ -15,15 +15,15 @@ from ansor.dag.predicates import has_data_reuse
 from ansor.program.sketch import Sketch
 from ansor.program.steps import FuseConsumer, MultiLevelTile, RegisterTile
 from ansor.sketch.chain_rules import register_tile, tile_host
-from ansor.sketch.rule import Context
-from ansor.sketch.state import start
+from ansor.sketch.rule import RuleContext
+from ansor.sketch.state import initial_state
 
-CONTEXT = Context(HARDWARE, SketchConfig())
+CONTEXT = RuleContext(HARDWARE, SketchConfig())
 
 
 def folded(name: str) -> ComputeDAG:
     """The graph of a definition with its tables of constants inlined."""
-    return start(dag(name)).dag
+    return initial_state(dag(name)).dag
 
 
 def of(sketch: Sketch, kind: type) -> list[str]:
@@ -62,7 +62,7 @@ def test_axes_that_a_transform_makes_at_once_stay_whole() -> None:
     graph = folded("winograd_conv2d")
     names = {graph.stages["out"].axes[a].name for a in whole_axes(graph, "out")}
     assert names == {"u", "v"}
-    (derived,) = tile_host(start(dag("winograd_conv2d")), CONTEXT).states
+    (derived,) = tile_host(initial_state(dag("winograd_conv2d")), CONTEXT).states
     tables = {decision.name: decision.table for decision in derived.decisions}
     assert tables["out.u"].tolist() == tables["out.v"].tolist() == [[1, 1, 4]]
     assert len(tables["out.f"]) > 1
@@ -108,7 +108,7 @@ def test_what_ends_a_depthwise_convolution_is_computed_with_its_tiles() -> None:
 def test_nothing_is_tiled_for_registers_without_a_tiled_host() -> None:
     for name in ("matmul", "conv2d", "softmax", "norm", "depthwise_conv2d"):
         assert not any(of(sketch, RegisterTile) for sketch in sketches(name))
-    state = start(dag("matmul"))
+    state = initial_state(dag("matmul"))
     assert not register_tile(state, CONTEXT).states
 
 

@@ -13,7 +13,7 @@ from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.program.steps import FuseConsumer, Inline, MultiLevelTile
 from ansor.sketch.generate import generate
-from ansor.sketch.rule import Context, Derived
+from ansor.sketch.rule import Derivation, RuleContext
 from ansor.sketch.rules import CPU_RULES
 from ansor.sketch.state import State
 
@@ -43,9 +43,9 @@ def test_a_matmul_with_relu_is_tiled_and_fused() -> None:
 def test_user_rules_come_first_and_may_exclude_all_others() -> None:
     seen: list[str] = []
 
-    def leave_alone(state: State, context: Context[Any]) -> Derived:
+    def leave_alone(state: State, context: RuleContext[Any]) -> Derivation:
         seen.append(state.current)
-        return Derived((state.advance(),), exclusive=True)
+        return Derivation((state.advance(),), exclusive=True)
 
     (only,) = generate(dag("conv2d"), HARDWARE, [leave_alone, *CPU_RULES])
     assert only.steps == ()
@@ -53,8 +53,8 @@ def test_user_rules_come_first_and_may_exclude_all_others() -> None:
 
 
 def test_user_rules_add_to_the_others() -> None:
-    def keep_bias(state: State, context: Context[Any]) -> Derived:
-        return Derived((state.advance(),)) if state.current == "add" else Derived()
+    def keep_bias(state: State, context: RuleContext[Any]) -> Derivation:
+        return Derivation((state.advance(),)) if state.current == "add" else Derivation()
 
     found = generate(dag("conv2d"), HARDWARE, [keep_bias, *CPU_RULES])
     inlined = [Inline("add") in state.steps for state in found]
@@ -63,8 +63,8 @@ def test_user_rules_add_to_the_others() -> None:
 
 
 def test_a_user_rule_that_does_not_apply_changes_nothing() -> None:
-    def never(state: State, context: Context[Any]) -> Derived:
-        return Derived()
+    def never(state: State, context: RuleContext[Any]) -> Derivation:
+        return Derivation()
 
     plain = generate(dag("conv2d"), HARDWARE, CPU_RULES)
     assert steps(generate(dag("conv2d"), HARDWARE, [never, *CPU_RULES])) == steps(plain)

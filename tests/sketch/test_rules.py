@@ -10,10 +10,10 @@ from definitions import HARDWARE, dag
 from ansor.config import SketchConfig
 from ansor.program.steps import CacheWrite, FuseConsumer, Inline, MultiLevelTile, RFactor
 from ansor.sketch import rules
-from ansor.sketch.rule import Context, Derived
-from ansor.sketch.state import State, start
+from ansor.sketch.rule import Derivation, RuleContext
+from ansor.sketch.state import State, initial_state
 
-CONTEXT = Context(HARDWARE, SketchConfig())
+CONTEXT = RuleContext(HARDWARE, SketchConfig())
 
 
 def at(name: str, stage: str) -> State:
@@ -24,7 +24,7 @@ def at(name: str, stage: str) -> State:
 
 
 def test_the_first_stage_is_the_output() -> None:
-    assert start(dag("conv2d")).current == "compute"
+    assert initial_state(dag("conv2d")).current == "compute"
 
 
 def test_always_inline_removes_the_stage_and_nothing_else_is_tried() -> None:
@@ -39,7 +39,7 @@ def test_always_inline_removes_the_stage_and_nothing_else_is_tried() -> None:
     ("name", "stage"), [("conv2d", "compute"), ("conv2d", "conv"), ("conv2d", "padded")]
 )
 def test_always_inline_spares(name: str, stage: str) -> None:
-    assert rules.always_inline(at(name, stage), CONTEXT) == Derived()
+    assert rules.always_inline(at(name, stage), CONTEXT) == Derivation()
 
 
 def test_padding_may_be_inlined_before_pooling() -> None:
@@ -62,7 +62,7 @@ def test_little_padding_is_no_choice() -> None:
 def test_padding_is_not_inlined_into_a_tiled_stage() -> None:
     (tiled,) = rules.tile(at("conv2d", "conv"), CONTEXT).states
     assert tiled.current == "padded"
-    assert rules.inline_padding(tiled, CONTEXT) == Derived()
+    assert rules.inline_padding(tiled, CONTEXT) == Derivation()
 
 
 RFACTOR_RULES = [(rules.rfactor_for_threads, False), (rules.rfactor_for_lanes, True)]
@@ -92,8 +92,8 @@ def test_rfactor_never_makes_more_parts_than_the_machine_can_use() -> None:
 
 @pytest.mark.parametrize(("name", "stage"), [("matmul", "C"), ("max_pool2d", "pool_max")])
 def test_rfactor_leaves_other_reductions_alone(name: str, stage: str) -> None:
-    assert rules.rfactor_for_threads(at(name, stage), CONTEXT) == Derived()
-    assert rules.rfactor_for_lanes(at(name, stage), CONTEXT) == Derived()
+    assert rules.rfactor_for_threads(at(name, stage), CONTEXT) == Derivation()
+    assert rules.rfactor_for_lanes(at(name, stage), CONTEXT) == Derivation()
 
 
 def test_a_sum_over_everything_gets_threads_and_lanes() -> None:
@@ -101,7 +101,7 @@ def test_a_sum_over_everything_gets_threads_and_lanes() -> None:
     (both,) = rules.rfactor_for_lanes(threads, CONTEXT).states
     assert [step.inner for step in both.steps if isinstance(step, RFactor)] == [False, True]
     assert [step.axis for step in both.steps if isinstance(step, RFactor)] == [1, 3]
-    assert rules.rfactor_for_lanes(both, CONTEXT) == Derived()  # no axis is split twice
+    assert rules.rfactor_for_lanes(both, CONTEXT) == Derivation()  # no axis is split twice
 
 
 def test_cache_write_visits_the_same_stage_again() -> None:
@@ -109,12 +109,12 @@ def test_cache_write_visits_the_same_stage_again() -> None:
     assert state.steps == (CacheWrite("C", "C.cache"),)
     assert state.current == "C"
     assert state.dag.is_output("C.cache")
-    assert rules.cache_write(state, CONTEXT) == Derived()
+    assert rules.cache_write(state, CONTEXT) == Derivation()
 
 
 @pytest.mark.parametrize(("name", "stage"), [("conv2d", "conv"), ("conv2d", "compute")])
 def test_cache_write_is_for_outputs_with_reuse(name: str, stage: str) -> None:
-    assert rules.cache_write(at(name, stage), CONTEXT) == Derived()
+    assert rules.cache_write(at(name, stage), CONTEXT) == Derivation()
 
 
 def test_tile_fills_every_axis() -> None:
@@ -128,14 +128,14 @@ def test_tile_fills_every_axis() -> None:
 
 
 def test_tile_bounds_the_innermost_factor() -> None:
-    context = Context(HARDWARE, replace(CONTEXT.config, max_innermost_factor=8))
+    context = RuleContext(HARDWARE, replace(CONTEXT.config, max_innermost_factor=8))
     (state,) = rules.tile(at("matmul", "C"), context).states
     assert [d.table[:, -1].max() for d in state.decisions] == [8, 8, 24]
 
 
 @pytest.mark.parametrize(("name", "stage"), [("softmax", "T_softmax_norm"), ("row_sum", "S")])
 def test_tile_needs_reuse(name: str, stage: str) -> None:
-    assert rules.tile(at(name, stage), CONTEXT) == Derived()
+    assert rules.tile(at(name, stage), CONTEXT) == Derivation()
 
 
 def test_fusion_tries_each_level() -> None:
@@ -152,8 +152,8 @@ def test_a_cache_is_always_fused() -> None:
 
 
 def test_fusion_needs_a_consumer_and_reuse() -> None:
-    assert rules.tile_with_fusion(at("matmul", "C"), CONTEXT) == Derived()
-    assert rules.tile_with_fusion(at("softmax", "T_softmax_exp"), CONTEXT) == Derived()
+    assert rules.tile_with_fusion(at("matmul", "C"), CONTEXT) == Derivation()
+    assert rules.tile_with_fusion(at("softmax", "T_softmax_exp"), CONTEXT) == Derivation()
 
 
 def test_skip_does_nothing() -> None:

@@ -11,7 +11,7 @@ from ansor.dag.from_tir.read import read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.winograd.convolution import Convolution as Found
 from ansor.winograd.convolution import Depth, convolution_of
-from ansor.workloads.convolution_nd import Convolution, convolution
+from ansor.workloads.convolution_nd import ConvolutionSizes, convolution
 from ansor.workloads.suite import suite_workload
 from ansor.workloads.transposed import transposed_convolution
 
@@ -31,7 +31,7 @@ def only(dag: ComputeDAG) -> Found:
 @pytest.mark.parametrize("padding", [0, 1])
 @pytest.mark.parametrize("kernel", [1, 3, 5])
 def test_channels_last(kernel: int, padding: int, stride: int, groups: int) -> None:
-    sizes = Convolution(2, (10, 12), 8, 16, kernel, stride, padding, groups=groups)
+    sizes = ConvolutionSizes(2, (10, 12), 8, 16, kernel, stride, padding, groups=groups)
     found = convolution_of(read_dag(convolution("conv", sizes).func), "conv")
     assert found == Found(
         stage="conv",
@@ -60,7 +60,7 @@ def test_channels_first() -> None:
 @pytest.mark.parametrize("kernel", [1, 3])
 @pytest.mark.parametrize("stride", [1, 2])
 def test_volumes(stride: int, kernel: int, dilation: int) -> None:
-    sizes = Convolution(2, (9, 10, 12), 8, 16, kernel, stride, 1, dilation)
+    sizes = ConvolutionSizes(2, (9, 10, 12), 8, 16, kernel, stride, 1, dilation)
     found = convolution_of(read_dag(convolution("conv", sizes).func), "conv")
     assert found is not None
     assert (found.data_layout, found.out_layout) == ((0, 1, 2, 3, 4),) * 2
@@ -83,7 +83,7 @@ def test_volumes_with_channels_first_whose_depth_is_another() -> None:
 
 @pytest.mark.parametrize("dilation", [2, 3])
 def test_dilated_ones(dilation: int) -> None:
-    sizes = Convolution(1, (12, 14), 8, 16, 3, 1, dilation, dilation)
+    sizes = ConvolutionSizes(1, (12, 14), 8, 16, 3, 1, dilation, dilation)
     found = only(read_dag(convolution("conv", sizes).func))
     assert (found.kernel, found.dilation, found.depth) == ((3, 3), dilation, None)
     assert found.padding == (dilation,) * 4

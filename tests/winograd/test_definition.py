@@ -26,7 +26,7 @@ from ansor.winograd.transforms import (
     Transform,
     is_nearly_whole,
 )
-from ansor.workloads.convolution_nd import Convolution, convolution, convolution_bn_relu
+from ansor.workloads.convolution_nd import ConvolutionSizes, convolution, convolution_bn_relu
 from ansor.workloads.suite import suite_workload
 from ansor.workloads.transposed import transposed_convolution
 
@@ -66,7 +66,7 @@ def size_for(points: int, transform: Transform, padding: int) -> int:
 @pytest.mark.parametrize("points", [8, 11])
 def test_channels_last(points: int, padding: int, groups: int, transform: Transform) -> None:
     size = size_for(points, transform, padding)
-    sizes = Convolution(2, (size, size), 4, 6, 3, transform.stride, padding, groups=groups)
+    sizes = ConvolutionSizes(2, (size, size), 4, 6, 3, transform.stride, padding, groups=groups)
     changed = check(convolution("conv", sizes).func, [transform])
     assert "padded" not in block_names(changed)
     assert len({b.name for b in changed.body.block.alloc_buffers}) == len(
@@ -87,7 +87,7 @@ def test_channels_first(transform: Transform) -> None:
 @pytest.mark.parametrize(("points", "padding"), [(8, 2), (11, 0)])
 def test_kernels_of_five_rows(points: int, padding: int, groups: int, transform: Transform) -> None:
     size = points + 4 - 2 * padding
-    sizes = Convolution(2, (size, size), 4, 6, 5, 1, padding, groups=groups)
+    sizes = ConvolutionSizes(2, (size, size), 4, 6, 5, 1, padding, groups=groups)
     check(convolution("conv", sizes).func, [F2, transform])
 
 
@@ -99,7 +99,7 @@ def test_large_kernels_phase_by_phase(
     kernel: int, stride: int, points: int, padding: int, unused: int, kind: str
 ) -> None:
     size = stride * (points - 1) + kernel - 2 * padding + unused
-    sizes = Convolution(2, (size, size + stride), 3, 6, kernel, stride, padding)
+    sizes = ConvolutionSizes(2, (size, size + stride), 3, 6, kernel, stride, padding)
     changed = check(convolution("conv", sizes).func, KINDS[kind])
     assert {"phases", "taps_apart"} <= set(block_names(changed))
 
@@ -111,7 +111,7 @@ def test_large_kernels_phase_by_phase(
 )
 def test_dilated_ones(points: int, padding: int, dilation: int, groups: int, tile: str) -> None:
     size = points + 2 * dilation - 2 * padding
-    sizes = Convolution(2, (size, size), 4, 6, 3, 1, padding, dilation, groups)
+    sizes = ConvolutionSizes(2, (size, size), 4, 6, 3, 1, padding, dilation, groups)
     if is_nearly_whole([points] * 2, TRANSFORMS[tile], dilation):
         check(convolution("conv", sizes).func, [TRANSFORMS[tile]])
     else:
@@ -123,14 +123,16 @@ def test_dilated_ones(points: int, padding: int, dilation: int, groups: int, til
 @pytest.mark.parametrize(("depth", "padding"), [(4, 1), (5, 0), (6, 2)])
 def test_volumes(depth: int, padding: int, groups: int, transform: Transform) -> None:
     size = size_for(11, transform, padding)
-    sizes = Convolution(2, (depth, size, size), 4, 6, 3, transform.stride, padding, groups=groups)
+    sizes = ConvolutionSizes(
+        2, (depth, size, size), 4, 6, 3, transform.stride, padding, groups=groups
+    )
     changed = check(convolution("conv", sizes).func, [transform])
     assert "padded" not in block_names(changed)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_volumes_with_large_kernels(kind: str) -> None:
-    sizes = Convolution(1, (9, 29, 29), 3, 6, 7, 2, 3)
+    sizes = ConvolutionSizes(1, (9, 29, 29), 3, 6, 7, 2, 3)
     check(convolution("conv", sizes).func, KINDS[kind])
 
 
@@ -160,7 +162,7 @@ def test_other_transposed_ones_stay(kernel: int, stride: int, padding: int, kind
 @each_transform
 @pytest.mark.parametrize("index_dtype", ["int32", "int64"])
 def test_with_more_stages_after_it(index_dtype: str, transform: Transform) -> None:
-    sizes = Convolution(1, (size_for(8, transform, 1),) * 2, 4, 6, 3, transform.stride, 1)
+    sizes = ConvolutionSizes(1, (size_for(8, transform, 1),) * 2, 4, 6, 3, transform.stride, 1)
     tensors = list(convolution_bn_relu("cbr", sizes).tensors)
     func = te.create_prim_func(tensors, index_dtype_override=index_dtype)
     check(func, [transform])
@@ -189,14 +191,14 @@ def test_padding_that_others_read_as_well_stays() -> None:
 @pytest.mark.parametrize(
     "sizes",
     [
-        Convolution(1, (8, 8), 4, 4, 3, 3, 1),
-        Convolution(1, (12, 12), 4, 4, 3, 2, 2, dilation=2),
-        Convolution(1, (5, 5), 4, 4, 3, 1, 2, dilation=2),
-        Convolution(1, (8, 8), 4, 4, 7, 1, 3),
-        Convolution(1, (17, 17), 4, 4, 7, 2, 3, groups=2),
-        Convolution(1, (5, 5), 4, 4, 3, 1, 1),  # too many points in vain
-        Convolution(1, (8, 8), 4, 4, 3, 1, 1, dtype="float16"),
-        Convolution(1, (8,), 4, 4, 3, 1, 1),
+        ConvolutionSizes(1, (8, 8), 4, 4, 3, 3, 1),
+        ConvolutionSizes(1, (12, 12), 4, 4, 3, 2, 2, dilation=2),
+        ConvolutionSizes(1, (5, 5), 4, 4, 3, 1, 2, dilation=2),
+        ConvolutionSizes(1, (8, 8), 4, 4, 7, 1, 3),
+        ConvolutionSizes(1, (17, 17), 4, 4, 7, 2, 3, groups=2),
+        ConvolutionSizes(1, (5, 5), 4, 4, 3, 1, 1),  # too many points in vain
+        ConvolutionSizes(1, (8, 8), 4, 4, 3, 1, 1, dtype="float16"),
+        ConvolutionSizes(1, (8,), 4, 4, 3, 1, 1),
     ],
     ids=[
         "stride",
@@ -210,7 +212,7 @@ def test_padding_that_others_read_as_well_stays() -> None:
     ],
 )
 @pytest.mark.parametrize("kind", KINDS)
-def test_other_definitions_stay_as_they_are(kind: str, sizes: Convolution) -> None:
+def test_other_definitions_stay_as_they_are(kind: str, sizes: ConvolutionSizes) -> None:
     func = convolution("conv", sizes).func
     assert with_filtering(func, KINDS[kind]) is func
 
@@ -236,7 +238,7 @@ def test_the_kinds_that_an_operator_has() -> None:
 
 
 def test_a_chosen_variant_is_called_with_the_operators_arguments() -> None:
-    sizes = Convolution(1, (8, 8), 4, 6, 3, 1, 1)
+    sizes = ConvolutionSizes(1, (8, 8), 4, 6, 3, 1, 1)
     mod = import_operator(convolution("conv", sizes).func)
     (chosen,) = operator_variants(mod, ["winograd2"])
     changed = with_variants(mod, {"operator": chosen})

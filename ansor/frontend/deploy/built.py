@@ -18,7 +18,7 @@ from ansor.targets.registry import backend_of
 
 
 @dataclass(frozen=True, eq=False)
-class BuiltModel:
+class DeployableNetwork:
     """A network, and what it was compiled to.
 
     Attributes:
@@ -45,14 +45,14 @@ class BuiltModel:
         return bind_weights(self.bare(), self.weights)
 
 
-def uncompiled(mod: tvm.IRModule, target: Target) -> BuiltModel:
+def uncompiled(mod: tvm.IRModule, target: Target) -> DeployableNetwork:
     """An optimised module as it is."""
     bare, weights = detach_weights(mod)
     entry = entry_of(mod)
-    return BuiltModel(lambda: bare, target, entry, input_specs(mod[entry]), weights)
+    return DeployableNetwork(lambda: bare, target, entry, input_specs(mod[entry]), weights)
 
 
-def built(mod: tvm.IRModule, target: Target, threads: int | None = None) -> BuiltModel:
+def built(mod: tvm.IRModule, target: Target, threads: int | None = None) -> DeployableNetwork:
     """Compiles an optimised module; runs nothing, so that any thread may do it.
 
     Args:
@@ -61,7 +61,7 @@ def built(mod: tvm.IRModule, target: Target, threads: int | None = None) -> Buil
     return with_code(uncompiled(mod, target), threads)
 
 
-def with_code(model: BuiltModel, threads: int | None = None) -> BuiltModel:
+def with_code(model: DeployableNetwork, threads: int | None = None) -> DeployableNetwork:
     """The network compiled, under TVM's present settings; see `rebuilt`."""
     executable = compile_module(model.bare(), model.target, threads)
     if not backend_of(model.target).execution.on_host:
@@ -73,7 +73,9 @@ def with_code(model: BuiltModel, threads: int | None = None) -> BuiltModel:
     return replace(model, code=code)
 
 
-def rebuilt(model: BuiltModel, target: Target, threads: int | None = None) -> BuiltModel:
+def rebuilt(
+    model: DeployableNetwork, target: Target, threads: int | None = None
+) -> DeployableNetwork:
     """The network compiled for a target, under the settings that its functions need."""
     functions = [f for f in model.bare().functions.values() if isinstance(f, tirx.PrimFunc)]
     with pass_context(functions):

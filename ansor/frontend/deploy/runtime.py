@@ -15,7 +15,7 @@ from tvm import relax
 from tvm.target import Target
 
 from ansor.errors import ArgumentError, UnsupportedError
-from ansor.frontend.deploy.built import BuiltModel, built
+from ansor.frontend.deploy.built import DeployableNetwork, built
 from ansor.frontend.deploy.convert import Staging, check_array, from_tvm, is_torch_tensor, to_tvm
 from ansor.frontend.deploy.machine_code import load_code
 from ansor.frontend.deploy.weights import in_huge_pages
@@ -37,7 +37,7 @@ class CompiledModel:
     Several threads may call it, in turns, and so may a process that was forked from this one.
     """
 
-    built: BuiltModel
+    built: DeployableNetwork
     device: tvm.runtime.Device
     machine: relax.VirtualMachine
     weights: tuple[Any, ...]
@@ -62,7 +62,7 @@ class CompiledModel:
         return self.complete.mod
 
     @property
-    def complete(self) -> BuiltModel:
+    def complete(self) -> DeployableNetwork:
         """What was built, with its weights; the same for a process that loads it."""
         names = [str(p.name) for p in self.built.bare()[self.built.entry].params]
         arrays = map(on_host, self.weights)
@@ -160,7 +160,7 @@ def compile_model(mod: tvm.IRModule, target: Target, threads: int | None = None)
     return loaded(built(mod, target, threads), threads)
 
 
-def loaded(model: BuiltModel, threads: int | None = None) -> CompiledModel:
+def loaded(model: DeployableNetwork, threads: int | None = None) -> CompiledModel:
     """What was built, ready to run in this process; see `compile_model`."""
     threads = start_threads(threads)
     target, arrays = model.target, model.weights

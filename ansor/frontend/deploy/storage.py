@@ -24,7 +24,7 @@ from tvm.target import Target
 
 from ansor.errors import AnsorError, ArgumentError
 from ansor.frontend.deploy.array_file import index_of, read_arrays, write_arrays
-from ansor.frontend.deploy.built import BuiltModel
+from ansor.frontend.deploy.built import DeployableNetwork
 from ansor.frontend.deploy.machine_code import MachineCode
 from ansor.frontend.deploy.weights import Array
 from ansor.frontend.signature import InputSpec
@@ -44,7 +44,7 @@ class StoredModel:
     """What a file holds: a network, the caller's notes (JSON values), and initial values of what
     the network keeps between calls."""
 
-    model: BuiltModel
+    model: DeployableNetwork
     notes: Mapping[str, Any]
     state: tuple[Array, ...] = field(default=())
 
@@ -134,7 +134,7 @@ def load_model(path: str | os.PathLike[str]) -> StoredModel:
 def _read(path: Path, archive: zipfile.ZipFile) -> StoredModel:
     metadata = json.loads(archive.read(METADATA))
     _check_format(metadata)
-    model = BuiltModel(
+    model = DeployableNetwork(
         bare=_module(archive.read(MODULE), metadata["versions"]["tvm"]),
         target=Target(metadata["target"]),
         entry=metadata["entry"],

@@ -39,7 +39,7 @@ late:
 """
 
 
-def share_out(mod: tvm.IRModule, cores: int) -> tvm.IRModule:
+def steal_work(mod: tvm.IRModule, cores: int) -> tvm.IRModule:
     """The module with the parallel loops of its functions shared out among so many cores.
 
     All loops begin at zero but those that are made here, which TVM's `CanonicalizeLoop` need not

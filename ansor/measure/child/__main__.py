@@ -9,8 +9,8 @@ if __name__ == "__main__":
 
     # What is imported is no garbage: to look for some takes a sixth of the time to start.
     gc.disable()
-    from ansor.measure.child.forks import serve
+    from ansor.measure.child.forks import serve_forks
 
     gc.freeze()
     gc.enable()
-    serve(int(sys.argv[1]))
+    serve_forks(int(sys.argv[1]))

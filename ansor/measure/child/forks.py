@@ -18,7 +18,7 @@ from ansor.targets.host.thread_pool import prepare
 MOST_BYTES = 1 << 16  # of a request or an answer
 
 
-def serve(fd: int) -> None:
+def serve_forks(fd: int) -> None:
     """Answers requests on a socket, in order.
 
     ``{"spawn": environment}``, with three descriptors (read, write, log), is answered with the

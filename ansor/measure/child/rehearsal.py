@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ansor.config import MeasureConfig
 from ansor.measure.inputs import dtype_of, in_memory, num_bytes
-from ansor.measure.plan import Call, CallPlan
+from ansor.measure.plan import CallPlan, PlannedCall
 from ansor.targets.build import ENTRY
 from ansor.targets.host.memory import aligned, huge_block, plain_block
 
@@ -27,7 +27,7 @@ _DRAWN = 1 << 20  # random floats, of which weights are copies
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class CompiledKernel:
     """A built program and the parameters (shapes, dtypes) it wants."""
 
     module: Any
@@ -36,7 +36,7 @@ class Candidate:
 
 def rehearse(
     plan: CallPlan,
-    candidates: Mapping[str, Sequence[Candidate]],
+    candidates: Mapping[str, Sequence[CompiledKernel]],
     seconds: float,
     seed: int,
     most_rounds: int = MeasureConfig.rehearsal_rounds,
@@ -116,7 +116,7 @@ class _Stage:
     def __init__(
         self,
         plan: CallPlan,
-        candidates: Mapping[str, Sequence[Candidate]],
+        candidates: Mapping[str, Sequence[CompiledKernel]],
         rng: np.random.Generator,
     ) -> None:
         calls = [call for call in plan.calls if call.function in candidates]
@@ -146,7 +146,7 @@ class _Stage:
 
 
 def _arguments(
-    call: Call, candidate: Candidate, storages: Sequence[Bytes], weights: Bytes
+    call: PlannedCall, candidate: CompiledKernel, storages: Sequence[Bytes], weights: Bytes
 ) -> list[Any]:
     taken, arguments = 0, []
     for place, param in zip(call.buffers, candidate.params, strict=True):
@@ -176,8 +176,8 @@ class _Weights:
 
     def __init__(
         self,
-        calls: Sequence[Call],
-        candidates: Mapping[str, Sequence[Candidate]],
+        calls: Sequence[PlannedCall],
+        candidates: Mapping[str, Sequence[CompiledKernel]],
         rng: np.random.Generator,
     ) -> None:
         sizes = [
@@ -192,6 +192,6 @@ class _Weights:
         return self._block[self._starts[number] : self._starts[number + 1]]
 
 
-def _weight_bytes(call: Call, candidate: Candidate) -> int:
+def _weight_bytes(call: PlannedCall, candidate: CompiledKernel) -> int:
     pairs = zip(call.buffers, candidate.params, strict=True)
     return sum(aligned(num_bytes(param)) for place, param in pairs if place is None)

@@ -16,7 +16,7 @@ from ansor.dag.from_tir.read import buffer_names
 from ansor.errors import AnsorError
 from ansor.measure.child.cold_weights import ColdMemory
 from ansor.measure.child.neighbours import Neighbours
-from ansor.measure.child.rehearsal import Candidate, rehearse
+from ansor.measure.child.rehearsal import CompiledKernel, rehearse
 from ansor.measure.child.timing import Timed, time_program, time_round
 from ansor.measure.child.timing_conditions import Watch, watch_over
 from ansor.measure.child.worker_task import WorkerTask, run
@@ -50,7 +50,7 @@ def stage(kind: ErrorKind) -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class Built:
+class BuiltProgram:
     """A program that was built: its machine code, and its function as it was scheduled."""
 
     task: WorkerTask
@@ -65,7 +65,7 @@ class Runner:
     config: MeasureConfig
     backend: Backend[Any]
     tasks: dict[str, WorkerTask] = field(default_factory=dict)
-    slots: dict[int, Built] = field(default_factory=dict)
+    slots: dict[int, BuiltProgram] = field(default_factory=dict)
     watches: dict[str, Watch | None] = field(default_factory=dict)
     neighbours: dict[str, Neighbours] = field(default_factory=dict)
     rounds: int = 0
@@ -115,7 +115,8 @@ class Runner:
             for name, slots in request.candidates.items()
         }
         candidates = {
-            name: [Candidate(b.module, b.func.params) for b in own] for name, own in kept.items()
+            name: [CompiledKernel(b.module, b.func.params) for b in own]
+            for name, own in kept.items()
         }
         with stage(ErrorKind.RUN), on_cores(free_cores()):
             found = rehearse(
@@ -158,7 +159,7 @@ class Runner:
                 held -= other.held_bytes
                 other.forget()
 
-    def _time_round(self, built: Built) -> float:
+    def _time_round(self, built: BuiltProgram) -> float:
         """Times a program where all others of the round are timed, another round elsewhere."""
         timed, layouts = self._timed(built), built.task.layouts
         if timed.layouts:
@@ -166,7 +167,7 @@ class Runner:
             timed = replace(timed, sets=[one], layouts=())
         return time_round(timed, self.config)
 
-    def _timed(self, built: Built) -> Timed:
+    def _timed(self, built: BuiltProgram) -> Timed:
         task = built.task
         if not self.backend.execution.on_host:
             flush = self.config.gpu_flush_bytes if task.in_network else 0
@@ -190,7 +191,7 @@ class Runner:
             self.neighbours[target] = Neighbours(target)
         return self.neighbours[target]
 
-    def _argument_sets(self, built: Built, arguments: list[Any]) -> list[list[Any]]:
+    def _argument_sets(self, built: BuiltProgram, arguments: list[Any]) -> list[list[Any]]:
         """The arguments, or in a network several sets that differ in their weights."""
         task = built.task
         if not task.constants or not task.in_network:
@@ -203,8 +204,8 @@ class Runner:
             sets.append(own)
         return sets
 
-    def _compiled(self, task: WorkerTask, program: Program) -> Built:
+    def _compiled(self, task: WorkerTask, program: Program) -> BuiltProgram:
         with stage(ErrorKind.LOWER):
             func = self.backend.lower(task.func, program)
         with stage(ErrorKind.BUILD):
-            return Built(task, func, build(func, task.target))
+            return BuiltProgram(task, func, build(func, task.target))

@@ -41,7 +41,7 @@ def main(read_fd: int, write_fd: int) -> None:
     assert isinstance(setup, Setup)
     runner = Runner(setup.config, load_backend(setup.backend))
     channel.send(Reply())
-    serve(channel, runner)
+    serve_requests(channel, runner)
 
 
 def die_with_parent() -> None:
@@ -55,7 +55,7 @@ def die_with_parent() -> None:
             Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def serve(channel: Channel, runner: Runner) -> None:
+def serve_requests(channel: Channel, runner: Runner) -> None:
     """Answers requests, in order, until the pipe ends."""
     while True:
         try:

@@ -12,12 +12,12 @@ from typing import cast
 from ansor.measure.local.pool import Outcome, Pool
 from ansor.measure.local.process import WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Define, Time
-from ansor.measure.result import Measurement, measured
+from ansor.measure.result import Measurement, successful_measurement
 from ansor.program.program import Program
 
 
 @dataclass(frozen=True)
-class Built:
+class RemoteProgram:
     """A program that a worker keeps, and the seconds that building it took."""
 
     worker: WorkerProcess
@@ -27,7 +27,7 @@ class Built:
 
 def build_all(
     pool: Pool, task: Define, programs: Mapping[int, Program]
-) -> dict[int, Built | Outcome]:
+) -> dict[int, RemoteProgram | Outcome]:
     """Builds programs on all workers; under the same numbers, where they are kept or how they
     failed. When it returns, no worker disturbs what is timed next."""
     slots: dict[int, int] = {}
@@ -40,7 +40,7 @@ def build_all(
     return {
         number: outcome
         if isinstance(outcome, WorkerFailure) or outcome.error is not None
-        else Built(worker, slots[number], outcome.seconds)
+        else RemoteProgram(worker, slots[number], outcome.seconds)
         for number, (worker, outcome) in ended.items()
     }
 
@@ -75,21 +75,21 @@ class _Batch:
         disturb another worker's.
         """
         left = {i: p for i, p in enumerate(self._programs) if i not in self.results}
-        built: list[tuple[int, Built]] = []
+        built: list[tuple[int, RemoteProgram]] = []
         for i, outcome in build_all(self._pool, self._task, left).items():
-            if isinstance(outcome, Built):
+            if isinstance(outcome, RemoteProgram):
                 built.append((i, outcome))
             else:
                 self._fail(i, outcome, 0.0)
-        queues: dict[int, deque[tuple[int, Built]]] = defaultdict(deque)
+        queues: dict[int, deque[tuple[int, RemoteProgram]]] = defaultdict(deque)
         for worker in self._pool.workers:
             own = [(i, entry) for i, entry in built if entry.worker is worker]
             queues[self._pool.lane_of(worker)].extend(own)
         self._time(queues)
 
-    def _time(self, queues: Mapping[int, deque[tuple[int, Built]]]) -> None:
+    def _time(self, queues: Mapping[int, deque[tuple[int, RemoteProgram]]]) -> None:
         """Times what was built, one program at a time in each lane."""
-        under_way: dict[WorkerProcess, tuple[int, int, Built]] = {}
+        under_way: dict[WorkerProcess, tuple[int, int, RemoteProgram]] = {}
         while True:
             busy = {lane for lane, _, _ in under_way.values()}
             for lane in queues.keys() - busy:
@@ -101,7 +101,7 @@ class _Batch:
                 _, i, entry = under_way.pop(worker)
                 self._take(i, entry, outcome)
 
-    def _next(self, queue: deque[tuple[int, Built]]) -> tuple[int, Built] | None:
+    def _next(self, queue: deque[tuple[int, RemoteProgram]]) -> tuple[int, RemoteProgram] | None:
         """Starts to time the next program whose worker is still there."""
         while queue:
             i, built = queue.popleft()
@@ -110,7 +110,7 @@ class _Batch:
                 return i, built
         return None
 
-    def _take(self, i: int, built: Built, outcome: Outcome) -> None:
+    def _take(self, i: int, built: RemoteProgram, outcome: Outcome) -> None:
         """Notes what came of timing a program."""
         if isinstance(outcome, WorkerFailure) or outcome.error is not None:
             self._fail(i, outcome, built.seconds)
@@ -119,7 +119,7 @@ class _Batch:
                 self._pool.replace(built.worker)
             return
         latencies = cast("tuple[float, ...]", outcome.value)
-        self.results[i] = measured(latencies, built.seconds, outcome.seconds)
+        self.results[i] = successful_measurement(latencies, built.seconds, outcome.seconds)
         self._best_s = min(self._best_s, self.results[i].latency_s or math.inf)
 
     def _fail(self, i: int, outcome: Outcome, build_s: float) -> None:

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from ansor.measure.local.batch import Built, build_all
+from ansor.measure.local.batch import RemoteProgram, build_all
 from ansor.measure.local.pool import Pool
 from ansor.measure.local.process import WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Compare, Define
@@ -44,7 +44,7 @@ def _medians(
 ) -> dict[int, float]:
     """The median of each program that ran in all rounds, under the same numbers."""
     outcomes = build_all(pool, task, programs)
-    built = {i: entry for i, entry in outcomes.items() if isinstance(entry, Built)}
+    built = {i: entry for i, entry in outcomes.items() if isinstance(entry, RemoteProgram)}
     seconds: dict[int, list[float]] = {i: [] for i in built}
     for turn in range(rounds):
         for worker in list(pool.workers):

@@ -12,7 +12,7 @@ from ansor.models.inception import EPSILON, InceptionConfig
 from ansor.models.inception_shapes import MAX, MEAN, MIXED, STEM, Branch, ConvShape, Mixed
 
 
-class TorchConvNorm(nn.Module):
+class TorchBasicConv(nn.Module):
     """Convolution, batch normalisation, ReLU."""
 
     def __init__(self, inputs: int, outputs: int, shape: ConvShape) -> None:
@@ -37,11 +37,11 @@ class TorchMixedBlock(nn.Module):
             channels = inputs
             for shape in branch.convs:
                 outputs = shape.channels // divisor
-                self.add_module(shape.name, TorchConvNorm(channels, outputs, shape))
+                self.add_module(shape.name, TorchBasicConv(channels, outputs, shape))
                 channels = outputs
             for fork in branch.forks:
                 outputs = fork.channels // divisor
-                self.add_module(fork.name, TorchConvNorm(channels, outputs, fork))
+                self.add_module(fork.name, TorchBasicConv(channels, outputs, fork))
             forked = sum(fork.channels // divisor for fork in branch.forks)
             self.channels += forked or channels
 
@@ -71,7 +71,7 @@ class TorchInception(nn.Module):
         channels = 3
         for shape in (shape for row in STEM for shape in row):
             outputs = shape.channels // config.divisor
-            self.add_module(shape.name, TorchConvNorm(channels, outputs, shape))
+            self.add_module(shape.name, TorchBasicConv(channels, outputs, shape))
             channels = outputs
         for mixed in MIXED:
             block = TorchMixedBlock(channels, mixed, config.divisor)

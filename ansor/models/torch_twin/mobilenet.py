@@ -11,7 +11,7 @@ from ansor.models.mobilenet import InvertedShape, MobileNetConfig, inverted_shap
 from ansor.models.torch_twin.layers import norm
 
 
-class TorchConvNorm(nn.Sequential):
+class TorchConvNormActivation(nn.Sequential):
     """Convolution, batch normalisation, ReLU6."""
 
     def __init__(
@@ -28,8 +28,10 @@ class TorchInvertedResidual(nn.Module):
     def __init__(self, shape: InvertedShape) -> None:
         super().__init__()
         hidden, out = shape.hidden, shape.out_channels
-        layers: list[nn.Module] = [TorchConvNorm(shape.in_channels, hidden, 1)] * shape.expands
-        layers.append(TorchConvNorm(hidden, hidden, 3, shape.stride, groups=hidden))
+        layers: list[nn.Module] = [
+            TorchConvNormActivation(shape.in_channels, hidden, 1)
+        ] * shape.expands
+        layers.append(TorchConvNormActivation(hidden, hidden, 3, shape.stride, groups=hidden))
         layers += [nn.Conv2d(hidden, out, 1, bias=False), norm(out)]
         self.conv = nn.Sequential(*layers)
         self.adds = shape.adds
@@ -46,9 +48,9 @@ class TorchMobileNet(nn.Module):
     def __init__(self, config: MobileNetConfig) -> None:
         super().__init__()
         shapes = list(inverted_shapes(config))
-        layers: list[nn.Module] = [TorchConvNorm(3, config.stem, 3, stride=2)]
+        layers: list[nn.Module] = [TorchConvNormActivation(3, config.stem, 3, stride=2)]
         layers += [TorchInvertedResidual(shape) for shape in shapes]
-        layers.append(TorchConvNorm(shapes[-1].out_channels, config.features, 1))
+        layers.append(TorchConvNormActivation(shapes[-1].out_channels, config.features, 1))
         self.features = nn.Sequential(*layers)
         linear = nn.Linear(config.features, config.classes)
         self.classifier = nn.Sequential(nn.Dropout(), linear)

@@ -21,7 +21,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Axis:
+class ResizedAxis:
     """How an axis is resized.
 
     Attributes:
@@ -62,7 +62,7 @@ class Method:
     outside: float = 0.0
 
 
-def coordinates(axis: Axis, mode: str) -> Array:
+def coordinates(axis: ResizedAxis, mode: str) -> Array:
     """`[out] float64`: places in the input.
 
     Raises:
@@ -114,7 +114,7 @@ def _cubic(distance: Array, a: float) -> Array:
     return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
 
 
-def weights(axis: Axis, method: Method) -> tuple[Array, Array]:
+def weights(axis: ResizedAxis, method: Method) -> tuple[Array, Array]:
     """`[out, K] int64` places of elements, and `[out, K] float64` how much each counts."""
     x = coordinates(axis, method.coordinates)
     if method.mode == "nearest":
@@ -137,7 +137,7 @@ def weights(axis: Axis, method: Method) -> tuple[Array, Array]:
     return np.clip(taps, 0, axis.extent - 1).astype(np.int64), found
 
 
-def resize(bb: relax.BlockBuilder, data: Any, axes: list[Axis], method: Method) -> Any:
+def resize(bb: relax.BlockBuilder, data: Any, axes: list[ResizedAxis], method: Method) -> Any:
     """The tensor resized along axes, in its dtype."""
     for axis in axes:
         data = _along(bb, data, axis, method)
@@ -146,7 +146,7 @@ def resize(bb: relax.BlockBuilder, data: Any, axes: list[Axis], method: Method) 
     return data
 
 
-def _along(bb: relax.BlockBuilder, data: Any, axis: Axis, method: Method) -> Any:
+def _along(bb: relax.BlockBuilder, data: Any, axis: ResizedAxis, method: Method) -> Any:
     places, amounts = weights(axis, method)
     used = np.any(amounts != 0, axis=0)
     places, amounts = places[:, used], amounts[:, used]
@@ -175,7 +175,7 @@ def _weighted(bb: relax.BlockBuilder, data: Any, place: int, places: Array, amou
     return bb.emit_te(define, data, *tables, primfunc_name_hint="resize")
 
 
-def _cropped(bb: relax.BlockBuilder, data: Any, axes: list[Axis], method: Method) -> Any:
+def _cropped(bb: relax.BlockBuilder, data: Any, axes: list[ResizedAxis], method: Method) -> Any:
     """Places outside the input have one value."""
     shape = static_shape(data) or ()
     inside = np.ones([1] * len(shape), bool)

@@ -26,7 +26,7 @@ from ansor.program.steps import (
     StripMine,
 )
 from ansor.sketch import tables
-from ansor.sketch.rule import Context, Derived, Rule
+from ansor.sketch.rule import Derivation, Rule, RuleContext
 from ansor.sketch.rules import always_inline, skip
 from ansor.sketch.state import State
 from ansor.targets.cuda.machine import Gpu
@@ -34,15 +34,15 @@ from ansor.targets.cuda.rules.stages import cached, fetched, free_consumer, pipe
 from ansor.targets.cuda.rules.tensor_cores import tile_for_tensor_cores
 
 
-def placed(state: State, _: Context[Gpu]) -> Derived:
+def placed(state: State, _: RuleContext[Gpu]) -> Derivation:
     """A stage that its consumer has found a place for is done."""
     name = state.current
     if any(isinstance(step, Placed) and step.stage == name for step in state.steps):
-        return Derived((state.advance(),), exclusive=True)
-    return Derived()
+        return Derivation((state.advance(),), exclusive=True)
+    return Derivation()
 
 
-def inline_anything(state: State, _: Context[Gpu]) -> Derived:
+def inline_anything(state: State, _: RuleContext[Gpu]) -> Derivation:
     """Inlines what is no reduction, conditions and special functions too: arithmetic is cheaper
     than a kernel that writes to memory and another one that reads it.
 
@@ -50,61 +50,61 @@ def inline_anything(state: State, _: Context[Gpu]) -> Derived:
     """
     name, dag = state.current, state.dag
     if not predicates.can_inline(dag, name):
-        return Derived()
-    return Derived((state.advance().inlined(name),), exclusive=True)
+        return Derivation()
+    return Derivation((state.advance().inlined(name),), exclusive=True)
 
 
-def rfactor_for_blocks(state: State, context: Context[Gpu]) -> Derived:
+def rfactor_for_blocks(state: State, context: RuleContext[Gpu]) -> Derivation:
     """Rule 6, for blocks: splits a long reduction of few outputs among the multiprocessors."""
     name, dag, config = state.current, state.dag, context.config.gpu
     stage, gpu = dag.stages[name], context.machine
     if stage.derived or stage.reducer is None or not predicates.has_static_axes(stage):
-        return Derived()
+        return Derivation()
     space, axis = _size(stage, stage.spatial), max(stage.reduce, key=lambda a: stage.axes[a].size)
     extent = stage.axes[axis].size
     least = config.least_block_reduction**2
     if space * 2 > gpu.multiprocessors or _size(stage, stage.reduce) < least:
-        return Derived()
+        return Derivation()
     rows = [(d, extent // d) for d in divisors(extent) if 1 < d <= config.max_rfactor]
     if not rows:
-        return Derived()
-    return Derived((state.factored(axis, rows),))
+        return Derivation()
+    return Derivation((state.factored(axis, rows),))
 
 
-def reduce_in_block(state: State, context: Context[Gpu]) -> Derived:
+def reduce_in_block(state: State, context: RuleContext[Gpu]) -> Derivation:
     """Cross-thread reduction: a block computes one row of the consumer, and the reductions that
     the row needs, with all its threads."""
     name, dag, config = state.current, state.dag, context.config.gpu
     stage = dag.stages[name]
     if stage.reducer is None or stage.folded or not stage.spatial:
-        return Derived()
+        return Derivation()
     least = config.least_block_reduction
     if predicates.has_static_axes(stage):
         few = config.block_reduction_fill * context.machine.multiprocessors
         few *= context.machine.threads_per_sm
         if _size(stage, stage.reduce) < least or _size(stage, stage.spatial) > few:
-            return Derived()
+            return Derivation()
     hosted = state if _row_host(state, name) else cached(state)
     host = _row_host(hosted, name)
     if host is None:
-        return Derived()
+        return Derivation()
     if host not in {s.stage for s in hosted.steps if isinstance(s, BindRows)}:
         hosted = _rows(hosted, host, len(hosted.dag.stages[name].spatial), context)
     # Reuse may make tiles the better choice.
     done = hosted.add(ReduceInBlock(name, host)).advance()
-    return Derived((done,), exclusive=not predicates.has_data_reuse(dag, name))
+    return Derivation((done,), exclusive=not predicates.has_data_reuse(dag, name))
 
 
-def tile_for_threads(state: State, context: Context[Gpu]) -> Derived:
+def tile_for_threads(state: State, context: RuleContext[Gpu]) -> Derivation:
     """Rules 3 to 5 on a GPU: tiles for blocks, virtual threads and threads; the result stays in
     registers until its consumer, or a copy, has taken over the tile; operands are fetched to
     shared memory by all threads of a block."""
     name = state.current
     stage = state.dag.stages[name]
     if not predicates.has_data_reuse(state.dag, name) or not predicates.has_static_axes(stage):
-        return Derived()
+        return Derivation()
     if len(stage.writes) != 1:
-        return Derived()
+        return Derivation()
     state = state if free_consumer(state, name) else cached(state)
     consumer = free_consumer(state, name)
     assert consumer is not None
@@ -119,22 +119,22 @@ def tile_for_threads(state: State, context: Context[Gpu]) -> Derived:
         decisions=tuple(decisions.values()),
     )
     done = pipelined(fetched(state, context), context)
-    return Derived((done.advance(),), exclusive=True)
+    return Derivation((done.advance(),), exclusive=True)
 
 
-def reduce_per_thread(state: State, _: Context[Gpu]) -> Derived:
+def reduce_per_thread(state: State, _: RuleContext[Gpu]) -> Derivation:
     """Any other reduction: each thread adds up what its elements of the consumer need, in
     registers."""
     name = state.current
     stage = state.dag.stages[name]
     if not stage.reduce or len(stage.writes) != 1 or not stage.spatial:
-        return Derived()
+        return Derivation()
     state = state if free_consumer(state, name) else cached(state)
     consumer = free_consumer(state, name)
     if consumer is None:
-        return Derived()
+        return Derivation()
     done = state.add(ComputePerThread(name, consumer), Store(name, "local"))
-    return Derived((done.advance(),), exclusive=True)
+    return Derivation((done.advance(),), exclusive=True)
 
 
 # The order is part of the method, as for CPUs.
@@ -181,7 +181,7 @@ def _row_host(state: State, name: str) -> str | None:
     return host if all(axes == tuple(range(rows)) == leading for axes in reads) else None
 
 
-def _rows(state: State, host: str, rows: int, context: Context[Gpu]) -> State:
+def _rows(state: State, host: str, rows: int, context: RuleContext[Gpu]) -> State:
     """`state` with `host` computed row by row, its row dealt out to threads in vectors."""
     stage, config = state.dag.stages[host], context.config.gpu
     axis = vector_axis(stage)
@@ -197,7 +197,7 @@ def _rows(state: State, host: str, rows: int, context: Context[Gpu]) -> State:
     return state.add(strip, bind, decisions=(vector, threads))
 
 
-def _tiles(dag: ComputeDAG, name: str, context: Context[Gpu]) -> dict[int, Decision]:
+def _tiles(dag: ComputeDAG, name: str, context: RuleContext[Gpu]) -> dict[int, Decision]:
     """Factors of every axis; each level within what a block or a thread may have."""
     config, gpu = context.config.gpu, context.machine
     stage, found = dag.stages[name], {}

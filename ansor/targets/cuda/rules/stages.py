@@ -5,7 +5,7 @@ from __future__ import annotations
 from ansor.dag import predicates
 from ansor.program.decision import category
 from ansor.program.steps import BindRows, CooperativeFetch, Pipeline, Placed
-from ansor.sketch.rule import Context
+from ansor.sketch.rule import RuleContext
 from ansor.sketch.state import State
 from ansor.targets.cuda.machine import Gpu
 
@@ -27,7 +27,7 @@ def rows_of(state: State) -> list[BindRows]:
     return [step for step in state.steps if isinstance(step, BindRows)]
 
 
-def fetched(state: State, context: Context[Gpu]) -> State:
+def fetched(state: State, context: RuleContext[Gpu]) -> State:
     """`state` with the operands of its current, tiled stage fetched to shared memory; those of
     which a tile does not read a box are read where they are."""
     name = state.current
@@ -51,7 +51,7 @@ def fetch(state: State, producer: str, widths: tuple[int, ...], pads: tuple[int,
     return state.add(step, decisions=(width, pad))
 
 
-def pipelined(state: State, context: Context[Gpu]) -> State:
+def pipelined(state: State, context: RuleContext[Gpu]) -> State:
     """`state` with the operands of its current, tiled stage fetched ahead of their use."""
     name, gpu = state.current, context.machine
     if not any(isinstance(s, CooperativeFetch) and s.host == name for s in state.steps):

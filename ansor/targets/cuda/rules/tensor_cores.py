@@ -22,13 +22,13 @@ from ansor.program.steps import (
     Tensorize,
     TensorTile,
 )
-from ansor.sketch.rule import Context, Derived
+from ansor.sketch.rule import Derivation, RuleContext
 from ansor.sketch.state import State
 from ansor.targets.cuda.machine import Gpu
 from ansor.targets.cuda.rules.stages import cached, fetch, free_consumer, pipelined, producer_of
 
 
-def tile_for_tensor_cores(state: State, context: Context[Gpu]) -> Derived:
+def tile_for_tensor_cores(state: State, context: RuleContext[Gpu]) -> Derivation:
     """Products of matrices: a warp's tiles are multiplied by tensor cores, if they take the dtype.
 
     Beyond the paper. What is a product only in disguise, as a convolution is, becomes one, padded
@@ -39,10 +39,10 @@ def tile_for_tensor_cores(state: State, context: Context[Gpu]) -> Derived:
     name, config = state.current, context.config.gpu
     found = contraction(state.dag, name)
     if found is None or not context.machine.multiplies(dtype := _operand_dtype(state.dag, name)):
-        return Derived()
+        return Derivation()
     most = config.max_tf32_padding if dtype == "float32" else config.max_padding
     if waste(state.dag.stages[name], found, FRAGMENT) > most:
-        return Derived()
+        return Derivation()
     state = state if free_consumer(state, name) else cached(state)
     consumer = free_consumer(state, name)
     assert consumer is not None
@@ -67,11 +67,11 @@ def tile_for_tensor_cores(state: State, context: Context[Gpu]) -> Derived:
     )
     state, loads = _loaded(state, product, context)
     last = Tensorize(name, loads, store, product.transposed, product.swapped)
-    return Derived((pipelined(state.add(last), context).advance(),))
+    return Derivation((pipelined(state.add(last), context).advance(),))
 
 
 def _loaded(
-    state: State, product: operands.MatrixProduct, context: Context[Gpu]
+    state: State, product: operands.MatrixProduct, context: RuleContext[Gpu]
 ) -> tuple[State, tuple[str, str]]:
     """`state` with the operands of its current stage fetched to shared memory and from there to the
     registers of a warp; what does the latter."""
@@ -116,7 +116,7 @@ def _operand_dtype(dag: ComputeDAG, name: str) -> str:
 
 
 def _tensor_tiles(
-    dag: ComputeDAG, name: str, product: operands.MatrixProduct, context: Context[Gpu]
+    dag: ComputeDAG, name: str, product: operands.MatrixProduct, context: RuleContext[Gpu]
 ) -> dict[int, Decision]:
     """Factors of every axis, the last one that of the tensor unit's instruction."""
     config, stage, found = context.config.gpu, dag.stages[name], {}

@@ -17,7 +17,7 @@ from ansor.frontend.importers.from_onnx.converters.context import (
     is_float,
     shape_of,
 )
-from ansor.frontend.importers.operators.resize import Axis, Method
+from ansor.frontend.importers.operators.resize import Method, ResizedAxis
 from ansor.frontend.importers.operators.resize import resize as resize_axes
 
 
@@ -51,14 +51,14 @@ def _old_method(c: Context) -> Method:
     return Method("linear" if mode == "bilinear" else mode, "asymmetric", "floor")
 
 
-def _scaled(c: Context, x: Any, scales: Sequence[float]) -> list[Axis]:
+def _scaled(c: Context, x: Any, scales: Sequence[float]) -> list[ResizedAxis]:
     return [
-        Axis(a, e, math.floor(e * s), s)
+        ResizedAxis(a, e, math.floor(e * s), s)
         for a, (e, s) in enumerate(zip(shape_of(x), scales, strict=True))
     ]
 
 
-def _axes(c: Context, x: Any) -> list[Axis]:
+def _axes(c: Context, x: Any) -> list[ResizedAxis]:
     shape = shape_of(x)
     rank = len(shape)
     places = axes_of(c.attr("axes") or range(rank), rank)
@@ -74,7 +74,7 @@ def _axes(c: Context, x: Any) -> list[Axis]:
         sizes = [math.floor(e * s) for e, s in zip(extents, scales, strict=True)]
     regions = _regions(c, len(places))
     rows = zip(places, extents, sizes, scales, regions, strict=True)
-    return [Axis(a, e, int(n), float(s), r) for a, e, n, s, r in rows]
+    return [ResizedAxis(a, e, int(n), float(s), r) for a, e, n, s, r in rows]
 
 
 def _by_policy(c: Context, extents: list[int], sizes: list[int]) -> tuple[list[int], list[float]]:
@@ -93,7 +93,7 @@ def _regions(c: Context, count: int) -> list[tuple[float, float]]:
     return list(zip(roi[:count], roi[count:], strict=True))
 
 
-def _resized(c: Context, x: Any, axes: list[Axis], method: Method) -> Any:
+def _resized(c: Context, x: Any, axes: list[ResizedAxis], method: Method) -> Any:
     """Along the axes whose extents change, or all that are cropped."""
     crops = method.coordinates == "tf_crop_and_resize"
     changed = [a for a in axes if crops or a.out != a.extent or a.scale != 1.0]
@@ -112,7 +112,7 @@ def _resized(c: Context, x: Any, axes: list[Axis], method: Method) -> Any:
     return c.cast(found, dtype_of(x))
 
 
-def _plain(x: Any, axes: list[Axis], method: Method) -> Any:
+def _plain(x: Any, axes: list[ResizedAxis], method: Method) -> Any:
     """TVM's operator where it computes the same, which channels-last conversion knows."""
     whole = len(shape_of(x)) == 4 and all(a.place >= 2 for a in axes) and dtype_of(x) == "float32"
     if not whole or method.antialias:
