@@ -11,7 +11,7 @@ import numpy as np
 import tvm
 from tvm.ir import load_json
 
-from ansor.targets.build import ENTRY, build
+from ansor.targets.build import ENTRY, compile_function
 from ansor.targets.cuda.machine import Gpu
 from ansor.workloads.workload import Array
 from benchmarks.operator_case import Case
@@ -24,8 +24,8 @@ def tvm_run(
     func: Any, inputs: Sequence[Array], expected: Array, target: str, exact: bool = False
 ) -> tuple[Run, float]:
     """A scheduled function, by events on the device, and the error of its result: the largest
-    difference over the largest value. `exact` as for `build`."""
-    module, device = build(func, target, exact), tvm.cuda(0)
+    difference over the largest value. `exact` as for `compile_function`."""
+    module, device = compile_function(func, target, exact), tvm.cuda(0)
     out = tvm.runtime.tensor(np.full(expected.shape, np.nan, dtype=expected.dtype), device)
     arguments = [*(tvm.runtime.tensor(x, device) for x in inputs), out]
     module[ENTRY](*arguments)

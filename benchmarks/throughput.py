@@ -31,7 +31,7 @@ from ansor.report.text import align
 from ansor.run.prepare import prepare_network
 from ansor.sketch.generate import generate
 from ansor.sketch.rules import CPU_RULES
-from ansor.targets.build import build
+from ansor.targets.build import compile_function
 from ansor.targets.cpu.detect import detect
 from ansor.targets.cpu.draft.draft import draft
 from ansor.targets.cpu.machine import Hardware
@@ -123,7 +123,7 @@ def machine_rates(task: Task, best: Population, threads: int) -> list[Row]:
         device.measure(task, programs[:1], None)  # starts the workers
         return [
             rate("lowering", count, lambda: [lower(task.func, p) for p in programs], 1),
-            rate("building", count, lambda: [build(f, task.target) for f in lowered], 1),
+            rate("building", count, lambda: [compile_function(f, task.target) for f in lowered], 1),
             rate("measuring", count, lambda: device.measure(task, programs, None), 1),
         ]
 

@@ -13,7 +13,7 @@ import tvm
 from ansor.config import MeasureConfig
 from ansor.measure.child.timing import Timed, time_program
 from ansor.measure.child.timing_conditions import Watch, core_sentinel
-from ansor.targets.build import ENTRY, build
+from ansor.targets.build import ENTRY, compile_function
 from ansor.targets.host.threads import use_threads
 from ansor.workloads.workload import Array
 from benchmarks.operator_case import DISTURBED, REPEATS, WARM_UP_S, Case
@@ -28,7 +28,7 @@ def ready_function(func: Any, case: Case, exact: bool) -> tuple[Array, Callable[
     """
     use_threads(case.threads)
     told = tvm.target.Target(case.target) if exact else None
-    module = build(func, case.target, exact, told)
+    module = compile_function(func, case.target, exact, told)
     workload = case.workload
     device = tvm.cpu()
     shape = tuple(int(size) for size in workload.tensors[-1].shape)

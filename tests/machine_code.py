@@ -9,13 +9,13 @@ from tvm import tirx
 
 from ansor.lowering.lower import lower
 from ansor.program.program import Program
-from ansor.targets.build import build
+from ansor.targets.build import compile_function
 
 
 def compiled(func: tirx.PrimFunc, program: Program, processor: str, form: str = "s") -> str:
     """Its code as text: assembly ("s"), or LLVM's own language ("ll")."""
     target = json.dumps({"kind": "llvm", "mcpu": processor, "num-cores": 2})
-    return str(build(lower(func, program), target).inspect_source(form))
+    return str(compile_function(lower(func, program), target).inspect_source(form))
 
 
 def hottest_block(func: tirx.PrimFunc, program: Program, processor: str) -> str:

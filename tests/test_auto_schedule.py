@@ -450,7 +450,9 @@ def test_records_of_another_target_only(tmp_path: Path) -> None:
     path, elsewhere = tmp_path / "r.db", '{"kind":"llvm","mcpu":"elsewhere"}'
     with Database(path) as database:
         # The graph of the definition as the frontend sees it, which is what keys the records.
-        wrapped = ansor.tune.prepare(definition(), tvm.target.Target("llvm"), elsewhere).tasks[0]
+        wrapped = ansor.tune.prepare_network(
+            definition(), tvm.target.Target("llvm"), elsewhere
+        ).tasks[0]
         task = Task(wrapped.name, wrapped.func, wrapped.dag, elsewhere)
         database.add(task, Program(), successful_measurement((1e-3,), 0.0, 0.0))
     with pytest.raises(ArgumentError, match=r"database=.*elsewhere"):

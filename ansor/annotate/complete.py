@@ -10,7 +10,7 @@ from ansor.annotate.phases import in_phases
 from ansor.config import SketchConfig
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.operands import is_dense_along
-from ansor.dag.padding import padded
+from ansor.dag.padding import padded_dimensions
 from ansor.dag.stage import HoleExtent, Stage
 from ansor.program.decision import Decision, category, factorisations
 from ansor.program.location import Locations
@@ -146,7 +146,11 @@ class _Builder:
 
     def _skip(self, name: str) -> list[Step]:
         """A decision to leave out steps on padding, where there are enough of them."""
-        found = [p for p in padded(self.dag, name) if 1 - p.share >= self.config.min_padding_share]
+        found = [
+            p
+            for p in padded_dimensions(self.dag, name)
+            if 1 - p.share >= self.config.min_padding_share
+        ]
         if not found:
             return []
         hole = self._decide(category(f"{name}.padding", name, (0, 1)))

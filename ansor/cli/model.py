@@ -18,7 +18,7 @@ HELP = (
 )
 
 
-def read_model(text: str) -> object:
+def parse_model(text: str) -> object:
     """The model that `text` names, as `auto_schedule` takes it.
 
     Raises:

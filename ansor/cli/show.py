@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 import numpy as np
 
-from ansor.cli.model import HELP, read_model
+from ansor.cli.model import HELP, parse_model
 from ansor.config import FULL
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
@@ -67,7 +67,7 @@ def show_task(model: str, task: str | None, target: str, threads: int | None) ->
         ]
         click.echo(align(("task", "key", "calls", "MFLOP"), rows, (0, 1)))
     else:
-        click.echo("\n\n".join(f"{t.name}\n{t.dag.show()}" for t in select(tasks, task)))
+        click.echo("\n\n".join(f"{t.name}\n{t.dag.show()}" for t in matching_tasks(tasks, task)))
 
 
 @show.command(epilog=HELP)
@@ -77,7 +77,7 @@ def show_task(model: str, task: str | None, target: str, threads: int | None) ->
 @_THREADS
 def sketches(model: str, task: str | None, target: str, threads: int | None) -> None:
     """Shows the sketches of MODEL's tasks as pseudo-code, with holes for what is searched."""
-    for found in select(tasks_of(model, target, threads), task):
+    for found in matching_tasks(tasks_of(model, target, threads), task):
         for sketch in sketches_of(found, target, threads):
             click.echo(f"{found.name}, sketch {sketch.name}: {sketch.space_size:.2g} programs")
             click.echo(f"{show_sketch(sketch)}\n")
@@ -92,7 +92,7 @@ def sketches(model: str, task: str | None, target: str, threads: int | None) -> 
 def program(model: str, database: str, task: str | None, target: str, threads: int | None) -> None:
     """Shows the best known programs of MODEL's tasks as pseudo-code."""
     with Database(database) as opened:
-        for found in select(tasks_of(model, target, threads), task):
+        for found in matching_tasks(tasks_of(model, target, threads), task):
             click.echo(f"{found.name}: {_best_program(opened, found, target, threads)}\n")
 
 
@@ -119,10 +119,10 @@ def tasks_of(model: str, target: str, threads: int | None) -> tuple[Task, ...]:
     """The tasks that tuning `model` would work on."""
     resolved = resolve_target(target)
     text = target_text(resolved, threads or available_cores())
-    return prepare_network(read_model(model), resolved, text).tasks
+    return prepare_network(parse_model(model), resolved, text).tasks
 
 
-def select(tasks: Sequence[Task], wanted: str | None) -> list[Task]:
+def matching_tasks(tasks: Sequence[Task], wanted: str | None) -> list[Task]:
     """Tasks whose name or key contains `wanted`.
 
     Raises:

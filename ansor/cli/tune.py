@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ansor.cli.model import HELP, read_model
+from ansor.cli.model import HELP, parse_model
 from ansor.cli.sizes import read_sizes, size_options
 from ansor.config import FULL, QUICK
 from ansor.errors import ArgumentError
@@ -73,7 +73,7 @@ def tune(
         minutes = DEFAULT_MINUTES
     with Progress() as progress:
         tuned = auto_schedule_many(
-            {name: read_model(name) for name in folders},
+            {name: parse_model(name) for name in folders},
             target,
             minutes=minutes,
             trials=trials,

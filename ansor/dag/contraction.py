@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from ansor.dag import index as ix
 from ansor.dag.graph import ComputeDAG
-from ansor.dag.stage import Access, Axis, Buffer, OpCounts, Stage, axes_of
+from ansor.dag.stage import Access, Axis, Buffer, OpCounts, Stage, axes_of_access
 
 _T = TypeVar("_T")
 
@@ -63,7 +63,7 @@ def contraction(dag: ComputeDAG, name: str) -> Contraction | None:
     stage = dag.stages[name]
     if not _may_multiply(dag, stage):
         return None
-    first, second = (axes_of(read) & set(range(len(stage.axes))) for read in stage.reads)
+    first, second = (axes_of_access(read) & set(range(len(stage.axes))) for read in stage.reads)
     both, spatial = first & second, set(stage.spatial)
     if not set(stage.reduce) <= both or stage.writes[0].axes[-1] is None:
         return None
@@ -100,7 +100,7 @@ def _may_multiply(dag: ComputeDAG, stage: Stage) -> bool:
     return known and all(isinstance(axis.extent, int) for axis in stage.axes)
 
 
-def padded(size: int, multiple: int) -> int:
+def round_up(size: int, multiple: int) -> int:
     """The least multiple that is no less."""
     return -(-size // multiple) * multiple
 
@@ -113,7 +113,7 @@ def group_size(stage: Stage, group: tuple[int, ...]) -> int:
 def waste(stage: Stage, found: Contraction, multiple: int) -> float:
     """How many times the operations a product takes once its matrices are padded."""
     sizes = [group_size(stage, group) for group in found.matrix]
-    return math.prod(padded(size, multiple) / size for size in sizes)
+    return math.prod(round_up(size, multiple) / size for size in sizes)
 
 
 def as_product(
@@ -174,7 +174,7 @@ def _operand(
     groups = dict(zip(operand_names(stage.name), operand_groups(stage, found), strict=True))[name]
     true = [group_size(stage, group) for group in groups]
     sizes = [
-        padded(n, multiple) if group in found.matrix else n
+        round_up(n, multiple) if group in found.matrix else n
         for n, group in zip(true, groups, strict=True)
     ]
     axes = tuple(Axis(f"v{i}", size, False) for i, size in enumerate(sizes))
@@ -198,7 +198,7 @@ def _product(stage: Stage, found: Contraction, operands: list[Stage], multiple: 
     axes = tuple(
         Axis(
             f"v{i}",
-            padded(group_size(stage, g), multiple) if g in found.matrix else group_size(stage, g),
+            round_up(group_size(stage, g), multiple) if g in found.matrix else group_size(stage, g),
             g == found.depth,
         )
         for i, g in enumerate(groups)

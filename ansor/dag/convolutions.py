@@ -5,7 +5,7 @@ from __future__ import annotations
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.index import Index
 from ansor.dag.predicates import has_data_reuse
-from ansor.dag.stage import Access, Stage, axes_of
+from ansor.dag.stage import Access, Stage, axes_of_access
 
 
 def is_depthwise(dag: ComputeDAG) -> bool:
@@ -16,7 +16,7 @@ def is_depthwise(dag: ComputeDAG) -> bool:
     stage = _only_reduction(dag)
     if stage is None or not has_data_reuse(dag, stage.name):
         return False
-    return all(stage.spatial[-1] in axes_of(read) for read in stage.reads)
+    return all(stage.spatial[-1] in axes_of_access(read) for read in stage.reads)
 
 
 def is_pointwise(dag: ComputeDAG, buffer: str) -> bool:
@@ -35,7 +35,7 @@ def is_pointwise(dag: ComputeDAG, buffer: str) -> bool:
 
 def _long_axes(stage: Stage, index: Index | None) -> set[int]:
     """The axes that an index depends on, but those of one iteration."""
-    axes = axes_of(Access("", (index,))) & set(range(len(stage.axes)))
+    axes = axes_of_access(Access("", (index,))) & set(range(len(stage.axes)))
     return {axis for axis in axes if stage.axes[axis].extent != 1}
 
 

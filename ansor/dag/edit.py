@@ -17,7 +17,7 @@ from ansor.dag.stage import (
     HoleExtent,
     OpCounts,
     Stage,
-    axes_of,
+    axes_of_access,
 )
 
 
@@ -252,7 +252,7 @@ def _substitute(stage: Stage, gone: Stage) -> Stage:
         elif is_table(gone):  # literals, once its indices are unrolled
             if folded:  # two of which make one
                 ops = replace(ops, float_mul=max(ops.float_mul - 1, 0))
-            folded |= axes_of(read)
+            folded |= axes_of_access(read)
             density *= gone.density
         else:
             reads += [_mapped(inner, read.indices) for inner in gone.reads]

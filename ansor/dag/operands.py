@@ -10,7 +10,7 @@ from ansor.dag.contraction import contraction
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.index import Index, Quotient, Remainder, runs_along
 from ansor.dag.padding import is_padded
-from ansor.dag.stage import Access, OpCounts, Stage, axes_of
+from ansor.dag.stage import Access, OpCounts, Stage, axes_of_access
 
 
 def vector_operand(dag: ComputeDAG, name: str) -> str | None:
@@ -46,7 +46,7 @@ def transposed_operand(dag: ComputeDAG, name: str) -> tuple[str, tuple[int, ...]
 def _dim_along(read: Access, axis: int) -> int | None:
     """The one dimension of a read that an axis moves, if it does so by single elements."""
     alone = [replace(read, indices=(index,)) for index in read.indices]
-    moved = [dim for dim, access in enumerate(alone) if axis in axes_of(access)]
+    moved = [dim for dim, access in enumerate(alone) if axis in axes_of_access(access)]
     return moved[0] if len(moved) == 1 and runs_along(read.indices[moved[0]], axis) else None
 
 
@@ -78,7 +78,7 @@ def other_vector_axis(dag: ComputeDAG, name: str, lanes: int, windows: bool = Fa
     stage = dag.stages[name]
     found = []
     for axis in stage.spatial[:-1]:
-        reads = [read for read in stage.reads if axis in axes_of(read)]
+        reads = [read for read in stage.reads if axis in axes_of_access(read)]
         if len(reads) != 1 or stage.axes[axis].size % lanes:
             continue
         buffer, plain = dag.buffers[reads[0].buffer], axis in reads[0].axes
@@ -98,7 +98,7 @@ def jumps_along_vectors(dag: ComputeDAG, name: str) -> bool:
 
 def is_dense_along(stage: Stage, axis: int) -> bool:
     """Whether every access that an axis moves goes on by one element with it."""
-    accesses = [a for a in (*stage.reads, *stage.writes) if axis in axes_of(a)]
+    accesses = [a for a in (*stage.reads, *stage.writes) if axis in axes_of_access(a)]
     return all(runs_along(access.indices[-1], axis) for access in accesses if access.indices)
 
 
@@ -121,7 +121,7 @@ def is_whole_along_vectors(dag: ComputeDAG, consumer: str, producer: str) -> boo
     reads = [read for read in stage.reads if read.buffer == padded.output]
     grown = {d for d, axis in enumerate(padded.axes) if axis.extent != source[d]}
     return len(source) == len(padded.axes) and not any(
-        index is None or last in axes_of(replace(read, indices=(index,)))
+        index is None or last in axes_of_access(replace(read, indices=(index,)))
         for read in reads
         for d, index in enumerate(read.indices)
         if d in grown
@@ -137,7 +137,7 @@ def contiguous_reduction(dag: ComputeDAG, name: str) -> int | None:
     if stage.reducer is None or not stage.reads:
         return None
     split = {axis for derived in stage.derived for axis in (derived.outer, derived.inner)}
-    main = max(stage.reads, key=lambda read: len(axes_of(read)))
+    main = max(stage.reads, key=lambda read: len(axes_of_access(read)))
     last = main.indices[-1]
     axes = [atom for atom, factor in last.terms if factor == 1] if last is not None else []
     split |= stage.folded
@@ -149,7 +149,7 @@ def batch_axes(dag: ComputeDAG, name: str) -> frozenset[int]:
     """Spatial axes that all reads of a stage depend on, the last axis aside: without any reuse."""
     stage = dag.stages[name]
     inner = set(stage.spatial[:-1])
-    shared = inner.intersection(*(axes_of(read) for read in stage.reads))
+    shared = inner.intersection(*(axes_of_access(read) for read in stage.reads))
     return frozenset(shared) if shared != inner else frozenset()
 
 

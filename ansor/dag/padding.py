@@ -79,7 +79,7 @@ def _only_pads(stage: Stage) -> bool:
     return copies and whole and bool(stage.nonzero) and not stage.masked
 
 
-def padded(dag: ComputeDAG, name: str) -> tuple[Padded, ...]:
+def padded_dimensions(dag: ComputeDAG, name: str) -> tuple[Padded, ...]:
     """The padded dimensions of what a sum of products reads, where a step on zeros adds nothing."""
     stage = dag.stages[name]
     if stage.reducer != "Add" or not _is_product(stage):

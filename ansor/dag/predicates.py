@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ansor.dag.graph import ComputeDAG
-from ansor.dag.stage import Access, HoleExtent, Stage, axes_of
+from ansor.dag.stage import Access, HoleExtent, Stage, axes_of_access
 
 
 def is_inlinable(dag: ComputeDAG, name: str) -> bool:
@@ -45,7 +45,7 @@ def has_data_reuse(dag: ComputeDAG, name: str) -> bool:
     """
     stage = dag.stages[name]
     spatial = {a for a in stage.spatial if _extent(stage, a) != 1} - stage.folded
-    reusing = any(spatial - axes_of(read) for read in stage.reads)
+    reusing = any(spatial - axes_of_access(read) for read in stage.reads)
     return has_reduction(stage) and bool(spatial) and reusing and not stage.derived
 
 

@@ -170,7 +170,7 @@ class Stage:
         return self.writes[0].buffer
 
 
-def axes_of(access: Access) -> set[int]:
+def axes_of_access(access: Access) -> set[int]:
     """Axes that an access depends on; all of them where an index is not understood."""
     out: set[int] = set()
     for index in access.indices:

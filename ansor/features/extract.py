@@ -19,8 +19,8 @@ from ansor.features.rows import (
     count,
     innermost,
     loop_table,
+    masked_product,
     of_loop,
-    product,
     rough_log2,
     row_of,
 )
@@ -64,15 +64,15 @@ def _stage(population: Population, profile: StageProfile) -> list[Floats]:
     nest = profile.nest
     ones = np.ones(len(population), dtype=np.float32)
     active = list(profile.active)
-    unrolled = product(nest.unrolled[active], profile.extents)
+    unrolled = masked_product(nest.unrolled[active], profile.extents)
     roles = population.sketch.roles
     hole = roles.unroll.get(roles.root(nest.stage.name))
     steps = population.values(hole)[:, 0].astype(np.float32) if hole else 0 * ones
     width = ones if profile.vector is None else profile.extents[profile.vector]
     reduce = np.asarray([nest.loops[loop].reduce for loop in active], dtype=np.bool_)
     own = np.asarray([loop >= nest.num_host for loop in active], dtype=np.bool_)
-    inner = product((reduce & own)[:, None], profile.extents)
-    spatial = product((~reduce & own)[:, None], profile.extents)
+    inner = masked_product((reduce & own)[:, None], profile.extents)
+    spatial = masked_product((~reduce & own)[:, None], profile.extents)
     write = profile.accesses[-1]
     return [
         profile.iterations,

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.config import SketchConfig
-from ansor.features.rows import product
+from ansor.features.rows import masked_product
 from ansor.program.nest import LoopNest, StageNest
 from ansor.targets.cpu.machine import Hardware
 
@@ -25,7 +25,7 @@ def legal(nest: LoopNest, hardware: Hardware, config: SketchConfig) -> npt.NDArr
 def unrolled_statements(stage: StageNest, lanes: int) -> npt.NDArray[np.floating]:
     """`[P]`: vector statements of the explicitly unrolled block, without those on zeros."""
     copies: npt.NDArray[np.floating] = np.rint(
-        product(stage.unrolled, stage.extents) * stage.density
+        masked_product(stage.unrolled, stage.extents) * stage.density
     )
     if stage.vector is None:
         return copies

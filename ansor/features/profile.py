@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ansor.dag.stage import Access, Buffer
 from ansor.features.allocation import Allocation, allocations
 from ansor.features.prefetch import Operand, PrefetchedPart, no_part, prefetched_part
-from ansor.features.rows import Floats, at_least, at_most, product, summed
+from ansor.features.rows import Floats, at_least, at_most, masked_product, summed
 from ansor.features.span import View, add_strides, size_of, span_of, views_of
 from ansor.program.nest import LoopNest, StageNest
 from ansor.targets.host.memory import PAGE_BYTES
@@ -152,7 +152,7 @@ class StageProfile:
     def parallel(self) -> Floats:
         """`[P]`: iterations of the fused parallel loop, 1 without one."""
         mask = self.nest.parallel[list(self.active)]
-        return product(mask, self.extents)
+        return masked_product(mask, self.extents)
 
     @cached_property
     def vector(self) -> int | None:

@@ -37,7 +37,7 @@ def from_inside(combine: np.ufunc, rows: npt.NDArray[_Scalar]) -> npt.NDArray[_S
     return combined
 
 
-def product(mask: Bools, rows: npt.NDArray[Any]) -> Floats:
+def masked_product(mask: Bools, rows: npt.NDArray[Any]) -> Floats:
     """`[P]`: of the rows, `[L, P]`, for which the mask, `[L, P]` or `[L, 1]`, holds."""
     some = np.flatnonzero(mask.any(axis=1))  # few, as a rule
     chosen = rows[some]

@@ -18,7 +18,7 @@ from ansor.frontend.passes.channels_last import channels_last
 from ansor.frontend.passes.constant_folding import fold_constants
 from ansor.frontend.passes.definition import without_empty_reductions
 from ansor.frontend.passes.depthwise_pointwise import fuse_pairs
-from ansor.frontend.passes.simplify import simplify
+from ansor.frontend.passes.simplify import simplify_calls
 from ansor.frontend.passes.transposed_convolution import with_spread
 from ansor.frontend.passes.wide_accumulation import with_wide_sums
 from ansor.frontend.rewrite import op_name
@@ -54,9 +54,9 @@ def inference_form(mod: tvm.IRModule) -> tvm.IRModule:
     Tidied first: importers leave tuples behind, between a convolution and its batch norm too.
     """
     tidy = _run(mod, relax.transform.CanonicalizeBindings(), relax.transform.DeadCodeElimination())
-    folded = fold_batch_norms(fold_constants(simplify(tidy)))
+    folded = fold_batch_norms(fold_constants(simplify_calls(tidy)))
     decomposed = _run(folded, relax.transform.DecomposeOpsForInference())
-    return fold_constants(simplify(decomposed))
+    return fold_constants(simplify_calls(decomposed))
 
 
 def fuse(mod: tvm.IRModule, target: Target) -> tvm.IRModule:

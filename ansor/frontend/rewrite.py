@@ -53,7 +53,7 @@ class _Rewriter(relax.PyExprMutator):  # type: ignore[misc]
         return expr if value is None else value
 
 
-def rewrite(mod: tvm.IRModule, rule: Rule) -> tvm.IRModule:
+def rewrite_calls(mod: tvm.IRModule, rule: Rule) -> tvm.IRModule:
     """Applies the rule to every operator call; the result holds no unused binding."""
     rewriter = _Rewriter(mod, rule)
     for variable, function in mod.functions.items():
@@ -92,7 +92,7 @@ def replace_calls(
             names.setdefault(key, f"{name(key)}{len(names) or ''}")
         return call
 
-    rewrite(mod, collect)
+    rewrite_calls(mod, collect)
     if not names:
         return mod
     extended = with_functions(mod, {text: define(key) for key, text in names.items()})
@@ -104,7 +104,7 @@ def replace_calls(
         function = extended.get_global_var(names[key])
         return relax.call_tir(function, relax.Tuple(operands(call, key)), call.ty)
 
-    return rewrite(extended, replaced)
+    return rewrite_calls(extended, replaced)
 
 
 def variable_for(name: str, function: tirx.PrimFunc) -> Any:

@@ -25,7 +25,7 @@ from ansor.frontend.rewrite import (
     Lookup,
     constant,
     op_name,
-    rewrite,
+    rewrite_calls,
     static_shape,
     with_functions,
 )
@@ -185,4 +185,4 @@ def with_variants(mod: tvm.IRModule, chosen: Mapping[str, Variant]) -> tvm.IRMod
         function = extended.get_global_var(variant.function.name)
         return relax.call_tir(function, relax.Tuple(fields), call.ty)
 
-    return rewrite(extended, replaced)
+    return rewrite_calls(extended, replaced)

@@ -9,7 +9,7 @@ from tvm import ir, sym, tirx
 from tvm.s_tir import SBlockRealize
 
 from ansor.dag.from_tir.read import REDUCE
-from ansor.lowering.rewrite import collect, substitute
+from ansor.lowering.rewrite import collect, substitute_variables
 
 
 def path_to(
@@ -48,7 +48,11 @@ def accesses(realize: Any, loops: Sequence[Any]) -> Iterator[tuple[Any, list[Any
     found = [(load.source, load.indices, False) for load in collect(body, ir.TensorLoad)]
     found += [(store.buffer, store.indices, True) for store in collect(body, tirx.BufferStore)]
     for buffer, indices, is_write in found:
-        yield buffer, [substitute(substitute(i, values), single) for i in indices], is_write
+        yield (
+            buffer,
+            [substitute_variables(substitute_variables(i, values), single) for i in indices],
+            is_write,
+        )
 
 
 def is_reducing(loop: Any, realize: Any) -> bool:
@@ -77,7 +81,7 @@ def step_of(position: Any, loops: Sequence[Any], number: int) -> int | None:
 
     def after(steps: int) -> int | None:
         values = (zero_of(moved) + count for count in (0, steps))
-        first, last = (substitute(position, {moved.loop_var: value}) for value in values)
+        first, last = (substitute_variables(position, {moved.loop_var: value}) for value in values)
         distance = analyzer.simplify(last - first)
         return int(distance) if isinstance(distance, tirx.IntImm) else None
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from tvm import tirx
 
 from ansor.lowering.passes.shifted_tails import Tail, shift_tails
-from ansor.lowering.passes.skip_padding import skip_padding
+from ansor.lowering.passes.skip_padding import insert_padding_conditions
 from ansor.lowering.passes.thread_binding import deal_out
 from ansor.lowering.passes.transpose import transpose_tiles
 from ansor.lowering.prefetch.constants import insert_prefetches
@@ -102,7 +102,7 @@ def _by_hint(replay: Replay, by_stage: Mapping[str, T]) -> dict[str, T]:
 
 
 def _skip_padding(func: tirx.PrimFunc, replay: Replay) -> tirx.PrimFunc:
-    return skip_padding(func, _by_hint(replay, replay.guards))
+    return insert_padding_conditions(func, _by_hint(replay, replay.guards))
 
 
 def _transpose(func: tirx.PrimFunc, replay: Replay) -> tirx.PrimFunc:

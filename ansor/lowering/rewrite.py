@@ -64,7 +64,7 @@ def replace_loops(stmt: Any, loops: Mapping[Any, int], made: Callable[[Any, int]
     return stmt
 
 
-def substitute(expr: Any, values: Mapping[Any, Any]) -> Any:
+def substitute_variables(expr: Any, values: Mapping[Any, Any]) -> Any:
     """`expr` with variables replaced."""
 
     def replaced(variable: Any) -> Any:

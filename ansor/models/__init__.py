@@ -5,13 +5,19 @@ file, e.g. `resnet.py`; `registry.py` is the door. `torch_twin` (needs PyTorch, 
 explicitly) holds the same networks in PyTorch, as peers and references.
 """
 
-from ansor.models.registry import BuiltInModel, build, build_model, model_config, model_names
+from ansor.models.registry import (
+    BuiltInModel,
+    build_from_config,
+    build_model,
+    model_config,
+    model_names,
+)
 from ansor.models.resnet import ResNetConfig
 
 __all__ = [
     "BuiltInModel",
     "ResNetConfig",
-    "build",
+    "build_from_config",
     "build_model",
     "model_config",
     "model_names",

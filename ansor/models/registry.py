@@ -107,7 +107,9 @@ def _shape(parameter: Any) -> tuple[int, ...]:
     return tuple(int(extent) for extent in parameter.shape)
 
 
-def build(config: ModelConfig, name: str, batch: int = 1, seed: int = 0) -> BuiltInModel:
+def build_from_config(
+    config: ModelConfig, name: str, batch: int = 1, seed: int = 0
+) -> BuiltInModel:
     """A network of any shape; its input is float32.
 
     Raises:
@@ -133,4 +135,4 @@ def build_model(text: str, seed: int = 0) -> BuiltInModel:
         ArgumentError: as `split_name`.
     """
     name, batch = split_name(text)
-    return build(CONFIGS[name], name, batch, seed)
+    return build_from_config(CONFIGS[name], name, batch, seed)

@@ -29,7 +29,7 @@ def tile_host(state: State, context: RuleContext[Hardware]) -> Derivation:
     return Derivation((state.add(step, decisions=tuple(decisions.values())).advance(),))
 
 
-def register_tile(state: State, context: RuleContext[Hardware]) -> Derivation:
+def attach_register_tile(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Tiles a stage for registers only and computes it inside the loops of a tiled one, and its
     elementwise consumer with each tile.
 
@@ -41,7 +41,7 @@ def register_tile(state: State, context: RuleContext[Hardware]) -> Derivation:
     host = locations_of(state).host.get(name)
     if host is None or host not in state.tiled:
         return Derivation()
-    decisions = tables.register_tiles(dag, name, context.machine, context.config)
+    decisions = tables.register_tile_sizes(dag, name, context.machine, context.config)
     step = RegisterTile(name, holes_of(dag, name, decisions))
     done = state.add(step, decisions=tuple(decisions.values())).advance()
     if (consumer := _finishes(state, name)) is not None:

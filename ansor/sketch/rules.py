@@ -8,7 +8,7 @@ from ansor.dag import operands, predicates
 from ansor.program.decision import category, divisors
 from ansor.program.steps import FuseConsumer, LayoutRewrite, MultiLevelTile
 from ansor.sketch import tables
-from ansor.sketch.chain_rules import completes_for_reuse, register_tile, tile_host
+from ansor.sketch.chain_rules import attach_register_tile, completes_for_reuse, tile_host
 from ansor.sketch.copy_rules import (
     choose_vector_axis,
     pack_operand,
@@ -88,7 +88,7 @@ def _factored(
     return Derivation((state.factored(axis, rows, inner).advance(),) if rows else ())
 
 
-def cache_write(state: State, _: RuleContext[Hardware]) -> Derivation:
+def add_cache_stage(state: State, _: RuleContext[Hardware]) -> Derivation:
     """Rule 5: an output with data reuse and nothing to fuse gets a cache of its own first."""
     name, dag = state.current, state.dag
     if not dag.is_output(name) or not predicates.has_data_reuse(dag, name):
@@ -98,7 +98,7 @@ def cache_write(state: State, _: RuleContext[Hardware]) -> Derivation:
     return Derivation((state.write_cached(f"{name}.cache"),))
 
 
-def tile_with_fusion(state: State, context: RuleContext[Hardware]) -> Derivation:
+def multi_level_tile_with_fusion(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Rule 4: tile the stage and compute its elementwise consumer inside the tiles."""
     name, dag = state.current, state.dag
     consumer = predicates.fusible_consumer(dag, name)
@@ -119,7 +119,7 @@ def tile_with_fusion(state: State, context: RuleContext[Hardware]) -> Derivation
     return Derivation(states, exclusive=several or consumer.endswith(".cache"))
 
 
-def tile(state: State, context: RuleContext[Hardware]) -> Derivation:
+def multi_level_tile(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Rule 3: multi-level tiling of a stage with data reuse."""
     name, dag = state.current, state.dag
     if not predicates.has_data_reuse(dag, name):
@@ -140,14 +140,14 @@ CPU_RULES: tuple[Rule[Hardware], ...] = (
     inline_padding,  # an alternative to a padding buffer; its location is searched otherwise
     rfactor_for_threads,  # before tiling: a factored reduction is not tiled
     rfactor_for_lanes,  # after threads: it also applies to the partial stage that they leave
-    cache_write,  # forks the output; tiling then fuses the copy
+    add_cache_stage,  # forks the output; tiling then fuses the copy
     choose_vector_axis,  # before what looks at the vector's operand
     pack_operand,  # forks likewise; the copy is located by a decision
     transpose_operand,  # as well
     tile_host,  # forks the end of a chain of reductions
-    register_tile,  # only inside a tiled host; a nest of its own is the alternative
-    tile_with_fusion,  # before plain tiling, which it makes mostly useless
-    tile,
+    attach_register_tile,  # only inside a tiled host; a nest of its own is the alternative
+    multi_level_tile_with_fusion,  # before plain tiling, which it makes mostly useless
+    multi_level_tile,
     transpose_in_squares,  # what tiles leave
     skip,  # last: always applies
 )

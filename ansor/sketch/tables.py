@@ -9,7 +9,7 @@ import numpy as np
 from ansor.config import SketchConfig
 from ansor.dag import chains, operands
 from ansor.dag.graph import ComputeDAG
-from ansor.dag.stage import Buffer, Stage, axes_of
+from ansor.dag.stage import Buffer, Stage, axes_of_access
 from ansor.program.decision import Decision, category, divisors, factorisations, tailed
 from ansor.program.loops import vector_axis
 from ansor.targets.cpu.machine import Hardware
@@ -56,7 +56,9 @@ def host_tiles(dag: ComputeDAG, name: str, config: SketchConfig) -> Tables:
     return found
 
 
-def register_tiles(dag: ComputeDAG, name: str, hardware: Hardware, config: SketchConfig) -> Tables:
+def register_tile_sizes(
+    dag: ComputeDAG, name: str, hardware: Hardware, config: SketchConfig
+) -> Tables:
     """How large the register tile of an attached stage may be along each spatial axis."""
     stage, batch = dag.stages[name], operands.batch_axes(dag, name)
     found = {}
@@ -114,7 +116,7 @@ def leaves_lanes_idle(stage: Stage, lanes: int) -> bool:
 
 
 def _moves_only_inputs(dag: ComputeDAG, name: str, axis: int) -> bool:
-    reads = [read for read in dag.stages[name].reads if axis in axes_of(read)]
+    reads = [read for read in dag.stages[name].reads if axis in axes_of_access(read)]
     return all(dag.buffers[read.buffer].kind == "input" for read in reads)
 
 

@@ -50,7 +50,7 @@ def pass_context(funcs: Iterable[tirx.PrimFunc] = (), exact: bool = False) -> It
         yield
 
 
-def build(
+def compile_function(
     func: tirx.PrimFunc, target: str, exact: bool = False, llvm_target: Target | None = None
 ) -> Any:
     """Compiles one scheduled function in memory; machine code exists when this returns.

@@ -14,7 +14,7 @@ from tvm.s_tir import SBlock, SBlockRealize
 
 from ansor.dag.from_tir.read import block_names, buffer_names, read_dag
 from ansor.dag.graph import ComputeDAG
-from ansor.lowering.rewrite import sequence, substitute, with_loop_body
+from ansor.lowering.rewrite import sequence, substitute_variables, with_loop_body
 from ansor.winograd.convolution import Convolution, convolution_of
 from ansor.winograd.convolution_roles import Layout
 from ansor.winograd.stages import DepthForm, Form, filtered, joined
@@ -65,7 +65,7 @@ def _replaced(
     data, weight, out = own[conv.data], own[conv.weight], own[dag.stages[conv.stage].output]
     made = _definition(data, weight, out, conv, transform)
     values = dict(zip(made.params, (data, weight, out), strict=True))
-    inner = [substitute(stmt, values) for stmt in _statements(made)]
+    inner = [substitute_variables(stmt, values) for stmt in _statements(made)]
     gone, unused = {conv.stage}, []
     if conv.padded_by is not None and dag.consumers(conv.padded_by) == (conv.stage,):
         gone.add(conv.padded_by)

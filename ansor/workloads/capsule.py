@@ -6,7 +6,7 @@ import numpy as np
 from tvm import te
 
 from ansor.workloads.convolution_nd import pad
-from ansor.workloads.windows import output_size, windows
+from ansor.workloads.windows import output_size, sliding_windows
 from ansor.workloads.workload import Array, Workload
 
 
@@ -42,7 +42,7 @@ def capsule_convolution(
 
     def reference(data: Array, weight: Array) -> Array:
         flat = data.reshape(batch, height, width, -1)
-        seen = windows(flat, kernel, stride, padding)
+        seen = sliding_windows(flat, kernel, stride, padding)
         seen = seen.reshape(batch, *out, *square, channels, kernel, kernel)
         result: Array = np.einsum("nyxikcab,abkjcf->nyxijf", seen, weight, optimize=True)
         return result

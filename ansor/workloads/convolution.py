@@ -8,7 +8,7 @@ import numpy as np
 from tvm import te, topi
 
 from ansor.errors import ArgumentError
-from ansor.workloads.windows import output_size, windows
+from ansor.workloads.windows import output_size, sliding_windows
 from ansor.workloads.workload import Array, Workload
 
 
@@ -34,7 +34,7 @@ def conv1d(
     )
 
     def reference(data: Array, weight: Array) -> Array:
-        seen = windows(data, kernel, stride, padding)
+        seen = sliding_windows(data, kernel, stride, padding)
         out: Array = np.einsum("nxck,kcf->nxf", seen, weight)
         return out
 
@@ -71,7 +71,7 @@ def conv2d(
     biased = te.compute(conv.shape, lambda n, y, x, f: conv[n, y, x, f] + bias[f], name="add")
 
     def reference(data: Array, weight: Array, bias: Array) -> Array:
-        seen = windows(data, kernel, stride, padding)
+        seen = sliding_windows(data, kernel, stride, padding)
         conv: Array = np.einsum("nyxckl,klcf->nyxf", seen, weight, optimize=True)
         out: Array = np.maximum(conv + bias, 0)
         return out
@@ -104,7 +104,7 @@ def depthwise_conv2d(
     )
 
     def reference(data: Array, weight: Array) -> Array:
-        seen = windows(data, kernel, stride, padding)
+        seen = sliding_windows(data, kernel, stride, padding)
         out: Array = np.einsum("nyxckl,klc->nyxc", seen, weight)
         return out
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from tvm import te, topi
 
-from ansor.workloads.windows import output_size, windows
+from ansor.workloads.windows import output_size, sliding_windows
 from ansor.workloads.workload import Array, Workload
 
 
@@ -120,7 +120,7 @@ def convolved(sizes: ConvolutionSizes, data: Array, weight: Array) -> Array:
     """The same with NumPy: a matrix product per image and group."""
     rank = len(sizes.space)
     data, weight = data.astype(np.float32), weight.astype(np.float32)
-    seen = windows(data, sizes.kernel, sizes.stride, sizes.padding, dilation=sizes.dilation)
+    seen = sliding_windows(data, sizes.kernel, sizes.stride, sizes.padding, dilation=sizes.dilation)
     out = np.empty((sizes.batch, *sizes.out, sizes.filters), dtype=np.float32)
     channels, filters = sizes.per_group
     for n, g in np.ndindex(sizes.batch, sizes.groups):

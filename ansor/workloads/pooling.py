@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tvm import te, topi
 
-from ansor.workloads.windows import windows
+from ansor.workloads.windows import sliding_windows
 from ansor.workloads.workload import Array, Workload
 
 
@@ -24,7 +24,7 @@ def max_pool2d(
     out = topi.nn.pool2d(data, *sizes, "max", layout="NHWC")
 
     def reference(data: Array) -> Array:
-        out: Array = windows(data, kernel, stride, padding, fill=-np.inf).max(axis=(4, 5))
+        out: Array = sliding_windows(data, kernel, stride, padding, fill=-np.inf).max(axis=(4, 5))
         return out
 
     return Workload("max_pool2d", (data, out), reference)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tvm import te, topi
 
-from ansor.workloads.windows import output_size, windows
+from ansor.workloads.windows import output_size, sliding_windows
 from ansor.workloads.workload import Array, Workload
 
 
@@ -43,7 +43,7 @@ def separable_conv2d(
     )
 
     def reference(data: Array, depthwise: Array, pointwise: Array) -> Array:
-        seen = windows(data, kernel, stride, padding)
+        seen = sliding_windows(data, kernel, stride, padding)
         deep = np.maximum(np.einsum("nyxckl,klc->nyxc", seen, depthwise), 0)
         found: Array = np.maximum(deep @ pointwise, 0)
         return found

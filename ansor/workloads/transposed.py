@@ -37,7 +37,9 @@ def transposed_convolution(
     out = [(size - 1) * stride - 2 * padding + kernel for size in (height, width)]
     data = te.placeholder((batch, height, width, channels), name="data")
     weight = te.placeholder((kernel, kernel, channels, filters), name="weight")
-    conv = spread(data, weight, (stride, stride), (padding, padding), out, "conv")
+    conv = transposed_convolution_tensor(
+        data, weight, (stride, stride), (padding, padding), out, "conv"
+    )
 
     def reference(data: Array, weight: Array) -> Array:
         return _scattered(data, weight, stride, padding)
@@ -45,7 +47,7 @@ def transposed_convolution(
     return Workload(name, (data, weight, conv), reference)
 
 
-def spread(
+def transposed_convolution_tensor(
     data: Any,
     weight: Any,
     strides: Sequence[int],

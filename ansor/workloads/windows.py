@@ -9,7 +9,7 @@ import numpy as np
 from ansor.workloads.workload import Array
 
 
-def windows(
+def sliding_windows(
     data: Array, kernel: int, stride: int, padding: int, fill: float = 0.0, dilation: int = 1
 ) -> Array:
     """Windows over the spatial dimensions of channels-last `data` `[N, *space, C]`.

@@ -9,7 +9,7 @@ from tvm import te
 
 from ansor.winograd.stages import Form, filtered, joined
 from ansor.winograd.transforms import F2, F3, F4
-from ansor.workloads.windows import windows
+from ansor.workloads.windows import sliding_windows
 from ansor.workloads.workload import Array, Workload
 
 
@@ -53,7 +53,7 @@ def winograd_conv2d(
 
     def reference(data: Array, weight: Array, bias: Array) -> Array:
         beyond = [(0, 0), (0, -height % tile), (0, -width % tile), (0, 0)]
-        seen = windows(np.pad(data, beyond), size, tile, 1)
+        seen = sliding_windows(np.pad(data, beyond), size, tile, 1)
         into, back = np.asarray(transform.data, float), np.asarray(transform.output, float)
         product = np.einsum("ai,bj,nyxcij,abcf->abnyxf", into, into, seen, weight, optimize=True)
         tiles = np.einsum("ua,vb,abnyxf->nyuxvf", back, back, product, optimize=True) + bias

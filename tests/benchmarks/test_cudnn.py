@@ -16,7 +16,7 @@ from gpu import GPU, TARGET, legal_sample, on_cpu, on_tensor_cores, sketches_of
 
 from ansor.compare.process import ChildError
 from ansor.errors import ArgumentError, UnsupportedError
-from ansor.targets.build import ENTRY, build
+from ansor.targets.build import ENTRY, compile_function
 from ansor.targets.target import rounds_to_tf32
 from benchmarks import cudnn, operator_peers
 from benchmarks.cudnn import (
@@ -94,7 +94,7 @@ def test_products_in_float16_go_to_tensor_cores(op: str) -> None:
     func = on_cpu(workload.func, legal_sample(sketches[0], 1).program(0))
     expected = workload.reference(*inputs)
     out = tvm.runtime.tensor(np.zeros(expected.shape, dtype=np.float32))
-    build(func, "llvm")[ENTRY](*map(tvm.runtime.tensor, inputs), out)
+    compile_function(func, "llvm")[ENTRY](*map(tvm.runtime.tensor, inputs), out)
     assert np.abs(out.numpy() - expected).max() <= 1e-4 * np.abs(expected).max()
 
 

@@ -119,7 +119,7 @@ def test_axes_of_an_access_look_inside_quotients() -> None:
     a = te.placeholder((6, 8), name="A")
     flat = te.compute((48, 3), lambda i, j: a[i // 8, i % 8] + 1.0, name="flat")
     (read,) = read_dag(te.create_prim_func([a, flat])).stages["flat"].reads
-    assert predicates.axes_of(read) == {0}
+    assert predicates.axes_of_access(read) == {0}
 
 
 def test_a_reduction_shorter_than_the_space_around_it_is_not_split() -> None:

@@ -16,8 +16,8 @@ from ansor.features.rows import (
     from_inside,
     innermost,
     loop_table,
+    masked_product,
     of_loop,
-    product,
     rough_log2,
     row_of,
 )
@@ -57,9 +57,9 @@ def test_each_program_picks_a_row_of_its_own() -> None:
 @given(rows=arrays(np.float32, SHAPES, elements=st.integers(1, 4)), data=st.data())
 def test_a_product_is_of_the_rows_that_are_asked_for(rows: np.ndarray, data: st.DataObject) -> None:
     mask = data.draw(arrays(np.bool_, rows.shape))
-    assert (product(mask, rows) == np.where(mask, rows, 1).prod(axis=0)).all()
+    assert (masked_product(mask, rows) == np.where(mask, rows, 1).prod(axis=0)).all()
     column = mask[:, :1]
-    assert (product(column, rows) == np.where(column, rows, 1).prod(axis=0)).all()
+    assert (masked_product(column, rows) == np.where(column, rows, 1).prod(axis=0)).all()
     assert (count(mask) == mask.sum(axis=0)).all()
     assert (count(mask[:, ::2]) == mask[:, ::2].sum(axis=0)).all()
 

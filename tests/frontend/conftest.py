@@ -9,7 +9,7 @@ from tvm.target import Target
 
 from ansor.frontend import CompiledModel, ImportedModel, compile_model, optimize
 from ansor.frontend.importers.from_relax import from_relax
-from ansor.models import BuiltInModel, ResNetConfig, build
+from ansor.models import BuiltInModel, ResNetConfig, build_from_config
 
 TINY = ResNetConfig(blocks=(1, 2), width=8, classes=10, image=32)
 
@@ -21,7 +21,7 @@ def target() -> Target:
 
 @pytest.fixture(scope="session")
 def built() -> BuiltInModel:
-    return build(TINY, "tiny", seed=1)
+    return build_from_config(TINY, "tiny", seed=1)
 
 
 @pytest.fixture(scope="session")

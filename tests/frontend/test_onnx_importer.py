@@ -14,7 +14,7 @@ from tvm.target import Target
 
 import ansor
 from ansor.cli.main import main
-from ansor.cli.model import read_model
+from ansor.cli.model import parse_model
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend import (
     InputSpec,
@@ -348,7 +348,7 @@ def test_wrong_examples(examples: object, message: str) -> None:
 
 def test_a_file_that_is_missing(tmp_path: Path) -> None:
     path = str(tmp_path / "model.onnx")
-    for read in (import_model, read_model):
+    for read in (import_model, parse_model):
         with pytest.raises(ArgumentError, match=r"model\.onnx': no such file"):
             read(path)
     (tmp_path / "model.onnx").mkdir()

@@ -24,7 +24,7 @@ from ansor.sketch.generate import generate
 from ansor.sketch.rule import Derivation, RuleContext
 from ansor.sketch.rules import CPU_RULES
 from ansor.sketch.state import State
-from ansor.targets.build import ENTRY, build
+from ansor.targets.build import ENTRY, compile_function
 
 MARK = "pragma_loop_partition_hint"
 
@@ -64,7 +64,7 @@ def test_a_rule_and_a_handler_are_enough() -> None:
         assert decode(encode(program)) == program
         scheduled = lower(func, program)
         assert scheduled.script().count(MARK) == 1
-        assert_right(build(scheduled, "llvm"))
+        assert_right(compile_function(scheduled, "llvm"))
 
 
 def assert_right(compiled: Any) -> None:

@@ -18,7 +18,7 @@ from tvm.s_tir import SBlockRealize
 
 from ansor.lowering.lower import lower
 from ansor.program.nest import build_nest
-from ansor.targets.build import ENTRY, build
+from ansor.targets.build import ENTRY, compile_function
 from ansor.targets.cuda.kernels import Kernel, kernels
 
 PROGRAMS_PER_SKETCH = 6
@@ -43,7 +43,7 @@ def test_programs_compute_what_their_definition_says(name: str) -> None:
 def run(func: tirx.PrimFunc, arrays: list[Any], expected: Any) -> Any:
     """The output of a function on a CPU."""
     out = tvm.runtime.tensor(np.full(expected.shape, np.nan, dtype=expected.dtype))
-    build(func, "llvm")[ENTRY](*map(tvm.runtime.tensor, arrays), out)
+    compile_function(func, "llvm")[ENTRY](*map(tvm.runtime.tensor, arrays), out)
     return out.numpy()
 
 

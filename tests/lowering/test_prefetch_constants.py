@@ -27,7 +27,7 @@ from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
 from ansor.program.steps import Prefetch
 from ansor.sketch.generate import generate
-from ansor.targets.build import build
+from ansor.targets.build import compile_function
 
 CASES = ["matmul", "matmul_relu", "conv2d", "conv2d_stride2"]
 CONFIG = SketchConfig(
@@ -153,7 +153,9 @@ def test_sums_stay_in_registers() -> None:
     tiles, stores = (1, 4, 1, rows // 4), []
     for prefetch in (0, 1):
         program = panels(i=tiles, parallel=(2,), prefetch=(prefetch,))
-        code = str(build(lower(workload("matmul").func, program), "llvm").inspect_source("ll"))
+        code = str(
+            compile_function(lower(workload("matmul").func, program), "llvm").inspect_source("ll")
+        )
         assert ("call void @llvm.prefetch" in code) == bool(prefetch)
         assert "call void @ansor_fetch" not in code
         stores.append(code.count("store <"))

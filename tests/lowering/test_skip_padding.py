@@ -14,7 +14,7 @@ from tvm import te, tirx, topi
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
-from ansor.dag.padding import padded
+from ansor.dag.padding import padded_dimensions
 from ansor.lowering.lower import lower
 from ansor.lowering.rewrite import collect
 from ansor.program.nest import build_nest
@@ -81,7 +81,7 @@ def run(func: tirx.PrimFunc, arrays: list[np.ndarray], shape: tuple[int, ...]) -
 def test_padded_steps_are_counted(name: str, shares: tuple[float, ...]) -> None:
     dag = read_dag(work(name).func)
     (stage,) = (s for s in dag.stages.values() if s.reduce)
-    found = padded(dag, stage.name)
+    found = padded_dimensions(dag, stage.name)
     assert [p.share for p in found] == pytest.approx(shares)
     assert [p.dim for p in found] == list(range(1, len(shares) + 1))
 
@@ -162,4 +162,4 @@ def _ones() -> te.Tensor:
 @pytest.mark.parametrize("tensors", [_pool(), _ones()], ids=["pool", "ones"])
 def test_other_padding_is_left_alone(tensors: list[te.Tensor]) -> None:
     dag = read_dag(te.create_prim_func(tensors))
-    assert not any(padded(dag, name) for name in dag.stages)
+    assert not any(padded_dimensions(dag, name) for name in dag.stages)

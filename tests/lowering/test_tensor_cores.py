@@ -29,7 +29,7 @@ from ansor.cost_model.scorer import seconds
 from ansor.features.profile import profile
 from ansor.lowering.lower import lower
 from ansor.program.nest import build_nest
-from ansor.targets.build import ENTRY, build
+from ansor.targets.build import ENTRY, compile_function
 from ansor.targets.cuda.draft.draft import draft_for_gpu
 from ansor.targets.cuda.kernels import kernels
 from ansor.targets.cuda.legality import legal_on_gpu
@@ -50,7 +50,7 @@ def test_tiles_compute_the_product(name: str) -> None:
     def result(made: tirx.PrimFunc) -> npt.NDArray[Any]:
         empty = np.full([int(n) for n in out.shape], np.nan, dtype=numpy_dtype(out))
         filled = tvm.runtime.tensor(empty)
-        build(made, "llvm")[ENTRY](*arrays, filled)
+        compile_function(made, "llvm")[ENTRY](*arrays, filled)
         return filled.numpy().astype(np.float64)
 
     expected, population = result(func), legal_sample(tensor_sketch(name), 4)

@@ -35,7 +35,7 @@ from ansor.features.profile import profile
 from ansor.lowering import tf32
 from ansor.lowering.lower import lower
 from ansor.program.nest import build_nest
-from ansor.targets.build import ENTRY, build, pass_context
+from ansor.targets.build import ENTRY, compile_function, pass_context
 from ansor.targets.cuda.draft.draft import draft_for_gpu
 from ansor.targets.cuda.kernels import kernels
 from ansor.workloads import build as workload
@@ -55,7 +55,7 @@ def test_tiles_compute_the_product(name: str) -> None:
 
     def result(made: tirx.PrimFunc) -> Matrix:
         filled = tvm.runtime.tensor(np.full(shapes[-1], np.nan, dtype=np.float32))
-        build(made, "llvm")[ENTRY](*arrays[:-1], filled)
+        compile_function(made, "llvm")[ENTRY](*arrays[:-1], filled)
         out: Matrix = filled.numpy()
         return out
 

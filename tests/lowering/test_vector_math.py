@@ -13,7 +13,7 @@ from tvm import te, tirx
 from tvm.s_tir import Schedule
 
 from ansor.lowering.vector_math import vector_math
-from ansor.targets.build import build
+from ansor.targets.build import compile_function
 
 Floats = npt.NDArray[np.float32]
 SIZE = 4096
@@ -27,7 +27,7 @@ def compiled(name: str, lanes: int, exact: bool) -> object:
     if lanes > 1:
         _, inner = sch.split(sch.get_loops(sch.get_sblock("y"))[0], [None, lanes])
         sch.vectorize(inner)
-    return build(sch.mod["main"], "llvm", exact=exact)
+    return compile_function(sch.mod["main"], "llvm", exact=exact)
 
 
 def run(name: str, values: Floats, lanes: int = 16, exact: bool = False) -> Floats:

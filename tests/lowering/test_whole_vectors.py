@@ -14,7 +14,7 @@ from tvm.s_tir import Schedule
 
 from ansor.lowering.passes.whole_vectors import whole_vectors
 from ansor.lowering.rewrite import collect
-from ansor.targets.build import build
+from ansor.targets.build import compile_function
 from ansor.targets.target import resolve_target, target_text
 
 ROWS = 3
@@ -87,6 +87,6 @@ def test_what_is_built_computes_the_product(extent: int, dtype: str) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.integers(-4, 5, (ROWS, 5)).astype(dtype), rng.integers(-4, 5, (5, extent))
     out = tvm.runtime.tensor(np.zeros((ROWS, extent), dtype=dtype))
-    module = build(func, target_text(resolve_target("native"), 1))
+    module = compile_function(func, target_text(resolve_target("native"), 1))
     module["main"](tvm.runtime.tensor(x), tvm.runtime.tensor(y.astype(dtype)), out)
     np.testing.assert_array_equal(out.numpy(), (x @ y).astype(dtype))

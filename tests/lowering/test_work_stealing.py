@@ -16,7 +16,7 @@ from tvm.script import tirx as T
 from ansor.lowering.for_cpu import for_cpu
 from ansor.lowering.passes.work_stealing import num_pieces, steal_work
 from ansor.lowering.rewrite import collect, with_llvm
-from ansor.targets.build import build, pass_context
+from ansor.targets.build import compile_function, pass_context
 from ansor.targets.host.threads import available_cores, use_threads
 
 
@@ -116,7 +116,7 @@ never:
 
 def test_what_is_compiled_is_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ansor.lowering.for_cpu.running_threads", lambda: 2)
-    code = str(build(counted(64), "llvm").inspect_source("ll"))
+    code = str(compile_function(counted(64), "llvm").inspect_source("ll"))
     assert "atomicrmw xchg" in code
     assert "call i32 @ansor_claim" not in code
 
@@ -137,7 +137,7 @@ def test_loops_that_begin_elsewhere_and_step_are_compiled(
                         seen[row, column] = seen[row, column] + 1
 
     tensor = tvm.runtime.tensor(np.zeros((96, 20), dtype=np.int32))
-    build(func, "llvm")["main"](tensor)
+    compile_function(func, "llvm")["main"](tensor)
     expected = np.zeros((96, 20), dtype=np.int32)
     expected[4:96:2, 3:19:5] = 1
     assert (tensor.numpy() == expected).all()
@@ -176,7 +176,7 @@ def test_what_tvm_has_scheduled_is_left_to_tvm(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr("ansor.targets.build.for_cpu", noted)
     func = counted(64)
-    build(func, "llvm", exact=True)
+    compile_function(func, "llvm", exact=True)
     assert not asked
-    build(func, "llvm")
+    compile_function(func, "llvm")
     assert len(asked) == 1

@@ -7,7 +7,7 @@ import pytest
 import tvm
 from tvm import te
 
-from ansor.targets.build import ENTRY, build
+from ansor.targets.build import ENTRY, compile_function
 from ansor.targets.cpu.target import compiler_target
 from ansor.targets.cuda.backend import CUDA
 
@@ -28,11 +28,11 @@ def result_of(module: object) -> np.ndarray:
 
 def test_llvm_knows_every_option(capfd: pytest.CaptureFixture[str]) -> None:
     """TVM leaves out, with a message, an option that its LLVM does not have."""
-    module = build(add_one(), "llvm")
+    module = compile_function(add_one(), "llvm")
     assert np.array_equal(result_of(module), np.ones(N, dtype=np.float32))
     assert "option" not in "".join(capfd.readouterr())
     unknown = {"kind": "llvm", "cl-opt": ["-no-such-option:uint=1"]}
-    build(add_one(), "llvm", llvm_target=tvm.target.Target(unknown))
+    compile_function(add_one(), "llvm", llvm_target=tvm.target.Target(unknown))
     assert "no-such-option" in "".join(capfd.readouterr())
 
 

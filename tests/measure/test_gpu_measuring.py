@@ -20,7 +20,7 @@ from ansor.measure.local.batch import measure_batch
 from ansor.measure.protocol import Build, Define, Reply, Time
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
-from ansor.targets.build import build
+from ansor.targets.build import compile_function
 from ansor.targets.cuda import compiler as nvcc
 from ansor.targets.cuda.backend import CUDA
 from ansor.targets.cuda.compiler import compiler_variables
@@ -121,7 +121,7 @@ class _Indexed:
 
 def test_flushing_is_understood_by_tvm() -> None:
     found = workload("matmul")
-    module = build(found.func, "llvm")
+    module = compile_function(found.func, "llvm")
     arrays = [tvm.runtime.tensor(a) for a in found.inputs(np.random.default_rng(0))]
     out = tvm.runtime.tensor(np.zeros((32, 48), dtype=np.float32))
     timed = Timed(module, tvm.cpu(), [[*arrays, out]], flush_bytes=1 << 20)

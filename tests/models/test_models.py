@@ -17,7 +17,7 @@ from ansor.frontend.importers.from_relax import from_relax
 from ansor.models import (
     BuiltInModel,
     ResNetConfig,
-    build,
+    build_from_config,
     build_model,
     model_config,
     model_names,
@@ -133,7 +133,7 @@ def run(built: BuiltInModel, *arrays: Any) -> Any:
 
 @pytest.mark.parametrize("config", [BASIC, BOTTLENECK], ids=["basic", "bottleneck"])
 def test_small_networks_agree_with_numpy(config: ResNetConfig) -> None:
-    built = build(config, "small", batch=2, seed=3)
+    built = build_from_config(config, "small", batch=2, seed=3)
     x = image(2, config.image)
     expected = NumpyResNet(config, built.params)(x)
     np.testing.assert_allclose(run(built, x), expected, rtol=1e-5, atol=1e-5)
@@ -156,7 +156,7 @@ def test_torch_twin_agrees_with_numpy(config: ResNetConfig) -> None:
     torch = pytest.importorskip("torch")
     from ansor.models.torch_twin import TorchResNet, load_parameters
 
-    built = build(config, "small")
+    built = build_from_config(config, "small")
     x = image(1, config.image)
     with torch.no_grad():
         result = load_parameters(TorchResNet(config), built.params)(torch.from_numpy(x)).numpy()
@@ -170,7 +170,7 @@ def test_other_families_agree_with_their_torch_twins(family: str) -> None:
     torch = pytest.importorskip("torch")
     from ansor.models.torch_twin import twin_of
 
-    built = build(config, "small", batch=2, seed=3)
+    built = build_from_config(config, "small", batch=2, seed=3)
     ((_, shape),) = built.inputs
     x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
     with torch.no_grad():
@@ -214,7 +214,7 @@ def test_outputs_are_of_order_one(name: str) -> None:
 
 
 def test_seed_decides_the_parameters() -> None:
-    first, again, other = (build(BASIC, "small", seed=seed) for seed in (0, 0, 1))
+    first, again, other = (build_from_config(BASIC, "small", seed=seed) for seed in (0, 0, 1))
     assert all(np.array_equal(first.params[key], again.params[key]) for key in first.params)
     assert not np.array_equal(first.params["conv1.weight"], other.params["conv1.weight"])
 

@@ -14,7 +14,7 @@ from ansor.dag.operands import batch_axes
 from ansor.dag.predicates import has_data_reuse
 from ansor.program.sketch import Sketch
 from ansor.program.steps import FuseConsumer, MultiLevelTile, RegisterTile
-from ansor.sketch.chain_rules import register_tile, tile_host
+from ansor.sketch.chain_rules import attach_register_tile, tile_host
 from ansor.sketch.rule import RuleContext
 from ansor.sketch.state import initial_state
 
@@ -109,7 +109,7 @@ def test_nothing_is_tiled_for_registers_without_a_tiled_host() -> None:
     for name in ("matmul", "conv2d", "softmax", "norm", "depthwise_conv2d"):
         assert not any(of(sketch, RegisterTile) for sketch in sketches(name))
     state = initial_state(dag("matmul"))
-    assert not register_tile(state, CONTEXT).states
+    assert not attach_register_tile(state, CONTEXT).states
 
 
 def test_limits_of_a_register_tile_fit_the_axes() -> None:

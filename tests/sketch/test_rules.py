@@ -60,7 +60,7 @@ def test_little_padding_is_no_choice() -> None:
 
 
 def test_padding_is_not_inlined_into_a_tiled_stage() -> None:
-    (tiled,) = rules.tile(at("conv2d", "conv"), CONTEXT).states
+    (tiled,) = rules.multi_level_tile(at("conv2d", "conv"), CONTEXT).states
     assert tiled.current == "padded"
     assert rules.inline_padding(tiled, CONTEXT) == Derivation()
 
@@ -105,20 +105,20 @@ def test_a_sum_over_everything_gets_threads_and_lanes() -> None:
 
 
 def test_cache_write_visits_the_same_stage_again() -> None:
-    (state,) = rules.cache_write(at("matmul", "C"), CONTEXT).states
+    (state,) = rules.add_cache_stage(at("matmul", "C"), CONTEXT).states
     assert state.steps == (CacheWrite("C", "C.cache"),)
     assert state.current == "C"
     assert state.dag.is_output("C.cache")
-    assert rules.cache_write(state, CONTEXT) == Derivation()
+    assert rules.add_cache_stage(state, CONTEXT) == Derivation()
 
 
 @pytest.mark.parametrize(("name", "stage"), [("conv2d", "conv"), ("conv2d", "compute")])
 def test_cache_write_is_for_outputs_with_reuse(name: str, stage: str) -> None:
-    assert rules.cache_write(at(name, stage), CONTEXT) == Derivation()
+    assert rules.add_cache_stage(at(name, stage), CONTEXT) == Derivation()
 
 
 def test_tile_fills_every_axis() -> None:
-    result = rules.tile(at("matmul", "C"), CONTEXT)
+    result = rules.multi_level_tile(at("matmul", "C"), CONTEXT)
     (state,) = result.states
     assert state.steps == (MultiLevelTile("C", "SSRSRS", ("C.i", "C.j", "C.k")),)
     assert [d.table.shape[1] for d in state.decisions] == [4, 4, 2]
@@ -129,17 +129,17 @@ def test_tile_fills_every_axis() -> None:
 
 def test_tile_bounds_the_innermost_factor() -> None:
     context = RuleContext(HARDWARE, replace(CONTEXT.config, max_innermost_factor=8))
-    (state,) = rules.tile(at("matmul", "C"), context).states
+    (state,) = rules.multi_level_tile(at("matmul", "C"), context).states
     assert [d.table[:, -1].max() for d in state.decisions] == [8, 8, 24]
 
 
 @pytest.mark.parametrize(("name", "stage"), [("softmax", "T_softmax_norm"), ("row_sum", "S")])
 def test_tile_needs_reuse(name: str, stage: str) -> None:
-    assert rules.tile(at(name, stage), CONTEXT) == Derivation()
+    assert rules.multi_level_tile(at(name, stage), CONTEXT) == Derivation()
 
 
 def test_fusion_tries_each_level() -> None:
-    result = rules.tile_with_fusion(at("matmul_relu", "C"), CONTEXT)
+    result = rules.multi_level_tile_with_fusion(at("matmul_relu", "C"), CONTEXT)
     fusions = [state.steps[-1] for state in result.states]
     assert fusions == [FuseConsumer("C", "compute", level) for level in (1, 2)]
     assert all(state.fused == {"compute"} for state in result.states)
@@ -147,13 +147,15 @@ def test_fusion_tries_each_level() -> None:
 
 
 def test_a_cache_is_always_fused() -> None:
-    (cached,) = rules.cache_write(at("matmul", "C"), CONTEXT).states
-    assert rules.tile_with_fusion(cached, CONTEXT).exclusive
+    (cached,) = rules.add_cache_stage(at("matmul", "C"), CONTEXT).states
+    assert rules.multi_level_tile_with_fusion(cached, CONTEXT).exclusive
 
 
 def test_fusion_needs_a_consumer_and_reuse() -> None:
-    assert rules.tile_with_fusion(at("matmul", "C"), CONTEXT) == Derivation()
-    assert rules.tile_with_fusion(at("softmax", "T_softmax_exp"), CONTEXT) == Derivation()
+    assert rules.multi_level_tile_with_fusion(at("matmul", "C"), CONTEXT) == Derivation()
+    assert (
+        rules.multi_level_tile_with_fusion(at("softmax", "T_softmax_exp"), CONTEXT) == Derivation()
+    )
 
 
 def test_skip_does_nothing() -> None:

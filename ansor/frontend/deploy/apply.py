@@ -12,7 +12,7 @@ from tvm.relax import transform
 from tvm.target import Target
 
 from ansor.errors import ArgumentError
-from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite, variable_for
+from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite_calls, variable_for
 from ansor.program.layout import pack
 from ansor.targets.registry import backend_of
 
@@ -97,7 +97,7 @@ def _packed_calls(
         arguments = [renewed[name], relax.Tuple(fields), *call.args[2:]]
         return relax.Call(call.op, arguments, call.attrs, call.ty_args)
 
-    return rewrite(mod, packed) if packings else mod
+    return rewrite_calls(mod, packed) if packings else mod
 
 
 def compile_module(

@@ -18,7 +18,7 @@ import tvm
 from tvm import relax
 from tvm.ir import GenericConst
 
-from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite, static_shape
+from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite_calls, static_shape
 
 Array = npt.NDArray[np.float64]
 # Convolutions as importers write them: layouts of the output and of the kernel.
@@ -115,4 +115,4 @@ def fold_batch_norms(mod: tvm.IRModule) -> tvm.IRModule:
     Expects folded constants and bindings without tuples; a convolution that something else reads
     too is computed twice.
     """
-    return rewrite(mod, _fold)
+    return rewrite_calls(mod, _fold)

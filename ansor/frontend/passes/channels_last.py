@@ -9,10 +9,10 @@ import tvm
 from tvm import relax
 
 from ansor.frontend.passes.constant_folding import fold_constants
-from ansor.frontend.passes.simplify import simplify
+from ansor.frontend.passes.simplify import simplify_calls
 from ansor.frontend.passes.transposed_convolution import LAYOUTS, can_spread
 from ansor.frontend.passes.winograd import TRANSPOSED
-from ansor.frontend.rewrite import Lookup, op_name, rewrite, static_shape
+from ansor.frontend.rewrite import Lookup, op_name, rewrite_calls, static_shape
 
 CHANNELS_LAST = {
     "relax.nn.conv1d": ["NWC", "WIO"],
@@ -27,14 +27,14 @@ def channels_last(mod: tvm.IRModule) -> tvm.IRModule:
     A module is returned as it is where no convolution asks for another layout, and where TVM's pass
     fails: it is right in any layout.
     """
-    plain = rewrite(mod, _normalise)
+    plain = rewrite_calls(mod, _normalise)
     if not _has_convolutions(plain):
         return mod
     try:
         converted = relax.transform.ConvertLayout({}, _layouts)(plain)
     except Exception:  # errors of C++ in operators that the pass does not expect, of many kinds
         return mod
-    return fold_constants(simplify(converted))
+    return fold_constants(simplify_calls(converted))
 
 
 def _has_convolutions(mod: tvm.IRModule) -> bool:
@@ -44,7 +44,7 @@ def _has_convolutions(mod: tvm.IRModule) -> bool:
         found.extend(_layouts(call))
         return call
 
-    rewrite(mod, collect)
+    rewrite_calls(mod, collect)
     return bool(found)
 
 

@@ -16,7 +16,7 @@ import tvm
 from tvm import relax, tirx
 from tvm.ir import GenericConst
 
-from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite, static_shape
+from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite_calls, static_shape
 
 Array = npt.NDArray[Any]
 
@@ -90,4 +90,4 @@ def _tensors(arg: Any) -> list[Any]:
 
 def fold_constants(mod: tvm.IRModule) -> tvm.IRModule:
     """Evaluates what depends on constants only, where NumPy can."""
-    return rewrite(mod, _fold)
+    return rewrite_calls(mod, _fold)

@@ -9,7 +9,7 @@ from typing import Any
 import tvm
 from tvm import relax, tirx
 
-from ansor.frontend.rewrite import Lookup, op_name, rewrite, static_shape
+from ansor.frontend.rewrite import Lookup, op_name, rewrite_calls, static_shape
 
 _NAMES = (
     "add subtract multiply divide floor_divide mod power maximum minimum "
@@ -96,6 +96,6 @@ RULES: Mapping[str, Callable[[Any, Lookup], Any]] = {
 }
 
 
-def simplify(mod: tvm.IRModule) -> tvm.IRModule:
+def simplify_calls(mod: tvm.IRModule) -> tvm.IRModule:
     """Applies every rule of this file, then drops what nothing uses any more."""
-    return rewrite(mod, _simplify)
+    return rewrite_calls(mod, _simplify)

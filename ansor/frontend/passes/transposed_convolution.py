@@ -13,7 +13,7 @@ from tvm import te, tirx
 
 from ansor.frontend.passes.winograd import OP_PATTERN, TRANSPOSED
 from ansor.frontend.rewrite import op_name, replace_calls, static_shape
-from ansor.workloads.transposed import spread
+from ansor.workloads.transposed import transposed_convolution_tensor
 
 LAYOUTS = ["NHWC", "HWIO"]
 
@@ -30,8 +30,9 @@ class _Shapes(NamedTuple):
 
 
 def can_spread(call: Any) -> bool:
-    """Whether a call, channels first as importers leave it, is one that `spread` computes: of one
-    group, not dilated, with a kernel that is a multiple of the stride and larger than the padding.
+    """Whether `transposed_convolution_tensor` can compute a call, channels first as importers
+    leave it: of one group, not dilated, with a kernel that is a multiple of the stride and larger
+    than the padding.
     """
     attrs, weight = call.attrs, static_shape(call.args[1])
     if weight is None or None in (static_shape(call.args[0]), static_shape(call)):
@@ -70,7 +71,9 @@ def _shapes(call: Any) -> _Shapes:
 def _definition(shapes: _Shapes) -> tirx.PrimFunc:
     data = te.placeholder(shapes.data, shapes.dtype, name="data")
     weight = te.placeholder(shapes.weight, shapes.dtype, name="weight")
-    out = spread(data, weight, shapes.strides, shapes.padding, shapes.out[1:3], "conv2d_transpose")
+    out = transposed_convolution_tensor(
+        data, weight, shapes.strides, shapes.padding, shapes.out[1:3], "conv2d_transpose"
+    )
     func = te.create_prim_func([data, weight, out], index_dtype_override="int64")  # as Relax's
     func = func.without_attr("global_symbol")  # private: several are in one module
     return func.with_attr({"op_pattern": OP_PATTERN, "tirx.noalias": True})

@@ -8,7 +8,7 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from ansor.frontend.rewrite import Lookup, op_name, rewrite
+from ansor.frontend.rewrite import Lookup, op_name, rewrite_calls
 
 _HALVES = frozenset(("float16", "bfloat16"))
 _CONVOLUTIONS = {
@@ -22,7 +22,7 @@ _TOTAL = "float32"
 def with_wide_sums(mod: tvm.IRModule) -> tvm.IRModule:
     """Convolutions and products of matrices in half precision have float32 results, which are
     rounded to what they were; sums in half precision lose digits with every addition."""
-    return rewrite(mod, _widened)
+    return rewrite_calls(mod, _widened)
 
 
 def _widened(call: Any, _: Lookup) -> Any:

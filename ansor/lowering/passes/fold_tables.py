@@ -18,7 +18,7 @@ from tvm.s_tir import SBlock, SBlockRealize
 from tvm_ffi import structural_equal, structural_map
 
 from ansor.dag.from_tir.read import is_literal
-from ansor.lowering.rewrite import collect, sequence, substitute, with_loop_body
+from ansor.lowering.rewrite import collect, sequence, substitute_variables, with_loop_body
 
 Table = dict[tuple[int, int], float]  # entries that are not zero, by row and column
 
@@ -210,4 +210,6 @@ def _plus(total: Any, entry: float, term: Any, dtype: str) -> Any:
 def _at(root: Any, loop: tirx.For, number: int) -> Any:
     """An expression, or several, in one iteration of a loop."""
     variable = loop.loop_var
-    return substitute(root, {variable: loop.min + tirx.const(number, str(variable.ty.dtype))})
+    return substitute_variables(
+        root, {variable: loop.min + tirx.const(number, str(variable.ty.dtype))}
+    )

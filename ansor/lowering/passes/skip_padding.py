@@ -40,7 +40,9 @@ class _Condition:
         return any(variable.same_as(own) for own in self.variables)
 
 
-def skip_padding(func: tirx.PrimFunc, guards: Mapping[str, Sequence[Guard]]) -> tirx.PrimFunc:
+def insert_padding_conditions(
+    func: tirx.PrimFunc, guards: Mapping[str, Sequence[Guard]]
+) -> tirx.PrimFunc:
     """`func` with steps left out.
 
     Args:

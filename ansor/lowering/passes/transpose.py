@@ -16,7 +16,7 @@ from tvm import ir, sym, tirx
 from tvm.s_tir import SBlock, SBlockRealize
 
 from ansor.dag.from_tir.read import is_literal
-from ansor.lowering.rewrite import replace_loops, substitute
+from ansor.lowering.rewrite import replace_loops, substitute_variables
 
 _ANALYZER = sym.Analyzer()
 
@@ -56,14 +56,14 @@ def _transposed(loop: Any, lanes: int) -> Any:
     )
     body = tirx.SeqStmt(statements)
     tile = SBlock(block.iter_vars, reads, writes, block.name_hint, body)
-    values = [substitute(value, first) for value in realize.iter_values]
+    values = [substitute_variables(value, first) for value in realize.iter_values]
     return SBlockRealize(values, realize.predicate, tile)
 
 
 def _along(loop_var: Any, realize: Any) -> Any:
     """The variable of a block that a loop advances."""
     for variable, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
-        step = substitute(value, {loop_var: loop_var + 1}) - value
+        step = substitute_variables(value, {loop_var: loop_var + 1}) - value
         if int(_ANALYZER.simplify(step)):
             return variable.var
     raise ValueError(f"no variable of the block runs along {loop_var}")

@@ -14,7 +14,7 @@ from tvm import tirx
 from tvm.s_tir import SBlockRealize
 from tvm_ffi import structural_map
 
-from ansor.lowering.rewrite import collect, sequence, substitute
+from ansor.lowering.rewrite import collect, sequence, substitute_variables
 
 
 def whole_vectors(mod: tvm.IRModule, vector_bytes: int) -> tvm.IRModule:
@@ -59,5 +59,5 @@ def _lanes(loop: tirx.For, vector_bytes: int) -> int:
 def _vector(loop: tirx.For, first: Any, extent: int) -> tirx.For:
     """Iterations of the loop from `first` on, as a vector."""
     lane = tirx.Var(loop.loop_var.name, str(loop.loop_var.ty.dtype))
-    body = substitute(loop.body, {loop.loop_var: first + lane})
+    body = substitute_variables(loop.body, {loop.loop_var: first + lane})
     return tirx.For(lane, 0, extent, tirx.ForKind.VECTORIZED, body)

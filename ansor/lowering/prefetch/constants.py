@@ -19,8 +19,8 @@ from tvm import sym, tirx
 
 from ansor.config import PREFETCH
 from ansor.lowering.accesses import path_to, position_of, read_indices, step_of, zero_of
-from ansor.lowering.prefetch.emit import Lines, fetch, spread
-from ansor.lowering.rewrite import substitute
+from ansor.lowering.prefetch.emit import Lines, prefetch_line, spread_prefetches
+from ansor.lowering.rewrite import substitute_variables
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _part(
     if found is None:
         return None
     number, elements, distance = found
-    start = substitute(position, {x.loop_var: zero_of(x) for x in live[number:]})
+    start = substitute_variables(position, {x.loop_var: zero_of(x) for x in live[number:]})
     return _Part(live[number:], sym.Analyzer().simplify(start), elements, distance)
 
 
@@ -106,10 +106,10 @@ def _with_fetches(body: Any, part: _Part, buffer: Any) -> Any:
     serial = [loop for loop in part.loops if loop.kind == tirx.ForKind.SERIAL]
     per_line = PREFETCH.line_bytes // buffer.dtype.itemsize
     start, lines = part.first + part.distance, -(-part.elements // per_line)
-    wanted = Lines(lines, lambda number: fetch(buffer, start + number * per_line))
+    wanted = Lines(lines, lambda number: prefetch_line(buffer, start + number * per_line))
     extents = [int(loop.extent) for loop in serial]
     number, apart = _place(extents, math.prod(extents) / lines)
-    return spread(body, serial[: number + 1], apart, [wanted])
+    return spread_prefetches(body, serial[: number + 1], apart, [wanted])
 
 
 def _place(extents: Sequence[int], most: float) -> tuple[int, int]:

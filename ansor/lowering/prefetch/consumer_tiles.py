@@ -18,7 +18,7 @@ from tvm import tirx
 
 from ansor.config import PREFETCH
 from ansor.lowering.accesses import accesses, is_reducing, path_to
-from ansor.lowering.prefetch.emit import spread, turn_for
+from ansor.lowering.prefetch.emit import spread_prefetches, turn_for
 from ansor.lowering.prefetch.footprint import Slab, is_far, slab_of
 from ansor.lowering.rewrite import replace_loops, sequence, with_loop_body
 
@@ -85,7 +85,7 @@ def _with_fetches(body: Any, around: Any, host: str, slabs: Sequence[Slab]) -> A
         inside, steps = _host_loops(body, around, host)
         apart = turn_for(inside[0], wanted) if steps >= PREFETCH.long_reduction else None
         if apart is not None:
-            return spread(body, inside[:1], apart, wanted)
+            return spread_prefetches(body, inside[:1], apart, wanted)
 
     def made(loop: Any, _: int) -> Any:
         asked = (lines.all(str(loop.loop_var.ty.dtype)) for lines in wanted)

@@ -11,7 +11,7 @@ from tvm import tirx
 
 from ansor.config import PREFETCH
 from ansor.lowering.accesses import zero_of
-from ansor.lowering.rewrite import replace_loops, sequence, substitute, with_llvm
+from ansor.lowering.rewrite import replace_loops, sequence, substitute_variables, with_llvm
 
 _FETCH = "ansor_fetch"
 _FETCH_TO_WRITE = "ansor_fetch_to_write"
@@ -62,7 +62,7 @@ class Lines:
         return [self.ask(tirx.min(number, self.count - 1)) for number in numbers]
 
 
-def fetch(buffer: Any, element: Any, to_write: bool = False) -> Any:
+def prefetch_line(buffer: Any, element: Any, to_write: bool = False) -> Any:
     """Asks for the line of an element of a buffer, by its number."""
     zeros = [0] * (len(buffer.shape) - 1)  # the last index may be any number from there
     address = tirx.address_of(tirx.BufferLoad(buffer, [*zeros, element]))
@@ -71,7 +71,7 @@ def fetch(buffer: Any, element: Any, to_write: bool = False) -> Any:
 
 
 def with_fetching(body: Any) -> Any:
-    """A function's body with what `fetch` calls."""
+    """A function's body with what `prefetch_line` calls."""
     return with_llvm(body, _FETCH_IR)
 
 
@@ -90,7 +90,7 @@ def turn_for(loop: Any, wanted: Sequence[Lines]) -> int | None:
     return apart if most <= PREFETCH.most_lines else None
 
 
-def spread(body: Any, loops: Sequence[Any], apart: int, wanted: Sequence[Lines]) -> Any:
+def spread_prefetches(body: Any, loops: Sequence[Any], apart: int, wanted: Sequence[Lines]) -> Any:
     """`body` with lines asked for while nested loops go on.
 
     A core keeps account of a few dozen missing lines; asked for all at once, they would hold up
@@ -112,7 +112,7 @@ def spread(body: Any, loops: Sequence[Any], apart: int, wanted: Sequence[Lines])
             turn = turn * int(around.extent) + around.loop_var
         turn = turn * (int(loop.extent) // apart) + outer
         asked = [x for lines in wanted for x in lines.some(turn, lines.together(turns))]
-        again = substitute(loop.body, {variable: outer * apart + inner})
+        again = substitute_variables(loop.body, {variable: outer * apart + inner})
         inside = tirx.For(inner, zero_of(loop), tirx.const(apart, dtype), loop.kind, again)
         count = tirx.const(int(loop.extent) // apart, dtype)
         return tirx.For(

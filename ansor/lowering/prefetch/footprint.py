@@ -11,8 +11,8 @@ from tvm import sym
 
 from ansor.config import PREFETCH
 from ansor.lowering.accesses import position_of, step_of, zero_of
-from ansor.lowering.prefetch.emit import Lines, fetch
-from ansor.lowering.rewrite import substitute
+from ansor.lowering.prefetch.emit import Lines, prefetch_line
+from ansor.lowering.rewrite import substitute_variables
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Slab:
             for place, (count, step) in reversed(tuple(enumerate(digits))):
                 element = element + (rest % count if place else rest) * step
                 rest = rest // count
-            return fetch(self.buffer, element, self.is_write)
+            return prefetch_line(self.buffer, element, self.is_write)
 
         rows = math.prod(count for count, _ in self.rows)
         return Lines(per_row * rows, ask, per_row, share)
@@ -86,7 +86,7 @@ def slab_of(
     shape = _rows(steps)
     if shape is None:
         return None
-    start = substitute(position, {loop.loop_var: zero_of(loop) for loop in inside})
+    start = substitute_variables(position, {loop.loop_var: zero_of(loop) for loop in inside})
     first = sym.Analyzer().simplify(start)
     return Slab(buffer, first, *shape, is_write)
 

@@ -23,12 +23,12 @@ from ansor.lowering.accesses import (
     step_of,
     zero_of,
 )
-from ansor.lowering.prefetch.emit import fetch
+from ansor.lowering.prefetch.emit import prefetch_line
 from ansor.lowering.rewrite import (
     collect,
     replace_loops,
     sequence,
-    substitute,
+    substitute_variables,
     with_loop_body,
 )
 
@@ -123,7 +123,7 @@ def _rows(
         ):
             return None
         inner = {x.loop_var: zero_of(x) for x in live[number + 1 :]}
-        first = sym.Analyzer().simplify(substitute(position, inner))
+        first = sym.Analyzer().simplify(substitute_variables(position, inner))
         return _Rows(loop, buffer, first, run, ahead_bytes)
     return None
 
@@ -134,11 +134,11 @@ def _with_fetches(body: Any, rows: _Rows) -> Any:
     ahead = -(-rows.ahead_bytes // (rows.elements * size))
     variable, last = rows.loop.loop_var, int(rows.loop.extent) - 1
     later = tirx.min(variable + ahead, last)
-    first = substitute(rows.first, {variable: later})
+    first = substitute_variables(rows.first, {variable: later})
     lines = range(0, rows.elements, PREFETCH.line_bytes // size)
 
     def made(loop: Any, _: int) -> Any:
-        fetches = [fetch(rows.buffer, first + element) for element in lines]
+        fetches = [prefetch_line(rows.buffer, first + element) for element in lines]
         return with_loop_body(loop, sequence(*fetches, loop.body))
 
     return replace_loops(body, {variable: 0}, made)

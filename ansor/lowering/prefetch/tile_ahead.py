@@ -16,9 +16,9 @@ from tvm import tirx
 
 from ansor.config import PREFETCH
 from ansor.lowering.accesses import accesses, is_reducing, path_to
-from ansor.lowering.prefetch.emit import spread, turn_for, turn_of
+from ansor.lowering.prefetch.emit import spread_prefetches, turn_for, turn_of
 from ansor.lowering.prefetch.footprint import Slab, slab_of
-from ansor.lowering.rewrite import collect, substitute
+from ansor.lowering.rewrite import collect, substitute_variables
 
 
 def prefetch_ahead(body: Any, far: Mapping[str, Sequence[Any]]) -> Any:
@@ -44,7 +44,7 @@ def _with_fetches(body: Any, loops: tuple[Any, ...], realize: Any, params: Seque
         return body
     wanted = [slab.lines(1.0) for slab in _next_slabs(params, live, number, realize, loops)]
     apart = turn_for(live[number], wanted) if wanted else None
-    return body if apart is None else spread(body, [live[number]], apart, wanted)
+    return body if apart is None else spread_prefetches(body, [live[number]], apart, wanted)
 
 
 def _next_slabs(
@@ -66,7 +66,9 @@ def _next_slabs(
         is_far_way = size * int(around.extent) >= PREFETCH.far_bytes
         if not (_is_among(variable, moving) and size <= PREFETCH.tile_ahead_bytes and is_far_way):
             continue
-        slab = slab_of(buffer, [substitute(i, later) for i in indices], False, live, inside)
+        slab = slab_of(
+            buffer, [substitute_variables(i, later) for i in indices], False, live, inside
+        )
         if slab is not None:
             yield slab
 

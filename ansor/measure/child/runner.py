@@ -28,7 +28,7 @@ from ansor.measure.result import ErrorKind
 from ansor.program.layout import packed_arrays
 from ansor.program.program import Program
 from ansor.targets.backend import Backend
-from ansor.targets.build import build
+from ansor.targets.build import compile_function
 from ansor.targets.host.threads import free_cores, on_cores
 
 
@@ -208,4 +208,4 @@ class Runner:
         with stage(ErrorKind.LOWER):
             func = self.backend.lower(task.func, program)
         with stage(ErrorKind.BUILD):
-            return BuiltProgram(task, func, build(func, task.target))
+            return BuiltProgram(task, func, compile_function(func, task.target))

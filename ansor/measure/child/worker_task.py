@@ -27,7 +27,7 @@ from ansor.measure.inputs import (
     relative_difference,
 )
 from ansor.measure.protocol import DefineOriginal
-from ansor.targets.build import ENTRY, build
+from ansor.targets.build import ENTRY, compile_function
 from ansor.targets.registry import backend_of, host_text
 
 
@@ -105,7 +105,7 @@ class WorkerTask:
         return self._computed(reference_of(self._defined, self.config.verify_iterations).func)
 
     def _computed(self, func: tirx.PrimFunc) -> tuple[list[Any], list[Any]]:
-        module, rows = build(func, host_text(self.target), exact=True), self.rows
+        module, rows = compile_function(func, host_text(self.target), exact=True), self.rows
         for low in (-1.0, 0.0):  # a root or a logarithm of a negative number compares nothing
             arrays = random_arrays(self._defined, self.config, low, rows)
             results = run(module, arguments_for(func.params, arrays, tvm.cpu(), self.written, rows))

@@ -14,7 +14,7 @@ from ansor.frontend.importers.from_onnx.model import (
     Skeleton,
     completed,
     label,
-    read_model,
+    read_onnx,
     skeleton_of,
 )
 from ansor.frontend.importers.from_onnx.source import OnnxSource
@@ -38,7 +38,7 @@ def import_onnx(source: object, example_inputs: object, sizes: Sizes) -> Importe
             `example_inputs`.
         UnsupportedError: an unsupported dtype, or an operator, which is named with its node.
     """
-    skeleton = skeleton_of(read_model(source), label(source), example_inputs, sizes)
+    skeleton = skeleton_of(read_onnx(source), label(source), example_inputs, sizes)
     source = OnnxSource(completed(skeleton), _import_alone, examples_of(example_inputs))
     return from_relax(_imported(skeleton), source)
 

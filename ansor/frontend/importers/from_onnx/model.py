@@ -34,7 +34,7 @@ class Skeleton:
     weights: tuple[Any, ...]
 
 
-def read_model(source: Any) -> Any:
+def read_onnx(source: Any) -> Any:
     """The `onnx.ModelProto` in memory, in bytes or in a file, with all its weights.
 
     Raises:

@@ -92,7 +92,7 @@ def array_of(tensor: torch.Tensor) -> Any:
     return dense.numpy()
 
 
-def export(model: torch.nn.Module, examples: Examples) -> ExportedProgram:
+def export_program(model: torch.nn.Module, examples: Examples) -> ExportedProgram:
     """The module in eval mode as an exported program; its mode is left as it was.
 
     Raises:
@@ -103,7 +103,7 @@ def export(model: torch.nn.Module, examples: Examples) -> ExportedProgram:
             return _exported(model, examples)
         except Exception as error:  # the exporter raises errors of many unrelated kinds
             if _register_dataclasses(model, examples):
-                return export(model, examples)
+                return export_program(model, examples)
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise UnsupportedError(f"torch.export cannot capture the model: {reason}") from error
 

@@ -17,7 +17,7 @@ from ansor.frontend.importers.from_torch.capture import (
     Examples,
     array_of,
     examples_for,
-    export,
+    export_program,
     resized,
 )
 from ansor.frontend.importers.from_torch.decompositions import decompositions
@@ -52,7 +52,7 @@ def import_torch(model: Any, example_inputs: object, sizes: Sizes) -> ImportedMo
     with _quiet():
         module, examples, program = _captured(model, example_inputs, sizes)
         parts = _tensor_program(program, parameter_names(module.forward))
-        specs = input_specs(parts.program)
+        specs = program_inputs(parts.program)
         mod = Translator().module(parts.program)
         state = tuple(map(array_of, parts.state.values()))
         source = TorchSource(
@@ -75,7 +75,7 @@ def _captured(
     if isinstance(model, ExportedProgram):
         return _recaptured(model, example_inputs, sizes)
     examples = resized(examples_for(model, example_inputs), parameter_names(model.forward), sizes)
-    return model, examples, export(model, examples)
+    return model, examples, export_program(model, examples)
 
 
 def _recaptured(
@@ -86,17 +86,17 @@ def _recaptured(
     names = parameter_names(module.forward)
     if example_inputs is not None:
         examples = resized(examples_for(module, example_inputs), names, sizes)
-        return module, examples, export(module, examples)
+        return module, examples, export_program(module, examples)
     if program.example_inputs is None:
         remedy = "the program holds no example inputs; give some"
         raise ArgumentError("example_inputs", None, remedy)
     args, kwargs = program.example_inputs
     examples = Examples(tuple(args), kwargs)
     if not sizes and sizes.default is None:
-        input_specs(program)  # refuses dynamic dimensions
+        program_inputs(program)  # refuses dynamic dimensions
         return module, examples, program
     static = resized(examples, names, _as_shapes(program, sizes))
-    return module, static, export(module, static)
+    return module, static, export_program(module, static)
 
 
 def _as_shapes(program: ExportedProgram, sizes: Sizes) -> Sizes:
@@ -154,7 +154,7 @@ def _decomposed(program: ExportedProgram) -> ExportedProgram:
         raise UnsupportedError(f"PyTorch cannot decompose the model: {reason}") from error
 
 
-def input_specs(program: ExportedProgram) -> tuple[InputSpec, ...]:
+def program_inputs(program: ExportedProgram) -> tuple[InputSpec, ...]:
     """The user inputs that are tensors.
 
     Raises:
@@ -193,6 +193,6 @@ def tensors_of(examples: Examples) -> list[torch.Tensor]:
 
 def _import_alone(module: torch.nn.Module, tensors: Sequence[torch.Tensor]) -> tvm.IRModule:
     with _quiet():
-        program = export(module, Examples(tuple(tensors), {}))
+        program = export_program(module, Examples(tuple(tensors), {}))
         names = [f"operand{place}" for place in range(len(tensors))]
         return Translator().module(_tensor_program(program, names).program)

@@ -47,7 +47,7 @@ class Windows:
         return not any(self.overhang)
 
 
-def windows(
+def pooling_windows(
     extents: Sequence[int],
     kernel: Sequence[int],
     stride: Sequence[int],

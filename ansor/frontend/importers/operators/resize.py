@@ -87,7 +87,7 @@ def coordinates(axis: ResizedAxis, mode: str) -> Array:
     return by_mode[mode]()
 
 
-def nearest(places: Array, mode: str) -> Array:
+def nearest_places(places: Array, mode: str) -> Array:
     """Whole places."""
     by_mode: dict[str, Callable[[Array], Array]] = {
         "round_prefer_floor": lambda x: np.ceil(x - 0.5),
@@ -118,7 +118,7 @@ def weights(axis: ResizedAxis, method: Method) -> tuple[Array, Array]:
     """`[out, K] int64` places of elements, and `[out, K] float64` how much each counts."""
     x = coordinates(axis, method.coordinates)
     if method.mode == "nearest":
-        places = np.clip(nearest(x, method.nearest), 0, axis.extent - 1)
+        places = np.clip(nearest_places(x, method.nearest), 0, axis.extent - 1)
         return places.astype(np.int64)[:, None], np.ones((axis.out, 1))
     is_linear = method.mode == "linear"
     shrink = min(axis.scale, 1.0) if method.antialias else 1.0

@@ -19,8 +19,8 @@ from ansor.features.rows import (
     at_least,
     from_inside,
     innermost,
+    masked_product,
     of_loop,
-    product,
 )
 from ansor.targets.cpu.draft.constants import COMPILER, OVERLAP
 from ansor.targets.cpu.draft.full_unroll import unrolled_by_llvm, unrolled_by_tvm
@@ -105,7 +105,7 @@ def _kept(profile: StageProfile, unrolled: Floats, trips: Floats) -> tuple[Float
     spatial = profile.others & ~reduces
     goes_on = ~spatial | (trips == 1)
     going = from_inside(np.logical_and, ~profile.guarded) & all_inside(goes_on)
-    run = product(going & reduces, extents)
+    run = masked_product(going & reduces, extents)
     copies = from_inside(np.multiply, np.where(spatial, unrolled, np.float32(1)))
     whole = of_loop(copies[:1], np.zeros(len(run), dtype=np.int64))  # 1 where there are no loops
     outermost = innermost((going & reduces & (extents > 1))[::-1])

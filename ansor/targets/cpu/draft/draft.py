@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ansor.config import PREFETCH
 from ansor.features.profile import StageProfile
-from ansor.features.rows import Floats, product
+from ansor.features.rows import Floats, masked_product
 from ansor.targets.cpu.draft.constants import CORE, OVERLAP
 from ansor.targets.cpu.draft.register_tile import TileCost, register_tiles, runs_in_flight
 from ansor.targets.cpu.draft.streaming import cold_bytes, stall_cycles
@@ -174,7 +174,10 @@ def _is_prefetched(profile: StageProfile) -> npt.NDArray[np.bool_]:
     inner = np.asarray([k >= profile.nest.num_host for k in profile.active])[:, None]
     item_bytes = max(access.buffer.item_bytes for access in profile.accesses)
     small: npt.NDArray[np.bool_]
-    small = product(inner, profile.extents) * np.float32(item_bytes) <= PREFETCH.consumer_tile_bytes
+    small = (
+        masked_product(inner, profile.extents) * np.float32(item_bytes)
+        <= PREFETCH.consumer_tile_bytes
+    )
     return small
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import Bools, Floats, all_inside, from_inside, product
+from ansor.features.rows import Bools, Floats, all_inside, from_inside, masked_product
 from ansor.targets.cpu.draft.constants import COMPILER
 
 
@@ -18,7 +18,7 @@ def unrolled_by_tvm(profile: StageProfile) -> Bools:
     """
     extents, others = profile.extents, profile.others
     tile = profile.nest.unrolled[list(profile.active)]
-    copies = product(tile, extents)
+    copies = masked_product(tile, extents)
     count = copies * from_inside(np.multiply, np.where(tile | ~others, np.float32(1), extents))
     return tile | _unbroken(profile, tile, count <= profile.nest.unroll_most)
 

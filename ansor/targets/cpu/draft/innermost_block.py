@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import Floats, innermost, product, row_of
+from ansor.features.rows import Floats, innermost, masked_product, row_of
 from ansor.targets.cpu.draft.compiled import CompiledLoops
 from ansor.targets.cpu.draft.constants import CORE
 from ansor.targets.cpu.machine import Hardware
@@ -76,7 +76,7 @@ def _fill(width: Floats, lanes: int, slots: int) -> Floats:
 def _unrolled_reduction(profile: StageProfile, unrolled: Floats) -> Floats:
     """`[P]`: iterations of the reduction in one step of the block."""
     reduces = [profile.nest.loops[loop].reduce for loop in profile.active]
-    return product(np.asarray(reduces, dtype=np.bool_)[:, None], unrolled)
+    return masked_product(np.asarray(reduces, dtype=np.bool_)[:, None], unrolled)
 
 
 def registers(block: Block, access: AccessProfile) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ansor.features.profile import AccessProfile
-from ansor.features.rows import Bools, Floats, from_inside, innermost, of_loop, product
+from ansor.features.rows import Bools, Floats, from_inside, innermost, masked_product, of_loop
 from ansor.targets.cpu.draft.constants import COMPILER
 from ansor.targets.cpu.draft.innermost_block import Block, read_width
 
@@ -63,7 +63,7 @@ def _shared(block: Block, access: AccessProfile, needed: Floats) -> Floats:
     Args:
         needed: `[P]`: registers of all its values.
     """
-    uses = read_width(block, access) * product(access.moved, block.loops.unrolled)
+    uses = read_width(block, access) * masked_product(access.moved, block.loops.unrolled)
     shared: Floats = np.where(uses > 1.01 * needed, needed, 0)
     return shared
 

@@ -23,7 +23,7 @@ from ansor.frontend.importers.operators.pooling import (
     average_pool,
     max_pool,
     max_pool_indices,
-    windows,
+    pooling_windows,
 )
 
 op = relax.op
@@ -37,7 +37,7 @@ def _windows(c: Context, x: Any) -> Windows:
     dilations = list(c.attr("dilations") or [1] * ndim)
     before, after = paddings(c, extents, kernel, strides, dilations)
     is_ceil = bool(c.attr("ceil_mode", 0))
-    return windows(extents, kernel, strides, before, after, dilations, ceil_mode=is_ceil)
+    return pooling_windows(extents, kernel, strides, before, after, dilations, ceil_mode=is_ceil)
 
 
 def max_(c: Context) -> Any:

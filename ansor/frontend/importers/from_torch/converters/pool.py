@@ -27,7 +27,7 @@ def _windows(
 ) -> pooling.Windows:
     sizes, pads = _each(kernel, ndim), _each(padding, ndim)
     steps = _each(stride, ndim) if stride else sizes
-    return pooling.windows(
+    return pooling.pooling_windows(
         shape_of(x)[-ndim:], sizes, steps, pads, pads, _each(dilation, ndim), ceil_mode=ceil_mode
     )
 
