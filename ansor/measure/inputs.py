@@ -35,7 +35,7 @@ def random_arrays(
     rng = np.random.default_rng(config.seed)
     drawn = []
     for position, param in enumerate(func.params):
-        shape, dtype, own = shape_of(param), dtype_of(param), rows.get(position)
+        shape, dtype, own = parameter_shape(param), parameter_dtype(param), rows.get(position)
         part = shape if own is None else (len(own), shape[-1])
         values = _random(rng, part, dtype, config, low)
         drawn.append(values if own is None else _with_rows(shape, own, values))
@@ -47,19 +47,19 @@ def in_rows(array: Any, rows: Rows | None) -> Any:
     return array if rows is None else array.reshape(-1, array.shape[-1])[rows]
 
 
-def shape_of(param: Any) -> tuple[int, ...]:
+def parameter_shape(param: Any) -> tuple[int, ...]:
     """Static shape of a parameter, a tensor or a tensor's type."""
     return tuple(int(size) for size in param.shape)
 
 
-def dtype_of(param: Any) -> np.dtype[Any]:
+def parameter_dtype(param: Any) -> np.dtype[Any]:
     """Its dtype, as NumPy has it."""
     return np.dtype(str(param.dtype))
 
 
 def num_bytes(param: Any) -> int:
     """Its size."""
-    return math.prod(shape_of(param)) * dtype_of(param).itemsize
+    return math.prod(parameter_shape(param)) * parameter_dtype(param).itemsize
 
 
 def in_memory(memory: Any, param: Any) -> Any:
@@ -67,7 +67,7 @@ def in_memory(memory: Any, param: Any) -> Any:
 
     A copy, where NumPy has no word for the dtype that TVM understands (bfloat16).
     """
-    array = memory[: num_bytes(param)].view(dtype_of(param)).reshape(shape_of(param))
+    array = memory[: num_bytes(param)].view(parameter_dtype(param)).reshape(parameter_shape(param))
     return (tvm.runtime.tensor if array.dtype.kind == "V" else tvm.runtime.from_dlpack)(array)
 
 
@@ -96,7 +96,7 @@ def arguments_for(
     """
     pairs = enumerate(zip(params, arrays, strict=True))
     return [
-        _argument(array, dtype_of(param), device, i in written, rows.get(i))
+        _argument(array, parameter_dtype(param), device, i in written, rows.get(i))
         for i, (param, array) in pairs
     ]
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import tvm
 
-from ansor.measure.inputs import dtype_of, in_memory, num_bytes, shape_of
+from ansor.measure.inputs import in_memory, num_bytes, parameter_dtype, parameter_shape
 from ansor.targets.host.memory import aligned, huge_block
 
 
@@ -53,4 +53,4 @@ class ColdMemory:
 
 
 def _fresh(param: Any) -> Any:
-    return tvm.runtime.tensor(np.ones(shape_of(param), dtype=dtype_of(param)))
+    return tvm.runtime.tensor(np.ones(parameter_shape(param), dtype=parameter_dtype(param)))

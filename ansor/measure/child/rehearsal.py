@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.config import MeasureConfig
-from ansor.measure.inputs import dtype_of, in_memory, num_bytes
+from ansor.measure.inputs import in_memory, num_bytes, parameter_dtype
 from ansor.measure.plan import CallPlan, PlannedCall
 from ansor.targets.build import ENTRY
 from ansor.targets.host.memory import aligned, huge_block, plain_block
@@ -156,7 +156,7 @@ def _arguments(
             taken += aligned(size)
         else:
             memory = storages[place]
-        if dtype_of(param).kind != "f":  # an index into anything must be in range
+        if parameter_dtype(param).kind != "f":  # an index into anything must be in range
             memory = plain_block(max(1, size))
         arguments.append(in_memory(memory, param))
     return arguments

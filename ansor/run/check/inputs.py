@@ -74,7 +74,7 @@ def _first_legal(
 def _ordinary(spec: InputSpec, rng: np.random.Generator) -> Array:
     if spec.dtype == "bool":
         return rng.random(spec.shape) < 0.5
-    dtype = dtype_of(spec.dtype)
+    dtype = numpy_dtype(spec.dtype)
     if not _is_float(np.zeros(0, dtype)):
         low = 0 if dtype.kind == "u" else _INTEGERS[0]
         return rng.integers(low, _INTEGERS[1], spec.shape).astype(dtype)
@@ -115,7 +115,7 @@ def _extreme(spec: InputSpec, ordinary: Array, rng: np.random.Generator) -> Arra
     return np.where(rng.random(ordinary.shape) < _SPECIAL_SHARE, drawn, ordinary)
 
 
-def dtype_of(name: str) -> np.dtype[Any]:
+def numpy_dtype(name: str) -> np.dtype[Any]:
     """NumPy's dtype of that name, bfloat16 included."""
     return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
 

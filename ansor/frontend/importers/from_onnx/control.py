@@ -10,7 +10,8 @@ from onnx import helper, numpy_helper
 from tvm import relax
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.rewrite import constant, static_shape
+from ansor.frontend.importers.conversion import shape_of
+from ansor.frontend.rewrite import constant
 
 FLOW = ("If", "Loop", "Scan")
 MOST_STEPS = 256
@@ -130,7 +131,4 @@ def _check_length(steps: int) -> None:
 
 
 def _shape(value: Any) -> tuple[int, ...]:
-    shape = value.shape if isinstance(value, np.ndarray) else static_shape(value)
-    if shape is None:
-        raise UnsupportedError("the shape of its operand depends on values")
-    return tuple(shape)
+    return value.shape if isinstance(value, np.ndarray) else shape_of(value)

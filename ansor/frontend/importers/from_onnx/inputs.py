@@ -17,7 +17,7 @@ from ansor.frontend.signature import InputSpec
 _DTYPES = {"float": "float32", "double": "float64"}  # the other names are NumPy's in capitals
 
 
-def dtype_of(code: int) -> str:
+def dtype_of_code(code: int) -> str:
     """NumPy's name of ONNX's number of a dtype."""
     name = str(onnx.TensorProto.DataType.Name(code)).lower()
     return _DTYPES.get(name, name)
@@ -115,7 +115,7 @@ def _fixed(index: int, pair: tuple[Any, Any], sizes: dict[str, int]) -> Any:
     if len(dims) != len(given):
         raise ArgumentError(argument, given, f"input {value.name!r} has {len(dims)} dimensions")
     shape = tuple(_extent(dim, size, sizes) for dim, size in zip(dims, given, strict=True))
-    check_array(array, InputSpec(argument, shape, dtype_of(ty.elem_type)))
+    check_array(array, InputSpec(argument, shape, dtype_of_code(ty.elem_type)))
     return helper.make_tensor_value_info(value.name, ty.elem_type, shape)
 
 

@@ -16,7 +16,7 @@ import onnx
 from onnx import checker, external_data_helper, helper
 
 from ansor.errors import ArgumentError, UnsupportedError
-from ansor.frontend.importers.from_onnx.inputs import dtype_of, fix_shapes
+from ansor.frontend.importers.from_onnx.inputs import dtype_of_code, fix_shapes
 from ansor.frontend.importers.sizes import Sizes
 from ansor.frontend.signature import check_dtype
 
@@ -162,9 +162,9 @@ def _check_dtypes(inputs: list[Any], graph: Any) -> None:
         kind = value.type.WhichOneof("value")
         if kind != "tensor_type":
             raise UnsupportedError(f"input {value.name!r} is not a tensor but {kind}")
-        check_dtype(f"input {value.name!r}", dtype_of(value.type.tensor_type.elem_type))
+        check_dtype(f"input {value.name!r}", dtype_of_code(value.type.tensor_type.elem_type))
     for tensor in graph.initializer:
-        check_dtype(f"weight {tensor.name!r}", dtype_of(tensor.data_type))
+        check_dtype(f"weight {tensor.name!r}", dtype_of_code(tensor.data_type))
 
 
 def _first_line(error: Exception) -> str:

@@ -14,7 +14,7 @@ import tvm
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from ansor.frontend.importers.from_onnx.inputs import dtype_of
+from ansor.frontend.importers.from_onnx.inputs import dtype_of_code
 from ansor.frontend.importers.source import Array, NodeCase
 from ansor.frontend.signature import InputSpec
 
@@ -145,7 +145,7 @@ def _runner(model: Any) -> Any:
 def _spec(value: Any) -> InputSpec:
     ty = value.type.tensor_type
     shape = tuple(int(dim.dim_value) for dim in ty.shape.dim)
-    return InputSpec(value.name, shape, dtype_of(ty.elem_type))
+    return InputSpec(value.name, shape, dtype_of_code(ty.elem_type))
 
 
 def _declared(name: str, value: Any) -> Any:

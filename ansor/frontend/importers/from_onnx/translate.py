@@ -18,12 +18,13 @@ from tvm import relax
 from tvm.ir import GenericConst
 
 from ansor.errors import UnsupportedError
+from ansor.frontend.importers.conversion import supported_dtype
 from ansor.frontend.importers.from_onnx.control import FLOW, control_flow
 from ansor.frontend.importers.from_onnx.converters import CONVERTERS
-from ansor.frontend.importers.from_onnx.converters.context import Context, checked
+from ansor.frontend.importers.from_onnx.converters.context import Context
 from ansor.frontend.importers.from_onnx.fold import folded
 from ansor.frontend.importers.from_onnx.functions import body_of, given_attributes, with_attributes
-from ansor.frontend.importers.from_onnx.inputs import dtype_of
+from ansor.frontend.importers.from_onnx.inputs import dtype_of_code
 from ansor.frontend.importers.from_onnx.model import SMALL
 from ansor.frontend.rewrite import constant, static_shape
 
@@ -73,11 +74,13 @@ def _result(results: list[Any]) -> Any:
 def _parameter(value: Any) -> relax.Var:
     ty = value.type.tensor_type
     shape = [int(dim.dim_value) for dim in ty.shape.dim]
-    return relax.Var(value.name, relax.TensorType(shape, dtype_of(ty.elem_type)))
+    return relax.Var(value.name, relax.TensorType(shape, dtype_of_code(ty.elem_type)))
 
 
 def _expression(value: Any) -> Any:
-    return constant(value, checked(str(value.dtype))) if isinstance(value, np.ndarray) else value
+    if isinstance(value, np.ndarray):
+        return constant(value, supported_dtype(str(value.dtype)))
+    return value
 
 
 class _Translation:

@@ -13,6 +13,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
 from ansor.errors import ArgumentError, UnsupportedError
+from ansor.frontend.deploy.convert import dtype_name
 from ansor.frontend.importers.from_torch.capture import (
     Examples,
     array_of,
@@ -30,7 +31,6 @@ from ansor.frontend.importers.from_torch.program import (
 from ansor.frontend.importers.from_torch.source import TorchSource
 from ansor.frontend.importers.from_torch.translate import (
     Translator,
-    dtype_name,
     layer_of,
     program_tensors,
 )

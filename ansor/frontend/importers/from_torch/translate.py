@@ -13,6 +13,7 @@ from torch.export.graph_signature import InputKind
 from tvm import relax
 
 from ansor.errors import UnsupportedError
+from ansor.frontend.deploy.convert import dtype_name
 from ansor.frontend.importers.from_torch.capture import array_of
 from ansor.frontend.importers.from_torch.converters import converter_for
 from ansor.frontend.rewrite import constant
@@ -90,11 +91,6 @@ def _variable(node: torch.fx.Node) -> Any:
     value = node.meta["val"]
     shape = [int(extent) for extent in value.shape]
     return relax.Var(node.name, relax.TensorType(shape, dtype_name(value)))
-
-
-def dtype_name(tensor: torch.Tensor) -> str:
-    """NumPy's name of a tensor's dtype."""
-    return str(tensor.dtype).removeprefix("torch.")
 
 
 def _operator(node: torch.fx.Node) -> str:

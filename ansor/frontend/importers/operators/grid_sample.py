@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import relax, te, tirx
 
-from ansor.frontend.rewrite import static_shape
+from ansor.frontend.importers.conversion import shape_of
 
 _FAR = 1e6  # positions are cut off here, so that they fit into an index
 _CUBIC = -0.75  # the coefficient of both frameworks
@@ -34,8 +34,8 @@ def grid_sample(bb: relax.BlockBuilder, data: Any, grid: Any, sampling: Sampling
     Positions go from -1 to 1; that along the last axis of `data` comes first. Which elements
     a position reads, and their weights, are tensors of one axis each: all channels share them.
     """
-    sizes = _shape(data)[2:]
-    outer = len(_shape(grid)) - 2
+    sizes = shape_of(data)[2:]
+    outer = len(shape_of(grid)) - 2
     taps = [_axis_taps(bb, grid, axis, size, sampling) for axis, size in enumerate(sizes)]
 
     def define(source: Any, *tables: Any) -> Any:
@@ -63,7 +63,7 @@ def _axis_taps(
     bb: relax.BlockBuilder, grid: Any, axis: int, size: int, sampling: Sampling
 ) -> tuple[Any, Any]:
     """Indices and weights `[N, *O, taps]` of the elements along an axis; -1 is a zero outside."""
-    *outer, axes = _shape(grid)
+    *outer, axes = shape_of(grid)
     count = {"nearest": 1, "linear": 2, "cubic": 4}[sampling.mode]
 
     def table(name: str, which: int) -> Any:
@@ -77,12 +77,6 @@ def _axis_taps(
         return bb.emit_te(define, grid, primfunc_name_hint=name)
 
     return table("sample_index", 0), table("sample_weight", 1)
-
-
-def _shape(expr: Any) -> tuple[int, ...]:
-    shape = static_shape(expr)
-    assert shape is not None
-    return shape
 
 
 def _tap(position: Any, number: Any, size: int, sampling: Sampling) -> tuple[Any, Any]:

@@ -10,7 +10,8 @@ from tvm import relax
 from tvm.ir import GenericConst
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.rewrite import constant, static_shape
+from ansor.frontend.importers.conversion import shape_of
+from ansor.frontend.rewrite import constant
 
 op = relax.op
 
@@ -45,8 +46,7 @@ def take(bb: relax.BlockBuilder, data: Any, indices: Any, axis: int) -> Any:
 
     One constant place is a slice. Places outside are clipped.
     """
-    shape = static_shape(data)
-    assert shape is not None, "importers refuse dynamic shapes before"
+    shape = shape_of(data)
     places = from_front(bb, indices, [shape[axis]])
     if isinstance(places, GenericConst) and not places.value.numpy().shape:
         first = int(places.value.numpy())
@@ -58,15 +58,13 @@ def take(bb: relax.BlockBuilder, data: Any, indices: Any, axis: int) -> Any:
 
 def gather(bb: relax.BlockBuilder, data: Any, indices: Any, axis: int) -> Any:
     """Elements of `data`, whose place along an axis an element of `indices` says."""
-    shape = static_shape(data)
-    assert shape is not None, "importers refuse dynamic shapes before"
+    shape = shape_of(data)
     return bb.emit(op.gather_elements(data, from_front(bb, indices, [shape[axis]]), axis))
 
 
 def gather_nd(bb: relax.BlockBuilder, data: Any, indices: Any, batch_dims: int) -> Any:
     """Slices of `data` whose places in its first axes the last axis of `indices` holds."""
-    shape, depth = static_shape(data), int(indices.ty.shape[-1])
-    assert shape is not None, "importers refuse dynamic shapes before"
+    shape, depth = shape_of(data), int(indices.ty.shape[-1])
     extents = shape[batch_dims : batch_dims + depth]
     return bb.emit(op.gather_nd(data, from_front(bb, indices, extents), batch_dims))
 
@@ -79,8 +77,7 @@ def scatter(
     Args:
         reduction: "update", "add", "mul", "max" or "min".
     """
-    shape = static_shape(data)
-    assert shape is not None, "importers refuse dynamic shapes before"
+    shape = shape_of(data)
     places = from_front(bb, indices, [shape[axis]])
     return bb.emit(op.scatter_elements(data, places, updates, axis, reduction))
 
@@ -89,7 +86,6 @@ def scatter_nd(
     bb: relax.BlockBuilder, data: Any, indices: Any, updates: Any, reduction: str
 ) -> Any:
     """`data`, with slices put, or combined, at places that the last axis of `indices` holds."""
-    shape, depth = static_shape(data), int(indices.ty.shape[-1])
-    assert shape is not None, "importers refuse dynamic shapes before"
+    shape, depth = shape_of(data), int(indices.ty.shape[-1])
     places = from_front(bb, indices, shape[:depth])
     return bb.emit(op.scatter_nd(data, places, updates, reduction))

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from tvm import relax, te, tirx
 
-from ansor.errors import UnsupportedError
-from ansor.frontend.rewrite import static_shape
+from ansor.frontend.importers.conversion import shape_of
 
 op = relax.op
 
@@ -71,9 +70,7 @@ def sort_keys(bb: relax.BlockBuilder, data: relax.Expr) -> relax.Expr:
     Raises:
         UnsupportedError: the shape is not static.
     """
-    shape, dtype = static_shape(data), str(data.ty.dtype)
-    if shape is None:
-        raise UnsupportedError("the shape of its operand depends on values")
+    shape, dtype = shape_of(data), str(data.ty.dtype)
     if dtype in _NARROW:
         return bb.emit(op.astype(data, "int32"))
     if dtype == "uint32":

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from tvm import relax, te, tirx
 
+from ansor.frontend.importers.conversion import shape_of
 from ansor.frontend.importers.operators.recurrent_cells import Cell, Operands, define_step
-from ansor.frontend.rewrite import constant, static_shape
+from ansor.frontend.rewrite import constant
 
 # Tensors that one function puts in a row: each is one more branch in it.
 _MOST_JOINED = 32
@@ -75,7 +76,7 @@ def recurrent_layer(
         lengths: `[B] int32`: steps of each row. What follows leaves the states as they are and
             gives zeros.
     """
-    steps = _shape(x)[0]
+    steps = shape_of(x)[0]
     step = _Step(bb, cell, weights, _input_products(bb, x, cell, weights), lengths)
     current, hidden = tuple(states), {}
     for at in reversed(range(steps)) if backwards else range(steps):
@@ -87,22 +88,16 @@ def recurrent_layer(
     return Outputs(sequence, current)
 
 
-def _shape(expr: Any) -> tuple[int, ...]:
-    shape = static_shape(expr)
-    assert shape is not None, "importers refuse dynamic shapes before"
-    return shape
-
-
 def _input_products(bb: relax.BlockBuilder, x: Any, cell: Cell, weights: Weights) -> Any:
     """`[T, B, G, H]`."""
-    steps, rows, size = _shape(x)
+    steps, rows, size = shape_of(x)
     flat = bb.emit(relax.op.reshape(x, (steps * rows, size)))
     turned = bb.emit(relax.op.permute_dims(weights.input, [1, 0]))
     product = bb.emit(relax.op.matmul(flat, turned))
     if weights.bias is not None:
         product = bb.emit(relax.op.add(product, weights.bias))
     gates = len(cell.gates)
-    units = _shape(weights.input)[0] // gates
+    units = shape_of(weights.input)[0] // gates
     return bb.emit(relax.op.reshape(product, (steps, rows, gates, units)))
 
 
@@ -134,7 +129,7 @@ class _Step:
         if self._function is None:
             function = _function(self._cell, arguments)
             self._function = self._bb.add_func(function, f"{self._cell.kind}_step")
-        types = [relax.TensorType(_shape(state), str(state.ty.dtype)) for state in states]
+        types = [relax.TensorType(shape_of(state), str(state.ty.dtype)) for state in states]
         operands = relax.Tuple(list(arguments.values()))
         result = self._bb.emit(relax.call_tir(self._function, operands, _one_or_all(types)))
         if len(types) == 1:
@@ -148,7 +143,7 @@ def _one_or_all(types: list[Any]) -> Any:
 
 def _hidden_weight(bb: relax.BlockBuilder, weight: Any, gates: int) -> Any:
     """`[P, G, H]` of `[G * H, P]`: units lie side by side, as vectors read them."""
-    rows, size = _shape(weight)
+    rows, size = shape_of(weight)
     parts = bb.emit(relax.op.reshape(weight, (gates, rows // gates, size)))
     return bb.emit(relax.op.permute_dims(parts, [2, 0, 1]))
 
@@ -159,7 +154,7 @@ def _transposed(bb: relax.BlockBuilder, weight: Any) -> Any:
 
 def _function(cell: Cell, arguments: dict[str, Any]) -> tirx.PrimFunc:
     tensors = {
-        name: te.placeholder(_shape(value), str(value.ty.dtype), name)
+        name: te.placeholder(shape_of(value), str(value.ty.dtype), name)
         for name, value in arguments.items()
     }
     outputs = define_step(cell, Operands(**tensors))
@@ -182,7 +177,7 @@ def _joined(bb: relax.BlockBuilder, group: list[Any]) -> Any:
 
 def _without_rest(bb: relax.BlockBuilder, sequence: Any, lengths: Any) -> Any:
     """Zeros behind the end of each row."""
-    steps = constant(np.arange(_shape(sequence)[0], dtype=np.int32).reshape(-1, 1, 1))
+    steps = constant(np.arange(shape_of(sequence)[0], dtype=np.int32).reshape(-1, 1, 1))
     ends = bb.emit(relax.op.reshape(lengths, (1, -1, 1)))
     zero = constant(np.zeros((), str(sequence.ty.dtype)))
     within = bb.emit(relax.op.less(steps, ends))

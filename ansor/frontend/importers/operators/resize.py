@@ -15,7 +15,8 @@ import numpy.typing as npt
 from tvm import relax, te
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.rewrite import constant, static_shape
+from ansor.frontend.importers.conversion import shape_of
+from ansor.frontend.rewrite import constant
 
 Array = npt.NDArray[Any]
 
@@ -158,7 +159,7 @@ def _along(bb: relax.BlockBuilder, data: Any, axis: ResizedAxis, method: Method)
 
 
 def _weighted(bb: relax.BlockBuilder, data: Any, place: int, places: Array, amounts: Array) -> Any:
-    shape = list(static_shape(data) or ())
+    shape = list(shape_of(data))
     shape[place] = places.shape[0]
     dtype = str(data.ty.dtype)
 
@@ -177,7 +178,7 @@ def _weighted(bb: relax.BlockBuilder, data: Any, place: int, places: Array, amou
 
 def _cropped(bb: relax.BlockBuilder, data: Any, axes: list[ResizedAxis], method: Method) -> Any:
     """Places outside the input have one value."""
-    shape = static_shape(data) or ()
+    shape = shape_of(data)
     inside = np.ones([1] * len(shape), bool)
     for axis in axes:
         x = coordinates(axis, method.coordinates)

@@ -11,9 +11,8 @@ from tvm import relax, te, tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as script
 
-from ansor.errors import UnsupportedError
+from ansor.frontend.importers.conversion import shape_of
 from ansor.frontend.importers.operators.ordering import along
-from ansor.frontend.rewrite import static_shape
 
 Combine = Callable[[Any, Any], Any]
 Element = Callable[..., Any]
@@ -131,9 +130,7 @@ def _scan(
         following: (data, result, place before, place, number along the axis, place of a number) to
             each other element.
     """
-    shape = static_shape(data)
-    if shape is None:
-        raise UnsupportedError("the shape of its operand depends on values")
+    shape = shape_of(data)
     if math.prod(shape) == 0:
         return bb.emit(relax.op.zeros(shape, dtype))
     rows = _Rows(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]), reverse)

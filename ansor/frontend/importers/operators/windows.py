@@ -10,7 +10,7 @@ import numpy as np
 from tvm import relax, te, tirx
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.rewrite import static_shape
+from ansor.frontend.importers.conversion import shape_of
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,7 @@ def sum_of_windows(bb: relax.BlockBuilder, windows: Any, axes: Sequence[WindowAx
     """
     sizes = [axis.window for axis in axes]
     counts = [axis.count for axis in axes]
-    shape = static_shape(windows)
-    assert shape is not None
+    shape = shape_of(windows)
     batch, rows, columns = shape
     if rows % int(np.prod(sizes)) or columns != int(np.prod(counts)):
         raise UnsupportedError(f"windows of shape {shape} do not make this image: {list(axes)}")

@@ -9,13 +9,8 @@ from typing import Any
 from tvm import relax
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_onnx.converters.context import (
-    HALF,
-    Context,
-    Converter,
-    dtype_of,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import HALF, dtype_of, shape_of
+from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 
 op = relax.op
 Function = Callable[[Context, Any], Any]

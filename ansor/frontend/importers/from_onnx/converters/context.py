@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,33 +11,24 @@ import numpy.typing as npt
 from tvm import relax
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_onnx.inputs import dtype_of as dtype_of_code
-from ansor.frontend.rewrite import constant, static_shape
+from ansor.frontend.importers.conversion import Conversion, dtype_of, scalar, supported_dtype
+from ansor.frontend.importers.from_onnx.inputs import dtype_of_code
+from ansor.frontend.rewrite import constant
 
 Array = npt.NDArray[Any]
-HALF = ("float16", "bfloat16")
-FLOATS = (*HALF, "float32", "float64")
-KNOWN = frozenset(
-    (
-        *FLOATS,
-        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    )
-)
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
+class Context(Conversion):
     """A node that is being converted.
 
     Attributes:
-        bb: where expressions are bound.
         node: of the model, or of the body of a function.
         version: of ONNX's operator set.
         values: the operands: arrays where they are known, None where they are left out.
         attributes: of the node, as Python's values.
     """
 
-    bb: relax.BlockBuilder
     node: Any
     version: int
     values: tuple[Any, ...]
@@ -100,14 +91,6 @@ class Context:
         """Which of the results have a name."""
         return tuple(bool(name) for name in self.node.output)
 
-    def emit(self, expr: Any) -> Any:
-        """The expression bound to a variable, so that its type is known."""
-        return self.bb.emit(expr)
-
-    def te(self, function: Callable[..., Any], *args: Any, name: str) -> Any:
-        """The result of a TE definition."""
-        return self.bb.emit_te(function, *args, primfunc_name_hint=name)
-
     def cast(self, value: Any, dtype: str) -> Any:
         """The tensor in another dtype; truth is what is not zero."""
         if dtype_of(value) == dtype:
@@ -117,84 +100,18 @@ class Context:
             return self.emit(relax.op.not_equal(value, zero))
         return self.emit(relax.op.astype(value, dtype))
 
-    def reshape(self, value: Any, shape: Sequence[int]) -> Any:
-        """The tensor in another shape; itself if it has this one."""
-        if shape_of(value) == tuple(shape):
-            return value
-        return self.emit(relax.op.reshape(value, list(shape)))
-
-    def spread(self, value: Any, shape: Sequence[int]) -> Any:
-        """The tensor broadcast to the shape."""
-        if shape_of(value) == tuple(shape):
-            return value
-        return self.emit(relax.op.broadcast_to(value, list(shape)))
-
     def number(self, value: Any, like: Any) -> Any:
         """A constant without dimensions in the dtype of an expression."""
-        return number(value, dtype_of(like))
+        return scalar(value, dtype_of(like))
 
 
-def number(value: Any, dtype: str) -> Any:
-    """A constant without dimensions."""
-    return constant(np.asarray(value), dtype)
-
-
-def dtype_of(expr: Any) -> str:
-    """Dtype of a tensor expression."""
-    return str(expr.ty.dtype)
-
-
-def dtype_named(code: int) -> str:
+def dtype_from_onnx(code: int) -> str:
     """The dtype of ONNX's number.
 
     Raises:
         UnsupportedError: networks do not compute in it.
     """
-    return checked(dtype_of_code(code))
-
-
-def checked(dtype: str) -> str:
-    """The dtype.
-
-    Raises:
-        UnsupportedError: networks do not compute in it.
-    """
-    if dtype not in KNOWN:
-        raise UnsupportedError(f"tensors of {dtype} are not supported")
-    return dtype
-
-
-def shape_of(expr: Any) -> tuple[int, ...]:
-    """Shape of a tensor expression.
-
-    Raises:
-        UnsupportedError: not all extents are known.
-    """
-    shape = static_shape(expr)
-    if shape is None:
-        raise UnsupportedError("the shape of its operand depends on values")
-    return shape
-
-
-def axis_of(axis: int, rank: int) -> int:
-    """An axis counted from the front.
-
-    Raises:
-        UnsupportedError: there is no such axis.
-    """
-    if not -max(rank, 1) <= axis < max(rank, 1):
-        raise UnsupportedError(f"its axis {axis} is none of {rank}")
-    return axis % max(rank, 1)
-
-
-def axes_of(axes: Sequence[int], rank: int) -> list[int]:
-    """Axes counted from the front."""
-    return [axis_of(int(axis), rank) for axis in axes]
-
-
-def is_float(expr: Any) -> bool:
-    """Whether the tensor holds floating-point numbers."""
-    return dtype_of(expr) in FLOATS
+    return supported_dtype(dtype_of_code(code))
 
 
 Result = Any  # an expression, or one for each result

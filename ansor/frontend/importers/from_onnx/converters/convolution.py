@@ -8,13 +8,8 @@ from typing import Any
 from tvm import relax
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_onnx.converters.context import (
-    HALF,
-    Context,
-    Converter,
-    dtype_of,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import HALF, dtype_of, shape_of
+from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 
 op = relax.op
 CONV = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}

@@ -9,13 +9,11 @@ import numpy as np
 from onnx import numpy_helper
 
 from ansor.errors import UnsupportedError
+from ansor.frontend.importers.conversion import dtype_of, shape_of, supported_dtype
 from ansor.frontend.importers.from_onnx.converters.context import (
     Context,
     Converter,
-    checked,
-    dtype_named,
-    dtype_of,
-    shape_of,
+    dtype_from_onnx,
 )
 from ansor.frontend.rewrite import constant
 
@@ -26,7 +24,7 @@ def constant_(c: Context) -> Any:
     for name, value in c.attributes.items():
         if name == "value":
             array = numpy_helper.to_array(value)
-            return constant(array, checked(str(array.dtype)))
+            return constant(array, supported_dtype(str(array.dtype)))
         if name in ("value_int", "value_ints", *kinds):
             return constant(np.asarray(value), kinds.get(name, "int64"))
     raise UnsupportedError("constants of strings or sparse tensors are not supported")
@@ -36,7 +34,7 @@ def filled(c: Context) -> Any:
     """One value in a shape."""
     value = c.attr("value")
     one = np.zeros(1, np.float32) if value is None else numpy_helper.to_array(value)
-    return constant(np.full(c.integers(0), one.reshape(-1)[0]), checked(str(one.dtype)))
+    return constant(np.full(c.integers(0), one.reshape(-1)[0]), supported_dtype(str(one.dtype)))
 
 
 def eye(c: Context) -> Any:
@@ -44,7 +42,7 @@ def eye(c: Context) -> Any:
     x = c.operand(0)
     rows, columns = shape_of(x)
     code = c.attr("dtype")
-    dtype = dtype_of(x) if code is None else dtype_named(code)
+    dtype = dtype_of(x) if code is None else dtype_from_onnx(code)
     return constant(np.eye(rows, columns, c.attr("k", 0)), dtype)
 
 

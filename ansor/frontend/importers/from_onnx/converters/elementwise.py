@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 from tvm import relax, te, tirx
 
+from ansor.frontend.importers.conversion import HALF, dtype_of, is_float, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import (
-    HALF,
     Context,
     Converter,
-    dtype_named,
-    dtype_of,
-    is_float,
-    shape_of,
+    dtype_from_onnx,
 )
 from ansor.frontend.rewrite import constant
 
@@ -42,7 +39,7 @@ def _binary(function: Callable[[Any, Any], Any]) -> Converter:
 def _mapped(c: Context, scalar: Callable[..., Any], *operands: Any, name: str) -> Any:
     """A function of scalars on operands that are broadcast to one shape."""
     shape = np.broadcast_shapes(*map(shape_of, operands))
-    spread = [c.spread(value, shape) for value in operands]
+    spread = [c.broadcast(value, shape) for value in operands]
 
     def define(*tensors: Any) -> Any:
         return te.compute(shape, lambda *at: scalar(*(t(*at) for t in tensors)), name=name)
@@ -101,7 +98,7 @@ def sign(c: Context) -> Any:
 def divide(c: Context) -> Any:
     """Quotients; those of integers are truncated."""
     a, b = c.operand(0), c.operand(1)
-    if is_float(a):
+    if is_float(dtype_of(a)):
         return op.divide(a, b)
     return _mapped(c, tirx.truncdiv, a, b, name="divide")
 
@@ -109,7 +106,7 @@ def divide(c: Context) -> Any:
 def modulo(c: Context) -> Any:
     """The rest with the sign of the dividend (`fmod`) or of the divisor."""
     a, b = c.operand(0), c.operand(1)
-    if is_float(a):
+    if is_float(dtype_of(a)):
         return _float_rest(c, a, b)
     return _mapped(c, tirx.truncmod if c.attr("fmod", 0) else tirx.floormod, a, b, name="mod")
 
@@ -139,16 +136,16 @@ def power(c: Context) -> Any:
     dtype = dtype_of(a)
     if c.is_known(1) and np.all(c.known(1) == 2):
         return c.emit(op.multiply(a, a)) if shape_of(b) == () else _spread_square(c, a, b)
-    if is_float(a) and dtype == dtype_of(b) and dtype not in HALF:
+    if is_float(dtype_of(a)) and dtype == dtype_of(b) and dtype not in HALF:
         return op.power(a, b)
-    wide = "float32" if is_float(a) and dtype != "float64" else "float64"
+    wide = "float32" if is_float(dtype_of(a)) and dtype != "float64" else "float64"
     found = c.emit(op.power(c.cast(a, wide), c.cast(b, wide)))
     return c.cast(found, dtype)
 
 
 def _spread_square(c: Context, a: Any, b: Any) -> Any:
     shape = np.broadcast_shapes(shape_of(a), shape_of(b))
-    return c.spread(c.emit(op.multiply(a, a)), shape)
+    return c.broadcast(c.emit(op.multiply(a, a)), shape)
 
 
 def shift(c: Context) -> Any:
@@ -206,7 +203,7 @@ def where(c: Context) -> Any:
 def cast(c: Context) -> Any:
     """The operand in another dtype: numbers are truncated, truth is what is not zero."""
     target = c.attr("to")
-    dtype = str(target).lower() if isinstance(target, str) else dtype_named(int(target))
+    dtype = str(target).lower() if isinstance(target, str) else dtype_from_onnx(int(target))
     return _converted(c, {"float": "float32", "double": "float64"}.get(dtype, dtype))
 
 
@@ -217,7 +214,7 @@ def cast_like(c: Context) -> Any:
 
 def _converted(c: Context, dtype: str) -> Any:
     x = c.operand(0)
-    if dtype == "bool" and is_float(x):
+    if dtype == "bool" and is_float(dtype_of(x)):
         return op.not_equal(
             c.cast(x, "float32" if dtype_of(x) in HALF else dtype_of(x)),
             constant(np.zeros((), np.float32), _wide(dtype_of(x))),

@@ -9,13 +9,8 @@ import numpy as np
 from tvm import relax, te, tirx
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_onnx.converters.context import (
-    Context,
-    Converter,
-    axis_of,
-    dtype_of,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import axis_of, dtype_of, shape_of
+from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 from ansor.frontend.importers.operators import indexing, ordering, scan
 from ansor.frontend.rewrite import constant
 

@@ -9,14 +9,8 @@ import numpy as np
 from tvm import relax, te
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_onnx.converters.context import (
-    HALF,
-    Context,
-    Converter,
-    dtype_of,
-    is_float,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import HALF, dtype_of, is_float, shape_of
+from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 
 op = relax.op
 
@@ -38,7 +32,7 @@ def product(c: Context, a: Any, b: Any) -> Any:
 
 def _empty(c: Context, a: Any, b: Any) -> Any:
     shape = np.matmul(np.zeros(shape_of(a), bool), np.zeros(shape_of(b), bool)).shape
-    return c.spread(c.number(0, a), shape)
+    return c.broadcast(c.number(0, a), shape)
 
 
 def gemm(c: Context) -> Any:
@@ -55,7 +49,7 @@ def gemm(c: Context) -> Any:
 def _scaled(c: Context, x: Any, factor: float) -> Any:
     if factor == 1.0:
         return x
-    if not is_float(x):
+    if not is_float(dtype_of(x)):
         wide = c.emit(op.multiply(c.cast(x, "float32"), c.number(factor, c.cast(x, "float32"))))
         return c.cast(wide, dtype_of(x))
     return c.emit(op.multiply(x, c.number(factor, x)))
@@ -148,7 +142,7 @@ def _arranged(
     order = [*batch, *first, *second]
     axes = [letters.index(k) for k in order]
     turned = c.emit(op.permute_dims(x, axes)) if axes != sorted(axes) else x
-    turned = c.spread(turned, [size[k] for k in order])
+    turned = c.broadcast(turned, [size[k] for k in order])
     count = [int(np.prod([size[k] for k in part], dtype=np.int64)) for part in (first, second)]
     return c.reshape(turned, [*(size[k] for k in batch), *count])
 

@@ -10,15 +10,11 @@ import numpy as np
 from tvm import relax
 
 from ansor.errors import UnsupportedError
+from ansor.frontend.importers.conversion import HALF, axes_of, axis_of, dtype_of, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import (
-    HALF,
     Context,
     Converter,
-    axes_of,
-    axis_of,
-    dtype_named,
-    dtype_of,
-    shape_of,
+    dtype_from_onnx,
 )
 from ansor.frontend.rewrite import constant
 
@@ -45,12 +41,12 @@ def layer_norm(c: Context) -> Any:
     shape = shape_of(x)
     axis = axis_of(c.attr("axis", -1), len(shape))
     axes, epsilon = list(range(axis, len(shape))), c.attr("epsilon", 1e-5)
-    stash = dtype_named(c.attr("stash_type", 1))
+    stash = dtype_from_onnx(c.attr("stash_type", 1))
     wide = stash if dtype_of(x) in HALF else dtype_of(x)
     data = c.cast(x, wide)
-    scale = c.spread(c.cast(scale, wide), shape[axis:])
+    scale = c.broadcast(c.cast(scale, wide), shape[axis:])
     bias = c.cast(c.operand(2), wide) if c.has(2) else c.number(0, data)
-    bias = c.spread(bias, shape[axis:])
+    bias = c.broadcast(bias, shape[axis:])
     result = c.cast(c.emit(op.nn.layer_norm(data, scale, bias, axes, epsilon)), dtype_of(x))
     if sum(c.is_result_used) == 1:
         return result
@@ -66,7 +62,7 @@ def rms_norm(c: Context) -> Any:
     x, scale = c.operand(0), c.operand(1)
     axis = axis_of(c.attr("axis", -1), len(shape_of(x)))
     axes = list(range(axis, len(shape_of(x))))
-    stash = dtype_named(c.attr("stash_type", 1))
+    stash = dtype_from_onnx(c.attr("stash_type", 1))
     data = c.cast(x, stash)
     square = op.mean(op.multiply(data, data), axes, True)
     root = op.sqrt(op.add(square, c.number(c.attr("epsilon", 1e-5), data)))
@@ -93,7 +89,7 @@ def group_norm(c: Context) -> Any:
     """Groups of channels by themselves; scale and bias are of channels, before 21 of groups."""
     x, scale, bias = c.operands
     shape, groups = shape_of(x), c.attr("num_groups")
-    stash = dtype_named(c.attr("stash_type", 1)) if dtype_of(x) in HALF else dtype_of(x)
+    stash = dtype_from_onnx(c.attr("stash_type", 1)) if dtype_of(x) in HALF else dtype_of(x)
     parts = c.reshape(
         c.cast(x, stash), (shape[0], groups, shape[1] // groups, math.prod(shape[2:]))
     )

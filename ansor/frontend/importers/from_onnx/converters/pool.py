@@ -9,14 +9,8 @@ import numpy as np
 from tvm import relax, te, tirx
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_onnx.converters.context import (
-    HALF,
-    Context,
-    Converter,
-    dtype_of,
-    is_float,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import HALF, dtype_of, is_float, shape_of
+from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 from ansor.frontend.importers.from_onnx.converters.convolution import paddings
 from ansor.frontend.importers.operators.pooling import (
     Windows,
@@ -97,7 +91,7 @@ def _global(function: Any) -> Converter:
 def global_average(c: Context) -> Any:
     """The mean of each channel."""
     x = c.operand(0)
-    if not is_float(x):
+    if not is_float(dtype_of(x)):
         raise UnsupportedError("it takes floating-point numbers only")
     return op.mean(x, list(range(2, len(shape_of(x)))), True)
 
@@ -124,7 +118,7 @@ def max_unpool(c: Context) -> Any:
     result = c.integers(2) if c.has(2) else own
     count, total = int(np.prod(shape)), int(np.prod(own))
     flat, index = c.reshape(x, (count,)), c.reshape(places, (count,))
-    zeros = c.spread(c.number(0, x), (total,))
+    zeros = c.broadcast(c.number(0, x), (total,))
     found = c.reshape(c.emit(op.scatter_elements(zeros, index, flat, 0)), own)
     if any(r < e for r, e in zip(result, own, strict=True)):
         raise UnsupportedError(f"its output_shape {result} is smaller than {own}")

@@ -9,13 +9,11 @@ import numpy as np
 from tvm import relax, te, tirx
 
 from ansor.errors import UnsupportedError
+from ansor.frontend.importers.conversion import axis_of, dtype_of, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import (
     Context,
     Converter,
-    axis_of,
-    dtype_named,
-    dtype_of,
-    shape_of,
+    dtype_from_onnx,
 )
 from ansor.frontend.importers.from_onnx.converters.convolution import CONV, paddings
 
@@ -73,7 +71,7 @@ def quantize(c: Context) -> Any:
     scale = _along(c, x, c.operand(1), axis, block)
     zero = _along(c, x, c.operand(2), axis, block) if c.has(2) else None
     code = c.attr("output_dtype", 0)
-    dtype = dtype_of(c.operand(2)) if c.has(2) else dtype_named(code) if code else "uint8"
+    dtype = dtype_of(c.operand(2)) if c.has(2) else dtype_from_onnx(code) if code else "uint8"
     if c.attr("precision", 0) and c.attr("precision", 0) != 1:
         raise UnsupportedError("it divides in float32 only (precision)")
     return quantized(c, x, c.cast(scale, "float32"), zero, dtype)
@@ -85,7 +83,7 @@ def dequantize(c: Context) -> Any:
     axis, block = c.attr("axis", 1), c.attr("block_size", 0)
     axis = axis_of(axis, len(shape_of(x))) if len(shape_of(x)) > 1 or axis < 1 else 0
     code = c.attr("output_dtype", 0)
-    dtype = dtype_named(code) if code else dtype_of(c.operand(1))
+    dtype = dtype_from_onnx(code) if code else dtype_of(c.operand(1))
     scale = c.cast(_along(c, x, c.operand(1), axis, block), "float32")
     if c.has(2):
         zero = c.cast(_along(c, x, c.operand(2), axis, block), "int32")

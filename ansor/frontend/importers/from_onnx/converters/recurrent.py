@@ -9,13 +9,8 @@ import numpy as np
 from tvm import relax
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_onnx.converters.context import (
-    HALF,
-    Context,
-    Converter,
-    dtype_of,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import HALF, dtype_of, shape_of
+from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 from ansor.frontend.importers.operators.recurrent import Outputs, Weights, recurrent_layer
 from ansor.frontend.importers.operators.recurrent_activations import activations
 from ansor.frontend.importers.operators.recurrent_cells import GRU, LSTM, RNN, Cell
@@ -124,7 +119,7 @@ class _Layer:
             return c.emit(op.add(own, second)), None
         cut = 2 * self.units
         gates = c.emit(op.strided_slice(second, [0], [0], [cut]))
-        zeros = c.spread(c.number(0, own), (self.units,))
+        zeros = c.broadcast(c.number(0, own), (self.units,))
         candidate = c.emit(op.strided_slice(second, [0], [cut], [size]))
         return c.emit(op.add(own, c.emit(op.concat([gates, zeros], 0)))), candidate
 

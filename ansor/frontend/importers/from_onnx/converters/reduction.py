@@ -9,16 +9,8 @@ import numpy as np
 from tvm import relax, te, tirx
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_onnx.converters.context import (
-    HALF,
-    Context,
-    Converter,
-    axes_of,
-    axis_of,
-    dtype_of,
-    is_float,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import HALF, axes_of, axis_of, dtype_of, is_float, shape_of
+from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 from ansor.frontend.rewrite import constant
 
 op = relax.op
@@ -38,11 +30,11 @@ def _prod(c: Context, x: Any, axes: list[int], keep: bool) -> Any:
 
 
 def _max(c: Context, x: Any, axes: list[int], keep: bool) -> Any:
-    return _extreme(c, x, axes, keep, -1) if is_float(x) else op.max(x, axes, keep)
+    return _extreme(c, x, axes, keep, -1) if is_float(dtype_of(x)) else op.max(x, axes, keep)
 
 
 def _min(c: Context, x: Any, axes: list[int], keep: bool) -> Any:
-    return _extreme(c, x, axes, keep, 1) if is_float(x) else op.min(x, axes, keep)
+    return _extreme(c, x, axes, keep, 1) if is_float(dtype_of(x)) else op.min(x, axes, keep)
 
 
 def _extreme(c: Context, x: Any, axes: list[int], keep: bool, sign: int) -> Any:
@@ -76,7 +68,7 @@ def _square_sum(c: Context, x: Any, axes: list[int], keep: bool) -> Any:
 
 
 def _l2(c: Context, x: Any, axes: list[int], keep: bool) -> Any:
-    if is_float(x):
+    if is_float(dtype_of(x)):
         return op.sqrt(_square_sum(c, x, axes, keep))
     wide = c.cast(x, "float64")
     return c.cast(c.emit(op.sqrt(_square_sum(c, wide, axes, keep))), dtype_of(x))

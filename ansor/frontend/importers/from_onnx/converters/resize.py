@@ -9,14 +9,8 @@ from typing import Any
 from tvm import relax
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_onnx.converters.context import (
-    Context,
-    Converter,
-    axes_of,
-    dtype_of,
-    is_float,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import axes_of, dtype_of, is_float, shape_of
+from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 from ansor.frontend.importers.operators.resize import Method, ResizedAxis
 from ansor.frontend.importers.operators.resize import resize as resize_axes
 
@@ -102,12 +96,12 @@ def _resized(c: Context, x: Any, axes: list[ResizedAxis], method: Method) -> Any
     plain = _plain(x, changed, method)
     if plain is not None:
         return plain
-    if is_float(x) and dtype_of(x) in ("float32", "float64"):
+    if is_float(dtype_of(x)) and dtype_of(x) in ("float32", "float64"):
         return resize_axes(c.bb, x, changed, method)
     if method.mode == "nearest":
         return resize_axes(c.bb, x, changed, method)
     found = resize_axes(c.bb, c.cast(x, "float32"), changed, method)
-    if not is_float(x):
+    if not is_float(dtype_of(x)):
         raise UnsupportedError("integers are resized with mode nearest only")
     return c.cast(found, dtype_of(x))
 

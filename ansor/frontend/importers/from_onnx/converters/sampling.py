@@ -9,14 +9,11 @@ import numpy as np
 from tvm import te, tirx
 
 from ansor.errors import UnsupportedError
+from ansor.frontend.importers.conversion import HALF, dtype_of, is_float, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import (
-    HALF,
     Context,
     Converter,
-    dtype_named,
-    dtype_of,
-    is_float,
-    shape_of,
+    dtype_from_onnx,
 )
 from ansor.frontend.importers.operators.grid_sample import Sampling
 from ansor.frontend.importers.operators.grid_sample import grid_sample as sample
@@ -29,7 +26,7 @@ def grid_sample(c: Context) -> Any:
     """Elements at the positions of a grid."""
     x, grid = c.operand(0), c.operand(1)
     dtype = dtype_of(x)
-    if not is_float(x):
+    if not is_float(dtype_of(x)):
         raise UnsupportedError(f"sampling of {dtype} is not supported")
     wide = "float32" if dtype in HALF else dtype
     mode = c.attr("mode", "linear")
@@ -53,7 +50,7 @@ def col2im(c: Context) -> Any:
 
 def bit_cast(c: Context) -> Any:
     """The same bits in another dtype of the same size."""
-    x, dtype = c.operand(0), dtype_named(int(c.attr("to")))
+    x, dtype = c.operand(0), dtype_from_onnx(int(c.attr("to")))
     given = dtype_of(x)
     if given == "bool" and dtype in ("int8", "uint8"):
         return c.cast(x, dtype)

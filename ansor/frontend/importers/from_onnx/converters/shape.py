@@ -10,13 +10,8 @@ import numpy as np
 from tvm import relax, te, tirx
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_onnx.converters.context import (
-    Context,
-    Converter,
-    axes_of,
-    axis_of,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import axes_of, axis_of, shape_of
+from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 
 op = relax.op
 
@@ -29,7 +24,7 @@ def reshape(c: Context) -> Any:
     if not c.attr("allowzero", 0):
         given = [old[a] if e == 0 else e for a, e in enumerate(given)]
     shape = _filled(given, math.prod(old))
-    return c.spread(c.number(0, x), shape) if 0 in old else op.reshape(x, shape)
+    return c.broadcast(c.number(0, x), shape) if 0 in old else op.reshape(x, shape)
 
 
 def _filled(shape: Sequence[int], size: int) -> list[int]:
@@ -144,7 +139,7 @@ def _sliced(c: Context, x: Any, axis: int, first: int, end: int, step: int) -> A
 def expand(c: Context) -> Any:
     """Broadcast to a shape, in both directions."""
     x = c.operand(0)
-    return c.spread(x, np.broadcast_shapes(shape_of(x), tuple(c.integers(1))))
+    return c.broadcast(x, np.broadcast_shapes(shape_of(x), tuple(c.integers(1))))
 
 
 def tile(c: Context) -> Any:
@@ -153,7 +148,7 @@ def tile(c: Context) -> Any:
     shape = shape_of(x)
     pairs = list(zip(repeats, shape, strict=True))
     apart = c.reshape(x, [part for _, e in pairs for part in (1, e)])
-    spread = c.spread(apart, [part for pair in pairs for part in pair])
+    spread = c.broadcast(apart, [part for pair in pairs for part in pair])
     return c.reshape(spread, [r * e for r, e in pairs])
 
 

@@ -14,14 +14,8 @@ import numpy.typing as npt
 from tvm import relax, te
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_onnx.converters.context import (
-    HALF,
-    Context,
-    Converter,
-    axis_of,
-    dtype_of,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import HALF, axis_of, dtype_of, shape_of
+from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 from ansor.frontend.importers.from_onnx.converters.linear import product
 from ansor.frontend.rewrite import constant
 
@@ -94,7 +88,7 @@ def _of_length(c: Context, x: Any, axis: int, points: int) -> Any:
     if points == shape[axis]:
         return x
     after = [*shape[:axis], points - shape[axis], *shape[axis + 1 :]]
-    return c.emit(relax.op.concat([x, c.spread(c.number(0, x), after)], axis))
+    return c.emit(relax.op.concat([x, c.broadcast(c.number(0, x), after)], axis))
 
 
 def _transformed(c: Context, x: Any, axis: int, matrix: Array) -> Any:

@@ -7,12 +7,8 @@ from typing import Any
 from tvm import relax
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_torch.converters.context import (
-    Context,
-    axis_of,
-    number,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import axis_of, shape_of
+from ansor.frontend.importers.from_torch.converters.context import Context, number
 from ansor.frontend.importers.from_torch.converters.elementwise import in_float, wide
 from ansor.frontend.importers.from_torch.converters.registry import converts
 

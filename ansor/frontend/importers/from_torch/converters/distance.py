@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from tvm import relax
 
-from ansor.frontend.importers.from_torch.converters.context import Context, number, shape_of
+from ansor.frontend.importers.conversion import shape_of
+from ansor.frontend.importers.from_torch.converters.context import Context, number
 from ansor.frontend.importers.from_torch.converters.registry import converts
 from ansor.frontend.rewrite import constant
 

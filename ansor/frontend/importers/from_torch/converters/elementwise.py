@@ -7,14 +7,8 @@ from typing import Any
 
 from tvm import relax
 
-from ansor.frontend.importers.from_torch.converters.context import (
-    HALF,
-    Context,
-    differ,
-    dtype_of,
-    is_float,
-    number,
-)
+from ansor.frontend.importers.conversion import HALF, dtype_of, is_float
+from ansor.frontend.importers.from_torch.converters.context import Context, differ, number
 from ansor.frontend.importers.from_torch.converters.registry import FUNCTIONS, converts
 
 op = relax.op
@@ -297,4 +291,4 @@ def converted(context: Context, x: Any) -> Any:
 @converts("copy.default")
 def copy(context: Context, x: Any, src: Any) -> Any:
     """`src` in the shape and dtype of `x`."""
-    return context.spread(converted(context, src), context.shape)
+    return context.broadcast(converted(context, src), context.shape)

@@ -11,14 +11,8 @@ import torch
 from tvm import relax, te
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_torch.converters.context import (
-    Context,
-    axis_of,
-    dtype_of,
-    is_float,
-    number,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import axis_of, dtype_of, is_float, shape_of
+from ansor.frontend.importers.from_torch.converters.context import Context, number
 from ansor.frontend.importers.from_torch.converters.registry import converts
 from ansor.frontend.rewrite import constant
 
@@ -93,7 +87,7 @@ def _flat_places(context: Context, shape: Sequence[int], indices: Sequence[Any])
         aligned = context.reshape(places, (*shape_of(places), *[1] * len(back)))
         step = context.emit(op.multiply(aligned, number(strides[axis], "int64")))
         total = context.emit(op.add(step, total))
-    return context.spread(total, layout)
+    return context.broadcast(total, layout)
 
 
 def _whole_axes(
@@ -121,7 +115,7 @@ def index_put(
     places = _flat_places(context, shape, indices)
     if math.prod(shape_of(places)) == 0:
         return x
-    values = context.spread(context.cast(values, context.dtype), shape_of(places))
+    values = context.broadcast(context.cast(values, context.dtype), shape_of(places))
     count, size = math.prod(shape_of(places)), math.prod(shape)
     flat = context.emit(
         op.scatter_elements(
@@ -154,7 +148,7 @@ def gather(context: Context, x: Any, dim: int, index: Any, sparse_grad: bool = F
     """Along an axis the element at each place; all other places are the result's own."""
     shape = shape_of(x)
     if not shape:
-        return context.spread(x, context.shape)
+        return context.broadcast(x, context.shape)
     axis = axis_of(dim, len(shape))
 
     def define(data: Any, places: Any) -> Any:
@@ -211,7 +205,7 @@ def _source(context: Context, src: Any, places: Sequence[int]) -> Any:
     """The elements that places are given for."""
     values = context.cast(src, context.dtype)
     if not isinstance(src, relax.Expr):
-        return context.spread(values, places)
+        return context.broadcast(values, places)
     cut = [axis for axis, (e, p) in enumerate(zip(shape_of(values), places, strict=True)) if e != p]
     if not cut:
         return values
@@ -268,7 +262,7 @@ def _scatter_mean(
     if not include_self:
         x = context.emit(_scattered(context, x, dim, index, 0, "update"))
     total = context.emit(_scattered(context, x, dim, index, src, "add"))
-    ones = context.spread(number(1, context.dtype), context.shape)
+    ones = context.broadcast(number(1, context.dtype), context.shape)
     if not include_self:
         ones = context.emit(_scattered(context, ones, dim, index, 0, "update"))
     count = context.emit(_scattered(context, ones, dim, index, 1, "add"))
@@ -288,7 +282,7 @@ def _neutral(reduce: str, dtype: str) -> Any:
 @converts("masked_scatter.default")
 def masked_scatter(context: Context, x: Any, mask: Any, source: Any) -> Any:
     """`x` with the next element of `source` wherever the mask holds."""
-    flags = context.spread(mask, context.shape)
+    flags = context.broadcast(mask, context.shape)
     size, shape = math.prod(context.shape), context.shape
     counted = context.reshape(context.cast(flags, "int64"), (size,))
     order = context.emit(op.cumsum(counted, 0, "int64"))

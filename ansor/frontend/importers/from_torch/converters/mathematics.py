@@ -8,13 +8,8 @@ from typing import Any
 from tvm import relax, te, tirx
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_torch.converters.context import (
-    Context,
-    dtype_of,
-    is_float,
-    number,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import dtype_of, is_float, shape_of
+from ansor.frontend.importers.from_torch.converters.context import Context, number
 from ansor.frontend.importers.from_torch.converters.elementwise import in_float, wide
 from ansor.frontend.importers.from_torch.converters.registry import FUNCTIONS, converts
 from ansor.frontend.importers.operators.inverse_erf import erfinv
@@ -25,7 +20,7 @@ op = relax.op
 def pointwise(context: Context, function: Callable[..., Any], *operands: Any) -> Any:
     """`function` of scalars at every place; operands are in one dtype, the function's."""
     shape = context.shape
-    given = [context.spread(operand, shape) for operand in operands]
+    given = [context.broadcast(operand, shape) for operand in operands]
 
     def define(*tensors: Any) -> Any:
         return te.compute(shape, lambda *at: function(*(t(*at) for t in tensors)), name="pointwise")
@@ -210,7 +205,7 @@ def _integer_power(context: Context, base: Any, exponent: int) -> Any:
     """By repeated squaring; wraps around as PyTorch's does."""
     if not isinstance(exponent, int) or exponent < 0:
         raise UnsupportedError(f"the power {exponent} of an integer is not supported")
-    result = context.spread(number(1, context.dtype), shape_of(base))
+    result = context.broadcast(number(1, context.dtype), shape_of(base))
     while exponent:
         if exponent % 2:
             result = context.emit(op.multiply(result, base))
@@ -264,7 +259,7 @@ def signbit(context: Context, x: Any) -> Any:
     if not is_float(dtype):
         return op.less(context.cast(x, "int64"), number(0, "int64"))
     given, zero = context.cast(x, wide(dtype)), number(0, wide(dtype))
-    one = context.spread(number(1, wide(dtype)), context.shape)
+    one = context.broadcast(number(1, wide(dtype)), context.shape)
     return op.less(pointwise(context, tirx.copysign, one, given), zero)
 
 

@@ -8,12 +8,8 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from ansor.frontend.importers.from_torch.converters.context import (
-    Context,
-    dtype_name,
-    number,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import shape_of
+from ansor.frontend.importers.from_torch.converters.context import Context, dtype_from_torch, number
 from ansor.frontend.importers.from_torch.converters.elementwise import wide
 from ansor.frontend.importers.from_torch.converters.registry import converts
 from ansor.frontend.rewrite import constant
@@ -48,7 +44,7 @@ def batch_norm(
     given = [context.cast(vector, dtype) for vector in vectors]
     result = context.emit(op.nn.batch_norm(x, *given, axis=1, epsilon=eps, training=False))
     normal = context.emit(relax.TupleGetItem(result, 0))
-    nothing = [constant(np.zeros(r.shape), dtype_name(r.dtype)) for r in context.results[1:]]
+    nothing = [constant(np.zeros(r.shape), dtype_from_torch(r.dtype)) for r in context.results[1:]]
     return [normal, *nothing]
 
 
@@ -123,6 +119,6 @@ def _statistics(context: Context, x: Any, axes: list[int], eps: float) -> list[A
     """Means and reciprocal deviations, in the shapes and dtypes of the further results."""
     found = _moments(context, x, axes, eps)[:2]
     return [
-        context.cast(context.reshape(part, tuple(result.shape)), dtype_name(result.dtype))
+        context.cast(context.reshape(part, tuple(result.shape)), dtype_from_torch(result.dtype))
         for part, result in zip(found, context.results[1:], strict=True)
     ]

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansor.frontend.importers.from_torch.converters.context import (
-    Context,
-    axis_of,
-    dtype_of,
-    number,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import axis_of, dtype_of, shape_of
+from ansor.frontend.importers.from_torch.converters.context import Context, number
 from ansor.frontend.importers.from_torch.converters.elementwise import wide
 from ansor.frontend.importers.from_torch.converters.registry import converts
 from ansor.frontend.importers.from_torch.converters.shape import cut

@@ -9,7 +9,8 @@ from typing import Any
 from tvm import relax
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_torch.converters.context import Context, is_float, shape_of
+from ansor.frontend.importers.conversion import is_float, shape_of
+from ansor.frontend.importers.from_torch.converters.context import Context
 from ansor.frontend.importers.from_torch.converters.elementwise import wide
 from ansor.frontend.importers.from_torch.converters.registry import FUNCTIONS
 from ansor.frontend.importers.operators import adaptive_pooling, pooling

@@ -8,12 +8,8 @@ from typing import Any
 from tvm import relax
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_torch.converters.context import (
-    Context,
-    is_float,
-    number,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import is_float, shape_of
+from ansor.frontend.importers.from_torch.converters.context import Context, number
 from ansor.frontend.importers.from_torch.converters.registry import converts
 
 op = relax.op

@@ -9,11 +9,8 @@ import torch
 from tvm import relax
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_torch.converters.context import (
-    HALF,
-    Context,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import HALF, shape_of
+from ansor.frontend.importers.from_torch.converters.context import Context
 from ansor.frontend.importers.from_torch.converters.registry import converts
 from ansor.frontend.importers.operators.recurrent import Weights, recurrent_layer
 from ansor.frontend.importers.operators.recurrent_activations import relu, sigmoid, tanh
@@ -121,7 +118,7 @@ class _Layers:
         emit, units = self._context.emit, shape_of(hidden)[1]
         gates = emit(relax.op.strided_slice(recurrent, [0], [0], [2 * units]))
         candidate = emit(relax.op.strided_slice(recurrent, [0], [2 * units], [3 * units]))
-        zeros = self._context.spread(self._context.cast(0.0, self._dtype), (units,))
+        zeros = self._context.broadcast(self._context.cast(0.0, self._dtype), (units,))
         bias = emit(relax.op.add(own, emit(relax.op.concat([gates, zeros], 0))))
         return Weights(input_, hidden, bias=bias, candidate_bias=candidate)
 

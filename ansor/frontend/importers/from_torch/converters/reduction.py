@@ -8,14 +8,8 @@ from typing import Any
 import numpy as np
 from tvm import relax, te, tirx
 
-from ansor.frontend.importers.from_torch.converters.context import (
-    Context,
-    axes_of,
-    axis_of,
-    dtype_of,
-    number,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import axis_of, dtype_of, shape_of
+from ansor.frontend.importers.from_torch.converters.context import Context, number, reduced_axes
 from ansor.frontend.importers.from_torch.converters.elementwise import wide
 from ansor.frontend.importers.from_torch.converters.registry import converts
 from ansor.frontend.importers.operators.ordering import along
@@ -30,7 +24,7 @@ def reduced(
     shape = shape_of(x)
     if not shape:
         return x
-    return context.emit(function(x, axes_of(dim, len(shape)), keepdims=keepdim))
+    return context.emit(function(x, reduced_axes(dim, len(shape)), keepdims=keepdim))
 
 
 @converts("sum.default", "sum.dim_IntList")
@@ -193,7 +187,7 @@ def _variance(
     """Variance and mean in the dtype that sums are computed in."""
     dtype = wide(context.dtype)
     given, shape = context.cast(x, dtype), shape_of(x)
-    count = int(np.prod([shape[axis] for axis in axes_of(dim, len(shape))]))
+    count = int(np.prod([shape[axis] for axis in reduced_axes(dim, len(shape))]))
     centre = reduced(context, op.mean, given, dim, keepdim=True)
     off = context.emit(op.subtract(given, centre))
     squares = reduced(context, op.sum, context.emit(op.multiply(off, off)), dim, keepdim)

@@ -17,12 +17,8 @@ from torch.utils import _pytree as pytree
 from tvm import relax
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_torch.converters.context import (
-    Context,
-    dtype_name,
-    dtype_of,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import dtype_of, shape_of
+from ansor.frontend.importers.from_torch.converters.context import Context, dtype_from_torch
 from ansor.frontend.rewrite import constant
 
 Function = Callable[..., Any]
@@ -88,7 +84,7 @@ def _results(node: torch.fx.Node) -> tuple[torch.Tensor, ...]:
             raise UnsupportedError(f"tensors of layout {leaf.layout} are not supported")
         if not all(isinstance(extent, int) for extent in leaf.shape):
             raise UnsupportedError("the shape of its result depends on the data")
-        dtype_name(leaf.dtype)
+        dtype_from_torch(leaf.dtype)
     return tuple(leaves)
 
 
@@ -168,7 +164,7 @@ def _evaluated(context: Context, values: dict[torch.fx.Node, Any]) -> list[Any] 
     found = node.target(*args, **kwargs)
     node.meta[KNOWN] = found
     tensors = [leaf for leaf in pytree.tree_leaves(found) if isinstance(leaf, torch.Tensor)]
-    return [constant(_array(tensor), dtype_name(tensor.dtype)) for tensor in tensors]
+    return [constant(_array(tensor), dtype_from_torch(tensor.dtype)) for tensor in tensors]
 
 
 def _array(tensor: torch.Tensor) -> Any:
@@ -178,7 +174,7 @@ def _array(tensor: torch.Tensor) -> Any:
 
 
 def _filled(result: torch.Tensor) -> Any:
-    return constant(np.zeros(tuple(result.shape)), dtype_name(result.dtype))
+    return constant(np.zeros(tuple(result.shape)), dtype_from_torch(result.dtype))
 
 
 def _checked(context: Context, found: Sequence[Any]) -> list[Any]:
@@ -195,7 +191,7 @@ def _checked(context: Context, found: Sequence[Any]) -> list[Any]:
 
 def _check(expr: Any, expected: torch.Tensor) -> None:
     mine = (shape_of(expr), dtype_of(expr))
-    its = (tuple(expected.shape), dtype_name(expected.dtype))
+    its = (tuple(expected.shape), dtype_from_torch(expected.dtype))
     if mine != its:
         raise UnsupportedError(
             f"the conversion has shape {mine[0]} and dtype {mine[1]} instead of {its[0]}, {its[1]}"

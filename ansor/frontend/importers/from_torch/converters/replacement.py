@@ -7,12 +7,8 @@ from typing import Any
 import torch
 from tvm import relax, te, tirx
 
-from ansor.frontend.importers.from_torch.converters.context import (
-    Context,
-    axis_of,
-    dtype_of,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import axis_of, dtype_of, shape_of
+from ansor.frontend.importers.from_torch.converters.context import Context
 from ansor.frontend.importers.from_torch.converters.registry import converts
 from ansor.frontend.importers.from_torch.converters.shape import cut
 
@@ -46,7 +42,7 @@ def replaced(context: Context, x: Any, src: Any, axis: int, places: range) -> An
     if not places:
         return x
     extent, (first, last, step) = shape_of(x)[axis], (places.start, places.stop, places.step)
-    src = context.spread(src, [*shape_of(x)[:axis], len(places), *shape_of(x)[axis + 1 :]])
+    src = context.broadcast(src, [*shape_of(x)[:axis], len(places), *shape_of(x)[axis + 1 :]])
     if step == 1:
         parts = [cut(context, x, axis, 0, first)] if first else []
         parts += [src]

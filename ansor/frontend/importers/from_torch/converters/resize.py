@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from tvm import relax
 
-from ansor.frontend.importers.from_torch.converters.context import Context, shape_of
+from ansor.frontend.importers.conversion import shape_of
+from ansor.frontend.importers.from_torch.converters.context import Context
 from ansor.frontend.importers.from_torch.converters.elementwise import wide
 from ansor.frontend.importers.from_torch.converters.registry import FUNCTIONS, converts
 from ansor.frontend.importers.operators.grid_sample import Sampling, grid_sample

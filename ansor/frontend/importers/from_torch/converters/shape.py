@@ -9,14 +9,8 @@ import torch
 from tvm import relax, te
 
 from ansor.errors import UnsupportedError
-from ansor.frontend.importers.from_torch.converters.context import (
-    Context,
-    axes_of,
-    axis_of,
-    dtype_of,
-    number,
-    shape_of,
-)
+from ansor.frontend.importers.conversion import axis_of, dtype_of, shape_of
+from ansor.frontend.importers.from_torch.converters.context import Context, number, reduced_axes
 from ansor.frontend.importers.from_torch.converters.registry import converts
 
 op = relax.op
@@ -55,7 +49,7 @@ def transposed(context: Context, x: Any) -> Any:
 @converts("expand.default", "expand_copy.default")
 def expand(context: Context, x: Any, size: Any, implicit: Any = False) -> Any:
     """Axes of extent one repeated."""
-    return context.spread(x, context.shape)
+    return context.broadcast(x, context.shape)
 
 
 @converts("slice.Tensor", "slice_copy.Tensor")
@@ -154,7 +148,7 @@ def flip(context: Context, x: Any, dims: Sequence[int]) -> Any:
     """The reverse order along axes."""
     if not shape_of(x):
         return x
-    shape, axes = shape_of(x), axes_of(dims, len(shape_of(x))) if dims else []
+    shape, axes = shape_of(x), reduced_axes(dims, len(shape_of(x))) if dims else []
 
     def define(data: Any) -> Any:
         def place(*at: Any) -> Any:
