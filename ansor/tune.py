@@ -17,8 +17,8 @@ from ansor.config import TuneConfig
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
 from ansor.executor import Executor, in_turns
+from ansor.frontend.call_planning import call_plan
 from ansor.frontend.importers.sizes import Sizes
-from ansor.frontend.plan import call_plan
 from ansor.measure.device import Device
 from ansor.measure.local_device import LocalDevice
 from ansor.run.arguments import check_models, opened

@@ -21,11 +21,11 @@ import click
 
 from ansor.compare.case import Case
 from ansor.compare.child import EXPORT
-from ansor.compare.process import Child, ChildError, run_child
 from ansor.compare.rounds import ENTRY
+from ansor.compare.system_process import Child, ChildError, run_child
 from ansor.compare.systems import SYSTEMS
 from ansor.compare.turns import take_turns
-from ansor.report.text import align
+from ansor.report.formatting import align
 from ansor.targets.host.threads import available_cores
 from ansor.tune import auto_schedule
 from benchmarks.environment import environment, write

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ansor.config import FULL, CostModelConfig
 from ansor.cost_model.model import CostModel
 from ansor.measure.local_device import LocalDevice
-from ansor.report.text import align
+from ansor.report.formatting import align
 from ansor.targets.cpu.detect import detect
 from ansor.targets.cpu.machine import Hardware
 from ansor.targets.cpu.search import CPU_SEARCH

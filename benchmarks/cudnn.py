@@ -23,8 +23,8 @@ import tvm
 from tvm import tirx
 
 from ansor.errors import AnsorError, ArgumentError
+from ansor.report.formatting import align
 from ansor.report.progress import Progress
-from ansor.report.text import align
 from ansor.targets.cuda.detect import read_gpu
 from ansor.targets.cuda.target import rounds_to_tf32
 from ansor.targets.host.threads import available_cores

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ansor.report.text import significant
+from ansor.report.formatting import significant
 
 NONE = "-"  # the cell of a figure that does not exist
 

@@ -14,9 +14,9 @@ from typing import Any
 import click
 
 from ansor.compare.case import Case
+from ansor.compare.comparison_table import comparison_table
 from ansor.compare.results import Comparison
 from ansor.compare.rounds import compare, peer_systems, save_networks
-from ansor.compare.table import comparison_table
 from ansor.models import model_config, model_names
 from ansor.report.progress import Progress
 from ansor.run.tuned import TunedModel

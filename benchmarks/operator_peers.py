@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from ansor.compare.process import Child, ChildError, run_child
+from ansor.compare.system_process import Child, ChildError, run_child
 from ansor.errors import ArgumentError
 from benchmarks.operator_case import Case
 

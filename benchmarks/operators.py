@@ -23,8 +23,8 @@ from tvm.ir import save_json
 
 from ansor.callbacks import Callback, Round
 from ansor.compare.turns import Outcome, ratio, take_turns
+from ansor.report.formatting import align
 from ansor.report.progress import Progress
-from ansor.report.text import align
 from ansor.targets.cpu.detect import peak_flops
 from ansor.targets.host.threads import available_cores
 from ansor.targets.target import resolve_target, target_text

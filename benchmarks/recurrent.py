@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from ansor.compare.process import Child
+from ansor.compare.system_process import Child
 from ansor.compare.turns import Outcome, ratio, take_turns
 from ansor.run.tuned import TunedModel
 from ansor.targets.host.threads import available_cores

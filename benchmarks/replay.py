@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from ansor.closing import Closing
 from ansor.executor import Executor, in_turns
+from ansor.measure.call_plan import CallPlan
 from ansor.measure.device import Device, TaskProgram
-from ansor.measure.plan import CallPlan
 from ansor.measure.result import Measurement, Verification
 from ansor.program.codec import encode
 from ansor.program.program import Program

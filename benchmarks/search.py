@@ -18,7 +18,7 @@ from ansor.database.record import Record
 from ansor.measure.local_device import LocalDevice
 from ansor.program.codec import encode
 from ansor.program.program import Program
-from ansor.report.text import align, significant
+from ansor.report.formatting import align, significant
 from ansor.run.tuner import Budget, Tuner
 from ansor.targets.cpu.detect import detect
 from ansor.targets.cpu.machine import Hardware

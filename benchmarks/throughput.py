@@ -19,7 +19,7 @@ from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
 from ansor.config import FULL
 from ansor.cost_model.model import CostModel
-from ansor.evolve.search import evolve
+from ansor.evolve.evolution import evolve
 from ansor.features.extract import extract
 from ansor.features.legality import legal
 from ansor.features.profile import profile
@@ -27,7 +27,7 @@ from ansor.lowering.lower import lower
 from ansor.measure.local_device import LocalDevice
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Population, Sketch
-from ansor.report.text import align
+from ansor.report.formatting import align
 from ansor.run.prepare import prepare_network
 from ansor.sketch.generate import generate
 from ansor.sketch.rules import CPU_RULES

@@ -14,7 +14,7 @@ from ansor.dag.padding import padded_dimensions
 from ansor.dag.stage import HoleExtent, Stage
 from ansor.program.decision import Decision, category, factorisations
 from ansor.program.location import Locations
-from ansor.program.loops import num_leading, vector_axis
+from ansor.program.loop_structure import num_leading, vector_axis
 from ansor.program.roles import Roles
 from ansor.program.sketch import Sketch
 from ansor.program.steps import (

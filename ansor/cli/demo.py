@@ -8,9 +8,9 @@ import click
 
 from ansor.cli.tune import keep, prepare_folder
 from ansor.compare.case import Case
+from ansor.compare.comparison_table import comparison_table
 from ansor.compare.rounds import compare, peer_systems, save_networks
 from ansor.compare.systems import PEERS
-from ansor.compare.table import comparison_table
 from ansor.models import model_config, model_names
 from ansor.report.progress import Progress
 from ansor.targets.host.threads import available_cores

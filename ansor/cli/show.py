@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import click
 import numpy as np
 
-from ansor.cli.model import HELP, parse_model
+from ansor.cli.model_argument import HELP, parse_model
 from ansor.config import FULL
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
 from ansor.program.program import Program
-from ansor.program.show import show_program, show_sketch
+from ansor.program.pseudo_code import show_program, show_sketch
 from ansor.program.sketch import Population, Sketch
-from ansor.report.records import best_table, records_table
-from ansor.report.text import align, shorten
+from ansor.report.database_tables import best_table, records_table
+from ansor.report.formatting import align, shorten
 from ansor.run.prepare import prepare_network
 from ansor.targets.host.threads import available_cores
 from ansor.targets.registry import backend_of

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from ansor.cli.model import HELP, parse_model
-from ansor.cli.sizes import read_sizes, size_options
+from ansor.cli.model_argument import HELP, parse_model
+from ansor.cli.size_options import read_sizes, size_options
 from ansor.config import FULL, QUICK
 from ansor.errors import ArgumentError
 from ansor.report.progress import Progress

@@ -8,8 +8,8 @@ from dataclasses import asdict
 
 from ansor.compare.case import Case
 from ansor.compare.child import EXPORT
-from ansor.compare.process import Child, ChildError, run_child
 from ansor.compare.results import Comparison, judge
+from ansor.compare.system_process import Child, ChildError, run_child
 from ansor.compare.systems import OWN, PEERS, SYSTEMS
 from ansor.compare.turns import take_turns
 from ansor.errors import ArgumentError

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from ansor.closing import Closing
-from ansor.compare.process import Child, ChildError
+from ansor.compare.system_process import Child, ChildError
 
 TURNS = 10  # of each system in a round; they take longer than a machine keeps one speed
 LATENCY = "latency_s"  # in the answer of a turn: median seconds of a run

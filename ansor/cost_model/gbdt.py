@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.config import CostModelConfig
-from ansor.features.rows import Floats
+from ansor.features.loop_tables import Floats
 
 if TYPE_CHECKING:
     import xgboost

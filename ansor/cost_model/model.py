@@ -10,7 +10,7 @@ import numpy as np
 from ansor.config import CostModelConfig, SketchConfig
 from ansor.cost_model.gbdt import ResidualModel, TrainingSet
 from ansor.cost_model.scorer import Scorer
-from ansor.features.rows import Floats
+from ansor.features.loop_tables import Floats
 from ansor.program.sketch import Population
 from ansor.targets.machine import M
 from ansor.targets.search import TargetSearch

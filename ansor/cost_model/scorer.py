@@ -12,8 +12,8 @@ import numpy.typing as npt
 from ansor.config import CostModelConfig, SketchConfig
 from ansor.cost_model.gbdt import ResidualModel
 from ansor.features.extract import extract
+from ansor.features.loop_tables import Floats
 from ansor.features.profile import StageProfile, profile
-from ansor.features.rows import Floats
 from ansor.program.nest import LoopNest, build_nest
 from ansor.program.sketch import Population
 from ansor.targets.machine import M

@@ -2,5 +2,5 @@
 
 In: populations, a score, a random generator. Out: better populations. One operator per file:
 `mutate.py` (a decision moves to a neighbour), `crossover.py` (stages change parents), `descend.py`
-(all neighbours of one program); `search.py` runs the generations.
+(all neighbours of one program); `evolution.py` runs the generations.
 """

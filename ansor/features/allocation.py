@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.dag.stage import Access
-from ansor.features.rows import Floats
+from ansor.features.loop_tables import Floats
 from ansor.features.span import Place, View, size_of, span_of
-from ansor.program.loops import padded_row
+from ansor.program.loop_structure import padded_row
 from ansor.program.nest import LoopNest
 from ansor.program.roles import Roles
 from ansor.program.steps import CooperativeFetch

@@ -11,8 +11,7 @@ from ansor.features.columns import (
     INTENSITY_SAMPLES,
     NUM_FEATURES,
 )
-from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import (
+from ansor.features.loop_tables import (
     Bools,
     Floats,
     at_least,
@@ -24,6 +23,7 @@ from ansor.features.rows import (
     rough_log2,
     row_of,
 )
+from ansor.features.profile import AccessProfile, StageProfile
 from ansor.program.sketch import Population
 
 _LINE_BYTES = 64  # the unit of the line features; a feature, not a property of the machine

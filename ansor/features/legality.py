@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.config import SketchConfig
-from ansor.features.rows import masked_product
+from ansor.features.loop_tables import masked_product
 from ansor.program.nest import LoopNest, StageNest
 from ansor.targets.cpu.machine import Hardware
 

@@ -1,6 +1,6 @@
 """The part of an operand that is prefetched while another part is used, for a population.
 
-`ansor.lowering.prefetch.constants` does the same for one program.
+`ansor.lowering.prefetch.constant_operands` does the same for one program.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ansor.features.rows import Floats
+from ansor.features.loop_tables import Floats
 
 Bools = npt.NDArray[np.bool_]
 

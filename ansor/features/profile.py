@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from ansor.dag.stage import Access, Buffer
 from ansor.features.allocation import Allocation, allocations
+from ansor.features.loop_tables import Floats, at_least, at_most, masked_product, summed
 from ansor.features.prefetch import Operand, PrefetchedPart, no_part, prefetched_part
-from ansor.features.rows import Floats, at_least, at_most, masked_product, summed
 from ansor.features.span import View, add_strides, size_of, span_of, views_of
 from ansor.program.nest import LoopNest, StageNest
 from ansor.targets.host.memory import PAGE_BYTES

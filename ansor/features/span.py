@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ansor.dag.index import Index, Quotient, Remainder
 from ansor.dag.stage import HoleExtent
-from ansor.features.rows import Floats, at_most
+from ansor.features.loop_tables import Floats, at_most
 from ansor.program.nest import LoopNest, StageNest
 from ansor.program.sketch import Population
 

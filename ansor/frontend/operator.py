@@ -11,7 +11,7 @@ from tvm import relax, te, tirx
 
 from ansor.dag.from_tir.read import read_dag
 from ansor.errors import ArgumentError, UnsupportedError
-from ansor.frontend.passes.definition import plain_definition
+from ansor.frontend.passes.plain_definition import plain_definition
 
 _MOST_IN_32_BITS = 2**31 - 1  # elements that indices of TE's default dtype can count
 

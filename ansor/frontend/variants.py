@@ -18,9 +18,9 @@ from tvm import relax
 from tvm.ir import GenericConst
 from tvm.target import Target
 
-from ansor.frontend.extract import ExtractedFunction, extract_functions, tir_calls
-from ansor.frontend.graph import fuse, plain_form
-from ansor.frontend.passes.winograd import with_winograd
+from ansor.frontend.distinct_functions import ExtractedFunction, extract_functions, tir_calls
+from ansor.frontend.optimization import fuse, plain_form
+from ansor.frontend.passes.winograd_convolution import with_winograd
 from ansor.frontend.rewrite import (
     Lookup,
     constant,
@@ -30,7 +30,8 @@ from ansor.frontend.rewrite import (
     with_functions,
 )
 from ansor.targets.registry import backend_of
-from ansor.winograd.definition import with_filtering
+from ansor.winograd.filtered_definition import with_filtering
+from ansor.winograd.transformed_weights import transform_weight
 from ansor.winograd.transforms import (
     F2,
     F2_PHASES,
@@ -45,7 +46,6 @@ from ansor.winograd.transforms import (
     F4_WIDE,
     Transform,
 )
-from ansor.winograd.weights import transform_weight
 from ansor.workloads.workload import Array
 
 # Kinds of variants; all of them approximate what the definition computes a little less well.

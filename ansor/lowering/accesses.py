@@ -9,7 +9,7 @@ from tvm import ir, sym, tirx
 from tvm.s_tir import SBlockRealize
 
 from ansor.dag.from_tir.read import REDUCE
-from ansor.lowering.rewrite import collect, substitute_variables
+from ansor.lowering.statements import collect, substitute_variables
 
 
 def path_to(

@@ -12,11 +12,11 @@ from ansor.lowering.passes.shifted_tails import Tail, shift_tails
 from ansor.lowering.passes.skip_padding import insert_padding_conditions
 from ansor.lowering.passes.thread_binding import deal_out
 from ansor.lowering.passes.transpose import transpose_tiles
-from ansor.lowering.prefetch.constants import insert_prefetches
+from ansor.lowering.prefetch.constant_operands import insert_prefetches
 from ansor.lowering.prefetch.consumer_tiles import TileConsumer, prefetch_tiles
 from ansor.lowering.prefetch.emit import with_fetching
 from ansor.lowering.prefetch.footprint import is_far
-from ansor.lowering.prefetch.rows import prefetch_rows
+from ansor.lowering.prefetch.row_operands import prefetch_rows
 from ansor.lowering.prefetch.tile_ahead import prefetch_ahead
 from ansor.lowering.replay import Replay
 from ansor.program.steps import Bind, CacheRead, FuseConsumer, MultiLevelTile, Prefetch

@@ -19,7 +19,7 @@ from tvm import s_tir, tirx
 from tvm.s_tir import SBlockRealize
 
 from ansor.dag.from_tir.read import REDUCE, block_names
-from ansor.lowering.rewrite import with_body
+from ansor.lowering.statements import with_body
 
 _REINTERPRET = '"tirx.reinterpret"'  # of a number's bits: they are those of its dtype
 _SAMPLED = "sampled"  # annotation of a loop: how many of its iterations are run

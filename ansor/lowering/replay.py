@@ -12,7 +12,7 @@ from ansor.dag.from_tir.read import block_names, buffer_names, read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.lowering.passes.shifted_tails import Tail
 from ansor.lowering.passes.skip_padding import Guard
-from ansor.lowering.prefetch.constants import PrefetchedOperand
+from ansor.lowering.prefetch.constant_operands import PrefetchedOperand
 from ansor.lowering.unchecked import UncheckedSchedule
 from ansor.program.program import Program
 from ansor.program.roles import Roles

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
-from ansor.measure.plan import CallPlan
+from ansor.measure.call_plan import CallPlan
 from ansor.measure.result import Measurement, Verification
 from ansor.program.program import Program
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ansor.closing import Closing
-from ansor.measure.plan import CallPlan
+from ansor.measure.call_plan import CallPlan
 from ansor.measure.result import ErrorKind, Measurement, Verification, successful_measurement
 from ansor.program.program import Program
 

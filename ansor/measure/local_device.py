@@ -18,14 +18,14 @@ from ansor.dag.contraction import product_dtypes
 from ansor.dag.graph import ComputeDAG
 from ansor.errors import ArgumentError, MeasureError
 from ansor.executor import R
+from ansor.measure.call_plan import CallPlan
 from ansor.measure.device import TaskProgram
 from ansor.measure.local.batch import measure_batch
+from ansor.measure.local.comparison import time_in_turns
 from ansor.measure.local.in_place import time_in_place
-from ansor.measure.local.pool import Outcome, Pool
-from ansor.measure.local.process import WorkerFailure, WorkerProcess
 from ansor.measure.local.share_out import share_out
-from ansor.measure.local.turns import time_in_turns
-from ansor.measure.plan import CallPlan
+from ansor.measure.local.worker_pool import Outcome, Pool
+from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Define, DefineOriginal, Verify
 from ansor.measure.result import ErrorKind, Measurement, Verification
 from ansor.program.program import Program

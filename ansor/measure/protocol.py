@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ansor.config import MeasureConfig
-from ansor.measure.plan import CallPlan
+from ansor.measure.call_plan import CallPlan
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
 from ansor.task import Converted

@@ -12,7 +12,7 @@ import numpy as np
 from ansor.annotate.sample import everything, sample
 from ansor.config import EvolutionConfig
 from ansor.cost_model.scorer import Scorer
-from ansor.evolve.search import evolve
+from ansor.evolve.evolution import evolve
 from ansor.policy.generation import Generation
 from ansor.program.sketch import Population, Sketch, concatenate
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.index import in_blocks
 from ansor.dag.stage import Access, Stage
-from ansor.program.loops import enclosing_loops, num_leading
+from ansor.program.loop_structure import enclosing_loops, num_leading
 from ansor.program.roles import Roles, root_of
 from ansor.program.steps import MultiLevelTile
 

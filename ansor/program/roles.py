@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Access
-from ansor.program.loops import (
+from ansor.program.loop_structure import (
     Shape,
     enclosing_loops,
     num_leading,

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ansor.callbacks import Callback, Finish, Round, Start, TaskStatus
 from ansor.closing import Closing
-from ansor.report.text import gflops, microseconds, milliseconds, shorten
+from ansor.report.formatting import gflops, microseconds, milliseconds, shorten
 
 _NAME = 40  # characters of a function's name
 _MARGIN = 8  # lines of a terminal that the table leaves free

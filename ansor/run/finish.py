@@ -9,7 +9,7 @@ from typing import Any
 import tvm
 
 from ansor.callbacks import Finish
-from ansor.frontend.deploy.apply import apply_programs
+from ansor.frontend.deploy.assembly import apply_programs
 from ansor.frontend.deploy.built import DeployableNetwork, built
 from ansor.frontend.deploy.runtime import loaded
 from ansor.frontend.variants import with_variants

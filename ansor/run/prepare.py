@@ -13,7 +13,7 @@ import tvm
 from ansor.dag.from_tir.read import read_dag
 from ansor.errors import UnsupportedError
 from ansor.frontend.calling import Calling
-from ansor.frontend.extract import ExtractedFunction, extract_functions
+from ansor.frontend.distinct_functions import ExtractedFunction, extract_functions
 from ansor.frontend.importers.importer import import_model
 from ansor.frontend.importers.sizes import Sizes
 from ansor.frontend.importers.source import Array, ImportedModel, SourceModel
@@ -22,7 +22,7 @@ from ansor.frontend.variants import KINDS, Variant, operator_variants, optimize_
 from ansor.run.check.network import uncompilable
 from ansor.targets.registry import backend_of
 from ansor.task import Converted, Original, Task
-from ansor.winograd.weights import transform_weight
+from ansor.winograd.transformed_weights import transform_weight
 
 
 @dataclass(frozen=True, eq=False)

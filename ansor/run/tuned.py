@@ -18,7 +18,7 @@ from ansor.frontend.deploy.built import DeployableNetwork, rebuilt
 from ansor.frontend.deploy.runtime import CompiledModel, compile_model, loaded
 from ansor.frontend.deploy.storage import StoredModel, load_model, save_model
 from ansor.frontend.importers.source import Array
-from ansor.report.table import Summary, network_table
+from ansor.report.network_table import Summary, network_table
 from ansor.run.check.network import NetworkCheck
 from ansor.targets.host.threads import start_threads
 from ansor.targets.registry import backend_of

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from ansor.config import MeasureConfig, TuneConfig
 from ansor.database.database import Database
 from ansor.errors import DatabaseError
+from ansor.measure.call_plan import CallPlan
 from ansor.measure.device import Device, TaskProgram
 from ansor.measure.local_device import tolerance
-from ansor.measure.plan import CallPlan
 from ansor.measure.result import Measurement, Verification
 from ansor.program.program import Program, shared_axes
 from ansor.run.task_search import TaskSearch

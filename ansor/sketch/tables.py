@@ -11,7 +11,7 @@ from ansor.dag import chains, operands
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Buffer, Stage, axes_of_access
 from ansor.program.decision import Decision, category, divisors, factorisations, tailed
-from ansor.program.loops import vector_axis
+from ansor.program.loop_structure import vector_axis
 from ansor.targets.cpu.machine import Hardware
 
 Tables = dict[int, Decision]  # by axis

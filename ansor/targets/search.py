@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from ansor.config import SketchConfig
 from ansor.dag.graph import ComputeDAG
+from ansor.features.loop_tables import Floats
 from ansor.features.profile import StageProfile
-from ansor.features.rows import Floats
 from ansor.program.nest import LoopNest
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate

@@ -12,8 +12,8 @@ from typing import Any
 
 from tvm import te, tirx, topi
 
+from ansor.winograd.transformed_weights import channel_of_phases, constant_matrix_stage
 from ansor.winograd.transforms import Transform
-from ansor.winograd.weights import channel_of_phases, constant_matrix_stage
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from definitions import HARDWARE, NAMES, dag, sketches
 from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
 from ansor.program.location import Locations
-from ansor.program.loops import own_loops
+from ansor.program.loop_structure import own_loops
 from ansor.program.sketch import Sketch
 from ansor.program.steps import (
     CacheRead,

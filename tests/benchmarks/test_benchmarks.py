@@ -17,10 +17,10 @@ from ansor.closing import Closing
 from ansor.compare import rounds, systems
 from ansor.compare.case import Case
 from ansor.compare.child import timed
-from ansor.compare.process import ChildError
+from ansor.compare.comparison_table import comparison_table
 from ansor.compare.results import Comparison, SystemResult
 from ansor.compare.rounds import compare, peer_systems
-from ansor.compare.table import comparison_table
+from ansor.compare.system_process import ChildError
 from ansor.compare.turns import TURNS
 from ansor.errors import ArgumentError
 from benchmarks import environment, network, operators, throughput

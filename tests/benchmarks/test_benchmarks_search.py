@@ -22,7 +22,7 @@ from ansor.cost_model.model import CostModel
 from ansor.cost_model.scorer import Estimate
 from ansor.errors import ArgumentError
 from ansor.executor import in_turns
-from ansor.features.rows import Floats
+from ansor.features.loop_tables import Floats
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
 from ansor.program.codec import encode

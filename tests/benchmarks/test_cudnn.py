@@ -14,7 +14,7 @@ import tvm
 from click.testing import CliRunner
 from gpu import GPU, TARGET, legal_sample, on_cpu, on_tensor_cores, sketches_of
 
-from ansor.compare.process import ChildError
+from ansor.compare.system_process import ChildError
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.targets.build import ENTRY, compile_function
 from ansor.targets.target import rounds_to_tf32

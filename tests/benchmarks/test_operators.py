@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from definitions import SMALL_SUITE
 
 from ansor.closing import Closing
-from ansor.compare.process import ChildError
+from ansor.compare.system_process import ChildError
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.variants import KINDS
 from ansor.workloads.opevo import convolution_nchw, product

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import ansor
 from ansor.cli.main import main
-from ansor.cli.sizes import read_sizes
+from ansor.cli.size_options import read_sizes
 from ansor.errors import ArgumentError
 
 FOREIGN = "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ansor.compare.process import Child, ChildError
+from ansor.compare.system_process import Child, ChildError
 
 ECHO = "import sys\nfor line in sys.stdin: print(len(line), flush=True)"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ansor.compare.process import Child, ChildError
+from ansor.compare.system_process import Child, ChildError
 from ansor.compare.turns import TURNS, ratio, take_turns
 
 NOISY = """

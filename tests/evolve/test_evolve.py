@@ -14,8 +14,8 @@ from ansor.annotate.sample import sample
 from ansor.config import EvolutionConfig
 from ansor.evolve.crossover import crossover
 from ansor.evolve.descend import neighbourhood
+from ansor.evolve.evolution import Score, evolve
 from ansor.evolve.mutate import mutate
-from ansor.evolve.search import Score, evolve
 from ansor.program.decision import category
 from ansor.program.sketch import Population, Sketch
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from ansor.features.rows import (
+from ansor.features.loop_tables import (
     all_inside,
     at_least,
     at_most,

@@ -12,7 +12,7 @@ from tvm import relax
 from tvm.target import Target
 
 from ansor.frontend.deploy.runtime import compile_model
-from ansor.frontend.graph import optimize
+from ansor.frontend.optimization import optimize
 from ansor.frontend.passes.channels_last import channels_last
 from ansor.frontend.rewrite import op_name
 from tests.frontend.test_frontend_graph import kernel, plain_result, relax_module

@@ -20,8 +20,8 @@ from ansor.frontend import (
     optimize,
     random_inputs,
 )
-from ansor.frontend.deploy.apply import signature
-from ansor.frontend.extract import tir_calls
+from ansor.frontend.deploy.assembly import signature
+from ansor.frontend.distinct_functions import tir_calls
 
 
 def relax_module(shape: tuple[int, ...], body: Any) -> tvm.IRModule:

@@ -16,9 +16,9 @@ from tvm.relax.frontend import nn
 from ansor.config import FULL
 from ansor.cost_model.model import CostModel
 from ansor.errors import ArgumentError, UnsupportedError
-from ansor.frontend.deploy.apply import apply_programs, compile_module
-from ansor.frontend.deploy.weights import detach_weights
-from ansor.frontend.graph import inference_form
+from ansor.frontend.deploy.assembly import apply_programs, compile_module
+from ansor.frontend.deploy.detached_weights import detach_weights
+from ansor.frontend.optimization import inference_form
 from ansor.frontend.passes.wide_accumulation import with_wide_sums
 from ansor.lowering.lower import lower
 from ansor.policy.policy import SearchPolicy

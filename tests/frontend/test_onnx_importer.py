@@ -14,7 +14,7 @@ from tvm.target import Target
 
 import ansor
 from ansor.cli.main import main
-from ansor.cli.model import parse_model
+from ansor.cli.model_argument import parse_model
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend import (
     InputSpec,

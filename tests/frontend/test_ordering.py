@@ -15,9 +15,9 @@ from tvm import relax, te
 
 import ansor
 from ansor.frontend.deploy.runtime import compile_model
-from ansor.frontend.graph import optimize
 from ansor.frontend.importers.operators import ordering, scan
 from ansor.frontend.importers.operators.search_sorted import searchsorted
+from ansor.frontend.optimization import optimize
 from ansor.targets.target import resolve_target
 
 Body = Callable[..., Any]

@@ -10,12 +10,12 @@ from tvm import relax
 from tvm.ir import GenericConst
 
 from ansor.frontend import optimize
-from ansor.frontend.extract import extract_functions, tir_calls
+from ansor.frontend.call_planning import call_plan
+from ansor.frontend.distinct_functions import extract_functions, tir_calls
 from ansor.frontend.importers.from_relax import from_relax
 from ansor.frontend.operator import import_operator
-from ansor.frontend.plan import call_plan
 from ansor.frontend.signature import entry_of
-from ansor.measure.plan import CallPlan
+from ansor.measure.call_plan import CallPlan
 from ansor.models import build_model
 from ansor.workloads import build
 

@@ -13,8 +13,8 @@ from tvm.target import Target
 
 from ansor.errors import UnsupportedError
 from ansor.frontend.deploy.runtime import compile_model
-from ansor.frontend.graph import optimize
 from ansor.frontend.importers.importer import import_model
+from ansor.frontend.optimization import optimize
 
 onnxruntime = pytest.importorskip("onnxruntime")
 STEPS, ROWS, SIZE, UNITS = 4, 3, 5, 6

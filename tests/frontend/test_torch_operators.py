@@ -14,9 +14,9 @@ from torch.nn import functional as F  # noqa: E402, N812
 
 from ansor.errors import UnsupportedError  # noqa: E402
 from ansor.frontend.deploy.runtime import compile_model  # noqa: E402
-from ansor.frontend.graph import optimize  # noqa: E402
 from ansor.frontend.importers.from_torch.capture import array_of  # noqa: E402
 from ansor.frontend.importers.importer import import_model  # noqa: E402
+from ansor.frontend.optimization import optimize  # noqa: E402
 from ansor.targets.target import resolve_target  # noqa: E402
 
 Functions = Mapping[str, Callable[..., Any]]

@@ -11,9 +11,9 @@ from tvm import relax
 from tvm.target import Target
 
 from ansor.frontend import ImportedModel, compile_model
-from ansor.frontend.extract import extract_functions, tir_calls
-from ansor.frontend.graph import optimize
-from ansor.frontend.passes.winograd import with_winograd
+from ansor.frontend.distinct_functions import extract_functions, tir_calls
+from ansor.frontend.optimization import optimize
+from ansor.frontend.passes.winograd_convolution import with_winograd
 from ansor.frontend.variants import KINDS, optimize_with_variants, with_variants
 from ansor.winograd.transforms import F2, F2_STRIDE2, F3, F4, Transform
 

@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.target import Target
 
 from ansor.frontend import compile_model, optimize
-from ansor.frontend.deploy.weights import bind_weights, detach_weights, in_huge_pages
+from ansor.frontend.deploy.detached_weights import bind_weights, detach_weights, in_huge_pages
 
 
 def product(dtype: str) -> tuple[tvm.IRModule, np.ndarray]:

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from ansor.closing import Closing
+from ansor.measure.call_plan import CallPlan
 from ansor.measure.device import TaskProgram
-from ansor.measure.plan import CallPlan
 from ansor.measure.result import Measurement, Verification, successful_measurement
 from ansor.program.codec import encode
 from ansor.program.program import Program

@@ -14,10 +14,10 @@ from formula_device import FormulaDevice
 import ansor
 from ansor.annotate.sample import sample
 from ansor.config import MeasureConfig
+from ansor.measure.call_plan import CallPlan, PlannedCall
 from ansor.measure.device import Device
 from ansor.measure.fake import FakeDevice
 from ansor.measure.local_device import LocalDevice
-from ansor.measure.plan import CallPlan, PlannedCall
 from ansor.program.program import Program
 from ansor.task import Task
 from ansor.workloads import build

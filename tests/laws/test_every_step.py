@@ -19,7 +19,7 @@ from ansor.lowering.lower import lower
 from ansor.lowering.steps.apply import apply
 from ansor.program.codec import decode, encode
 from ansor.program.nest import build_nest
-from ansor.program.show import show_program, show_sketch
+from ansor.program.pseudo_code import show_program, show_sketch
 from ansor.program.sketch import Sketch
 from ansor.program.steps import Phase, Step
 from ansor.sketch.generate import generate

@@ -18,7 +18,7 @@ from ansor.lowering.replay import Replay
 from ansor.lowering.steps.apply import apply
 from ansor.program.codec import decode, encode
 from ansor.program.nest import build_nest
-from ansor.program.show import show_program
+from ansor.program.pseudo_code import show_program
 from ansor.program.steps import Phase, Step
 from ansor.sketch.generate import generate
 from ansor.sketch.rule import Derivation, RuleContext

@@ -11,7 +11,7 @@ from tvm.target import Target
 
 from ansor.annotate.phases import in_phases
 from ansor.config import SketchConfig
-from ansor.features.rows import Floats
+from ansor.features.loop_tables import Floats
 from ansor.program.decision import category
 from ansor.program.nest import LoopNest
 from ansor.program.sketch import Sketch

@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm import ir, tirx
 
-from ansor.lowering.rewrite import collect
+from ansor.lowering.statements import collect
 
 _READ, _WRITE = "ansor_fetch", "ansor_fetch_to_write"
 

@@ -16,9 +16,9 @@ from tvm_ffi import structural_map
 
 from ansor.lowering.passes.fold_tables import fold_tables
 from ansor.lowering.pipeline import CPU_PIPELINE
-from ansor.lowering.rewrite import collect
+from ansor.lowering.statements import collect
 from ansor.targets.build import PASS_CONFIG
-from ansor.winograd.weights import constant_matrix_stage
+from ansor.winograd.transformed_weights import constant_matrix_stage
 
 Matrix = list[list[float]]
 LANES = 8

@@ -20,7 +20,7 @@ from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import profile
 from ansor.lowering.lower import lower
-from ansor.lowering.prefetch.constants import _place
+from ansor.lowering.prefetch.constant_operands import _place
 from ansor.program.layout import packed_arrays
 from ansor.program.nest import build_nest
 from ansor.program.program import Program

@@ -14,7 +14,7 @@ from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.lowering.lower import lower, schedule
 from ansor.program.decision import Decision, factorisations, tailed
-from ansor.program.loops import lane_table
+from ansor.program.loop_structure import lane_table
 from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
 from ansor.sketch.generate import generate

@@ -16,7 +16,7 @@ from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.dag.padding import padded_dimensions
 from ansor.lowering.lower import lower
-from ansor.lowering.rewrite import collect
+from ansor.lowering.statements import collect
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Population, Sketch
 from ansor.program.steps import SkipPadding

@@ -13,7 +13,7 @@ from tvm import tirx
 from tvm.s_tir import Schedule
 
 from ansor.lowering.passes.whole_vectors import whole_vectors
-from ansor.lowering.rewrite import collect
+from ansor.lowering.statements import collect
 from ansor.targets.build import compile_function
 from ansor.targets.target import resolve_target, target_text
 

@@ -15,7 +15,7 @@ from tvm.script import tirx as T
 
 from ansor.lowering.for_cpu import for_cpu
 from ansor.lowering.passes.work_stealing import num_pieces, steal_work
-from ansor.lowering.rewrite import collect, with_llvm
+from ansor.lowering.statements import collect, with_llvm
 from ansor.targets.build import compile_function, pass_context
 from ansor.targets.host.threads import available_cores, use_threads
 

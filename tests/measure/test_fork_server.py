@@ -18,10 +18,10 @@ from measure_faults import FAULTY
 
 from ansor.config import MeasureConfig
 from ansor.errors import MeasureError
-from ansor.measure.local import pool as pools
+from ansor.measure.local import worker_pool
 from ansor.measure.local.fork_server import ForkServer
-from ansor.measure.local.pool import Pool, worker_environment
-from ansor.measure.local.process import WorkerProcess
+from ansor.measure.local.worker_pool import Pool, worker_environment
+from ansor.measure.local.worker_process import WorkerProcess
 from ansor.measure.protocol import Build, Define, Setup, Time
 from ansor.program.program import Program
 from ansor.targets.cpu.backend import CPU
@@ -132,7 +132,7 @@ def test_one_that_cannot_start_says_why() -> None:
 
 
 def test_workers_that_cannot_start_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pools.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(worker_pool.os, "sched_getaffinity", lambda _: {0, 1})
     pool = Pool(1, MeasureConfig(workers=2), replace(CPU, home="no_such_module:BACKEND"))
     try:
         with pytest.raises(MeasureError, match=r"did not start: exit code 1;(.|\n)*no_such_module"):
@@ -142,7 +142,7 @@ def test_workers_that_cannot_start_are_an_error(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_all_are_ready_when_they_have_settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pools.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(worker_pool.os, "sched_getaffinity", lambda _: {0, 1})
     pool = Pool(1, MeasureConfig(workers=2), CPU)
     try:
         jobs = {i: partial(lambda i, w: w.send(Time(i, math.inf), 10.0), i) for i in range(8)}

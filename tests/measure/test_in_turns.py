@@ -10,10 +10,10 @@ from typing import Any, cast
 import pytest
 from test_local_device import CONFIG, make_task, open_device, sketches
 
-from ansor.measure.local import turns
-from ansor.measure.local.pool import Pool
-from ansor.measure.local.process import WorkerProcess
-from ansor.measure.local.turns import time_in_turns
+from ansor.measure.local import comparison
+from ansor.measure.local.comparison import time_in_turns
+from ansor.measure.local.worker_pool import Pool
+from ansor.measure.local.worker_process import WorkerProcess
 from ansor.measure.protocol import Define
 from ansor.program.program import Program
 
@@ -34,7 +34,7 @@ class Halves:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *found: dict[int, float]) -> None:
         self.asked: list[tuple[list[int], int]] = []
         self._found = iter(found)
-        monkeypatch.setattr(turns, "_medians", self._next)
+        monkeypatch.setattr(comparison, "_medians", self._next)
 
     def _next(
         self, pool: Any, task: Any, programs: Mapping[int, Program], rounds: int

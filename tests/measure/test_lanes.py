@@ -13,8 +13,8 @@ import tvm
 
 from ansor.config import MeasureConfig
 from ansor.measure.local.batch import measure_batch
-from ansor.measure.local.pool import Outcome, Pool
-from ansor.measure.local.process import WorkerFailure
+from ansor.measure.local.worker_pool import Outcome, Pool
+from ansor.measure.local.worker_process import WorkerFailure
 from ansor.measure.protocol import Define, Reply, Time
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program

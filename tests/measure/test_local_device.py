@@ -23,8 +23,8 @@ from measure_faults import FAULTY
 from ansor.config import MeasureConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.errors import ArgumentError, MeasureError
+from ansor.measure.call_plan import CallPlan, PlannedCall
 from ansor.measure.local_device import LocalDevice
-from ansor.measure.plan import CallPlan, PlannedCall
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
 from ansor.targets.cpu.backend import CPU

@@ -21,7 +21,7 @@ from ansor.measure.channel import Channel
 from ansor.measure.child import timing
 from ansor.measure.child.timing import Timed, runs_per_repeat, time_program, time_round
 from ansor.measure.child.worker import first_lines
-from ansor.measure.inputs import (
+from ansor.measure.function_arguments import (
     arguments_for,
     in_rows,
     on_host,

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from clock import Clock, with_clock
 
+from ansor.measure.call_plan import CallPlan, PlannedCall
 from ansor.measure.child import rehearsal
 from ansor.measure.child.rehearsal import CompiledKernel, costs, rehearse
-from ansor.measure.plan import CallPlan, PlannedCall
 from ansor.targets.build import ENTRY
 
 # first(input, weight, a), second(a, weight, b), first(b, weight, a): the last call reuses storage.

@@ -16,7 +16,7 @@ from ansor.annotate.sample import everything, sample
 from ansor.config import CostModelConfig, EvolutionConfig, SketchConfig
 from ansor.cost_model.model import CostModel
 from ansor.evolve.descend import neighbourhood
-from ansor.evolve.search import evolve
+from ansor.evolve.evolution import evolve
 from ansor.executor import in_turns
 from ansor.policy.candidate import Candidate, best_of, distinct
 from ansor.policy.generation import Generation

@@ -11,7 +11,7 @@ from gpu import gpu_sketches, legal_sample, tensor_sketch
 from sampling import sample
 
 from ansor.program.nest import build_nest
-from ansor.program.show import show_program, show_sketch
+from ansor.program.pseudo_code import show_program, show_sketch
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ansor.report.table import Summary, network_table
-from ansor.report.text import align, gflops, microseconds, milliseconds, percent, shorten
+from ansor.report.formatting import align, gflops, microseconds, milliseconds, percent, shorten
+from ansor.report.network_table import Summary, network_table
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -12,9 +12,9 @@ from tvm import relax
 import ansor
 from ansor.errors import UnsupportedError
 from ansor.frontend.deploy.runtime import compile_model
-from ansor.frontend.graph import optimize
 from ansor.frontend.importers.importer import import_model
-from ansor.run.check.inputs import input_sets
+from ansor.frontend.optimization import optimize
+from ansor.run.check.input_sets import input_sets
 from ansor.run.check.network import ResultError, SourceComparison
 from ansor.targets.target import resolve_target
 

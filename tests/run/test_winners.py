@@ -11,9 +11,9 @@ from fake_world import CONFIG, TARGET, WEIGHTS, World, latency_of, make_task, no
 
 from ansor.config import FULL, MeasureConfig
 from ansor.errors import DatabaseError
+from ansor.measure.call_plan import CallPlan, PlannedCall
 from ansor.measure.device import TaskProgram
 from ansor.measure.fake import FakeDevice
-from ansor.measure.plan import CallPlan, PlannedCall
 from ansor.measure.result import ErrorKind, Measurement
 from ansor.program.program import Program, shared_axes
 from ansor.run.task_search import TaskSearch

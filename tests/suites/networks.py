@@ -17,9 +17,9 @@ from torch.utils import _pytree as pytree
 import ansor
 from ansor.errors import AnsorError
 from ansor.frontend.deploy.runtime import compile_model
-from ansor.frontend.graph import optimize
 from ansor.frontend.importers.from_torch.capture import array_of
 from ansor.frontend.importers.importer import import_model
+from ansor.frontend.optimization import optimize
 from ansor.run.check.compare import NETWORK_TOLERANCE, difference
 from ansor.targets.target import resolve_target
 from tests.suites.architectures import CASES

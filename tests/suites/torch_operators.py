@@ -20,9 +20,9 @@ from torch.utils import _pytree as pytree
 
 from ansor.errors import AnsorError
 from ansor.frontend.deploy.runtime import compile_model
-from ansor.frontend.graph import optimize
 from ansor.frontend.importers.from_torch.capture import array_of
 from ansor.frontend.importers.importer import import_model
+from ansor.frontend.optimization import optimize
 from ansor.targets.target import resolve_target
 from tests.suites.in_children import print_outcomes
 from tests.suites.outcome import Outcome

@@ -13,7 +13,7 @@ from tvm import te, tirx, topi
 from ansor.dag.from_tir.read import block_names, read_dag
 from ansor.frontend.operator import import_operator
 from ansor.frontend.variants import KINDS, operator_variants, with_variants
-from ansor.winograd.definition import with_filtering
+from ansor.winograd.filtered_definition import with_filtering
 from ansor.winograd.transforms import (
     F2,
     F2_STRIDE2,

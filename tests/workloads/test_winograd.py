@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansor.winograd.transformed_weights import transform_weight
 from ansor.winograd.transforms import (
     F2,
     F2_PHASES,
@@ -24,7 +25,6 @@ from ansor.winograd.transforms import (
     Transform,
     minimal,
 )
-from ansor.winograd.weights import transform_weight
 from ansor.workloads import build
 
 TRANSFORMS = {transform.tile: transform for transform in (F2, F3, F4)}

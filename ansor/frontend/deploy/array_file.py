@@ -14,7 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ansor.frontend.deploy.weights import Array
+from ansor.frontend.deploy.detached_weights import Array
 
 _HEADER = struct.Struct("<4s22xHH")  # of a member: signature, lengths of its name and extra field
 _SIGNATURE = b"PK\3\4"

@@ -9,9 +9,9 @@ import tvm
 from tvm import relax, tirx
 from tvm.target import Target
 
-from ansor.frontend.deploy.apply import compile_module
+from ansor.frontend.deploy.assembly import compile_module
+from ansor.frontend.deploy.detached_weights import Array, bind_weights, detach_weights
 from ansor.frontend.deploy.machine_code import MachineCode, machine_code
-from ansor.frontend.deploy.weights import Array, bind_weights, detach_weights
 from ansor.frontend.signature import InputSpec, entry_of, input_specs
 from ansor.targets.build import pass_context
 from ansor.targets.registry import backend_of

@@ -17,10 +17,10 @@ from tvm.target import Target
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.deploy.built import DeployableNetwork, built
 from ansor.frontend.deploy.convert import Staging, check_array, from_tvm, is_torch_tensor, to_tvm
+from ansor.frontend.deploy.detached_weights import in_huge_pages
 from ansor.frontend.deploy.machine_code import load_code
-from ansor.frontend.deploy.weights import in_huge_pages
 from ansor.frontend.signature import InputSpec
-from ansor.measure.inputs import on_device, on_host
+from ansor.measure.function_arguments import on_device, on_host
 from ansor.targets.host.threads import on_threads, start_threads
 from ansor.targets.registry import backend_of
 

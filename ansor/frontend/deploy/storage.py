@@ -25,8 +25,8 @@ from tvm.target import Target
 from ansor.errors import AnsorError, ArgumentError
 from ansor.frontend.deploy.array_file import index_of, read_arrays, write_arrays
 from ansor.frontend.deploy.built import DeployableNetwork
+from ansor.frontend.deploy.detached_weights import Array
 from ansor.frontend.deploy.machine_code import MachineCode
-from ansor.frontend.deploy.weights import Array
 from ansor.frontend.signature import InputSpec
 
 FORMAT = "ansor-network"

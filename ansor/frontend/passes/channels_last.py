@@ -11,7 +11,7 @@ from tvm import relax
 from ansor.frontend.passes.constant_folding import fold_constants
 from ansor.frontend.passes.simplify import simplify_calls
 from ansor.frontend.passes.transposed_convolution import LAYOUTS, can_spread
-from ansor.frontend.passes.winograd import TRANSPOSED
+from ansor.frontend.passes.winograd_convolution import TRANSPOSED
 from ansor.frontend.rewrite import Lookup, op_name, rewrite_calls, static_shape
 
 CHANNELS_LAST = {

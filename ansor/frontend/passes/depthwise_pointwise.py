@@ -15,7 +15,7 @@ from ansor.dag.convolutions import is_depthwise, is_pointwise
 from ansor.dag.from_tir.read import read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.errors import UnsupportedError
-from ansor.frontend.extract import tir_calls
+from ansor.frontend.distinct_functions import tir_calls
 from ansor.frontend.rewrite import op_name
 from ansor.frontend.signature import entry_of
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import tvm
 from tvm import te, tirx
 
-from ansor.frontend.passes.winograd import OP_PATTERN, TRANSPOSED
+from ansor.frontend.passes.winograd_convolution import OP_PATTERN, TRANSPOSED
 from ansor.frontend.rewrite import op_name, replace_calls, static_shape
 from ansor.workloads.transposed import transposed_convolution_tensor
 

@@ -18,7 +18,7 @@ from tvm.s_tir import SBlock, SBlockRealize
 from tvm_ffi import structural_equal, structural_map
 
 from ansor.dag.from_tir.read import is_literal
-from ansor.lowering.rewrite import collect, sequence, substitute_variables, with_loop_body
+from ansor.lowering.statements import collect, sequence, substitute_variables, with_loop_body
 
 Table = dict[tuple[int, int], float]  # entries that are not zero, by row and column
 

@@ -12,7 +12,7 @@ from typing import Any
 from tvm import tirx
 from tvm_ffi import structural_map
 
-from ansor.lowering.rewrite import collect
+from ansor.lowering.statements import collect
 
 
 def pass_nan(func: tirx.PrimFunc) -> tirx.PrimFunc:

@@ -16,7 +16,7 @@ from tvm import sym, tirx
 from tvm.s_tir import SBlockRealize
 
 from ansor.dag.from_tir.read import REDUCE, is_literal
-from ansor.lowering.rewrite import with_body, with_loop_body
+from ansor.lowering.statements import with_body, with_loop_body
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from tvm import tirx
 from tvm.s_tir import SBlockRealize
 
 from ansor.lowering.accesses import read_indices
-from ansor.lowering.rewrite import collect, with_body, with_loop_body, with_statement
+from ansor.lowering.statements import collect, with_body, with_loop_body, with_statement
 
 _SPELLED_OUT = (tirx.ForKind.UNROLLED, tirx.ForKind.VECTORIZED)
 

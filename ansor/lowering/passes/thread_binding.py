@@ -12,7 +12,7 @@ from typing import Any
 
 from tvm import tirx
 
-from ansor.lowering.rewrite import replace_loops
+from ansor.lowering.statements import replace_loops
 
 BLOCK, VIRTUAL, WARPS, THREAD = "blockIdx.x", "vthread.x", "threadIdx.y", "threadIdx.x"
 

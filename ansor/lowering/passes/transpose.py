@@ -16,7 +16,7 @@ from tvm import ir, sym, tirx
 from tvm.s_tir import SBlock, SBlockRealize
 
 from ansor.dag.from_tir.read import is_literal
-from ansor.lowering.rewrite import replace_loops, substitute_variables
+from ansor.lowering.statements import replace_loops, substitute_variables
 
 _ANALYZER = sym.Analyzer()
 

@@ -14,7 +14,7 @@ from tvm import tirx
 from tvm.s_tir import SBlockRealize
 from tvm_ffi import structural_map
 
-from ansor.lowering.rewrite import collect, sequence, substitute_variables
+from ansor.lowering.statements import collect, sequence, substitute_variables
 
 
 def whole_vectors(mod: tvm.IRModule, vector_bytes: int) -> tvm.IRModule:

@@ -17,7 +17,7 @@ from tvm import tirx
 from tvm.s_tir import SBlockRealize
 from tvm.s_tir.transform import CanonicalizeLoop
 
-from ansor.lowering.rewrite import with_body, with_llvm, with_loop_body, with_statement
+from ansor.lowering.statements import with_body, with_llvm, with_loop_body, with_statement
 
 _PIECES = 16  # of a core's share, at most; of 4, 8, 16 and 32 the best, by 1 to 2 % of a network
 _CLAIM = "ansor_claim"

@@ -20,7 +20,7 @@ from ansor.config import PREFETCH
 from ansor.lowering.accesses import accesses, is_reducing, path_to
 from ansor.lowering.prefetch.emit import spread_prefetches, turn_for
 from ansor.lowering.prefetch.footprint import Slab, is_far, slab_of
-from ansor.lowering.rewrite import replace_loops, sequence, with_loop_body
+from ansor.lowering.statements import replace_loops, sequence, with_loop_body
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from tvm import tirx
 
 from ansor.config import PREFETCH
 from ansor.lowering.accesses import zero_of
-from ansor.lowering.rewrite import replace_loops, sequence, substitute_variables, with_llvm
+from ansor.lowering.statements import replace_loops, sequence, substitute_variables, with_llvm
 
 _FETCH = "ansor_fetch"
 _FETCH_TO_WRITE = "ansor_fetch_to_write"

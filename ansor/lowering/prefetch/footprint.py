@@ -12,7 +12,7 @@ from tvm import sym
 from ansor.config import PREFETCH
 from ansor.lowering.accesses import position_of, step_of, zero_of
 from ansor.lowering.prefetch.emit import Lines, prefetch_line
-from ansor.lowering.rewrite import substitute_variables
+from ansor.lowering.statements import substitute_variables
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ansor.config import PREFETCH
 from ansor.lowering.accesses import accesses, is_reducing, path_to
 from ansor.lowering.prefetch.emit import spread_prefetches, turn_for, turn_of
 from ansor.lowering.prefetch.footprint import Slab, slab_of
-from ansor.lowering.rewrite import collect, substitute_variables
+from ansor.lowering.statements import collect, substitute_variables
 
 
 def prefetch_ahead(body: Any, far: Mapping[str, Sequence[Any]]) -> Any:

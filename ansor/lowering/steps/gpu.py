@@ -16,7 +16,7 @@ from ansor.lowering.steps.gpu_loops import (
     shared_out,
 )
 from ansor.lowering.steps.tiling import split_attached
-from ansor.program.loops import enclosing_loops, num_leading, row_alignment, structure_of
+from ansor.program.loop_structure import enclosing_loops, num_leading, row_alignment, structure_of
 from ansor.program.steps import (
     BindLoops,
     BindRows,

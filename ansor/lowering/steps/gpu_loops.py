@@ -7,7 +7,7 @@ from typing import Any
 
 from ansor.lowering.passes.thread_binding import THREAD, WARPS
 from ansor.lowering.replay import Replay
-from ansor.program.loops import num_leading
+from ansor.program.loop_structure import num_leading
 from ansor.program.roles import WARP
 from ansor.program.steps import (
     BindWarps,

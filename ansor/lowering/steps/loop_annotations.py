@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ansor.lowering.passes.skip_padding import Guard
-from ansor.lowering.prefetch.constants import PrefetchedOperand
+from ansor.lowering.prefetch.constant_operands import PrefetchedOperand
 from ansor.lowering.replay import Replay
 from ansor.lowering.steps.apply import apply
-from ansor.program.loops import own_loops
+from ansor.program.loop_structure import own_loops
 from ansor.program.steps import (
     Initialise,
     Prefetch,

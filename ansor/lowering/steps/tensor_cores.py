@@ -19,7 +19,7 @@ from ansor.lowering.steps.gpu_loops import (
 )
 from ansor.lowering.steps.tiling import split_root
 from ansor.lowering.tensor_intrinsics import wmma_names
-from ansor.program.loops import enclosing_loops, structure_of
+from ansor.program.loop_structure import enclosing_loops, structure_of
 from ansor.program.roles import FRAGMENT
 from ansor.program.steps import (
     AsProduct,

@@ -8,7 +8,7 @@ from typing import Any
 from ansor.lowering.passes.shifted_tails import Tail
 from ansor.lowering.replay import Replay
 from ansor.lowering.steps.apply import apply
-from ansor.program.loops import Loop, lane_table, largest_divisor, num_leading, own_loops
+from ansor.program.loop_structure import Loop, lane_table, largest_divisor, num_leading, own_loops
 from ansor.program.steps import (
     ComputeAt,
     FuseConsumer,

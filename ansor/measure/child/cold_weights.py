@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import tvm
 
-from ansor.measure.inputs import in_memory, num_bytes, parameter_dtype, parameter_shape
+from ansor.measure.function_arguments import in_memory, num_bytes, parameter_dtype, parameter_shape
 from ansor.targets.host.memory import aligned, huge_block
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import tvm
 
-from ansor.measure.inputs import in_memory
+from ansor.measure.function_arguments import in_memory
 from ansor.targets.cpu.probe import kernels
 from ansor.targets.host.memory import plain_block
 from ansor.targets.host.threads import running_threads

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ansor.measure.inputs import in_memory
+from ansor.measure.function_arguments import in_memory
 from ansor.targets.host.memory import ALIGNMENT_BYTES, PAGE_BYTES, aligned, plain_block
 
 OWN_PAGES_BYTES = 128 << 10  # glibc's M_MMAP_THRESHOLD, as a process begins

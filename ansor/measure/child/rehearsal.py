@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.config import MeasureConfig
-from ansor.measure.inputs import in_memory, num_bytes, parameter_dtype
-from ansor.measure.plan import CallPlan, PlannedCall
+from ansor.measure.call_plan import CallPlan, PlannedCall
+from ansor.measure.function_arguments import in_memory, num_bytes, parameter_dtype
 from ansor.targets.build import ENTRY
 from ansor.targets.host.memory import aligned, huge_block, plain_block
 

@@ -20,7 +20,7 @@ from ansor.measure.child.rehearsal import CompiledKernel, rehearse
 from ansor.measure.child.timing import Timed, time_program, time_round
 from ansor.measure.child.timing_conditions import Watch, watch_over
 from ansor.measure.child.worker_task import WorkerTask, run
-from ansor.measure.inputs import (
+from ansor.measure.function_arguments import (
     arguments_for,
 )
 from ansor.measure.protocol import Define, Rehearse

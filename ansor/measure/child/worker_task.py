@@ -15,7 +15,7 @@ from ansor.dag.from_tir.read import written_params
 from ansor.lowering.reference import Reference, in_float64, reference_of
 from ansor.measure.child.neighbours import Neighbours
 from ansor.measure.child.placement import as_allocated
-from ansor.measure.inputs import (
+from ansor.measure.function_arguments import (
     Rows,
     arguments_for,
     has_nan,

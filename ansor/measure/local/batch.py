@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
-from ansor.measure.local.pool import Outcome, Pool
-from ansor.measure.local.process import WorkerFailure, WorkerProcess
+from ansor.measure.local.worker_pool import Outcome, Pool
+from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Define, Time
 from ansor.measure.result import Measurement, successful_measurement
 from ansor.program.program import Program

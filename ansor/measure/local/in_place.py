@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from ansor.measure.local.pool import Outcome, Pool
-from ansor.measure.local.process import WorkerFailure, WorkerProcess
-from ansor.measure.plan import CallPlan
+from ansor.measure.call_plan import CallPlan
+from ansor.measure.local.worker_pool import Outcome, Pool
+from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Define, Rehearse, Request
 from ansor.program.program import Program
 

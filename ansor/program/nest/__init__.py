@@ -5,7 +5,7 @@ them. A stage that is attached below a loop of its host is described under *all*
 The loops that do not enclose it have extent 1. So one array shape serves every compute location.
 """
 
-from ansor.program.nest.build import build_nest
+from ansor.program.nest.from_steps import build_nest
 from ansor.program.nest.loop_nest import LoopNest
 from ansor.program.nest.stage_nest import StageNest
 

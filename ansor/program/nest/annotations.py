@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ansor.program.loops import Loop
+from ansor.program.loop_structure import Loop
 from ansor.program.roles import Roles
 from ansor.program.sketch import Population
 from ansor.program.steps import SkipPadding, Transpose, Vectorize

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.dag.stage import HoleExtent, Stage
-from ansor.program.loops import Loop, divisor_table, lane_table
+from ansor.program.loop_structure import Loop, divisor_table, lane_table
 from ansor.program.nest.stage_nest import Column
 from ansor.program.roles import Roles
 from ansor.program.sketch import Population

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ansor.dag.index import Atom, Index, Quotient
 from ansor.dag.stage import Stage
-from ansor.program.loops import Loop
+from ansor.program.loop_structure import Loop
 
 Column = npt.NDArray[np.int32]  # [P]
 

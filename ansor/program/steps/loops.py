@@ -14,8 +14,9 @@ class MultiLevelTile(Step):
 
     `holes[a]` names the decision that splits axis `a`, "" for an axis that stays whole (a folded
     one); a spatial axis has as many columns as the structure has "S" (the vector axis one more
-    where there is a "V"), a reduction axis as it has "R". Letters: see `ansor.program.loops`.
-    Factors may multiply to more than the extent: then the last tile is moved back (see `tail`).
+    where there is a "V"), a reduction axis as it has "R". For the letters see
+    `ansor.program.loop_structure`. Factors may multiply to more than the extent: then the last tile
+    is moved back (see `tail`).
     """
 
     phase = Phase.TILE

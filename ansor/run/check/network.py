@@ -13,14 +13,14 @@ import tvm
 from tvm.target import Target
 
 from ansor.errors import AnsorError, UnsupportedError
-from ansor.frontend.deploy.apply import apply_programs
+from ansor.frontend.deploy.assembly import apply_programs
 from ansor.frontend.deploy.runtime import CompiledModel, compile_model
-from ansor.frontend.extract import extract_functions
-from ansor.frontend.graph import optimize
+from ansor.frontend.distinct_functions import extract_functions
 from ansor.frontend.importers.source import SourceModel
+from ansor.frontend.optimization import optimize
 from ansor.lowering.reference import reference_of
 from ansor.run.check.compare import NETWORK_TOLERANCE, SAME, Difference, difference
-from ansor.run.check.inputs import InputSet, input_sets
+from ansor.run.check.input_sets import InputSet, input_sets
 from ansor.run.check.locate import Fault, first_failure, first_fault
 from ansor.targets.host.threads import running_threads
 from ansor.targets.registry import backend_of

@@ -6,7 +6,7 @@ from ansor.annotate.phases import in_phases
 from ansor.config import GpuSketchConfig, SketchConfig
 from ansor.dag.stage import HoleExtent, Stage
 from ansor.program.decision import Decision, category
-from ansor.program.loops import vector_axis
+from ansor.program.loop_structure import vector_axis
 from ansor.program.roles import Roles
 from ansor.program.sketch import Sketch
 from ansor.program.steps import (

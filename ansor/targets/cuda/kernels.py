@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ansor.program.loops import enclosing_loops, num_leading, padded_row, structure_of
+from ansor.program.loop_structure import enclosing_loops, num_leading, padded_row, structure_of
 from ansor.program.nest import LoopNest, StageNest
 from ansor.program.roles import THREAD_LEVEL, WARP
 from ansor.program.steps import (

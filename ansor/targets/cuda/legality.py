@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.config import GpuSketchConfig, SketchConfig
-from ansor.program.loops import num_leading
+from ansor.program.loop_structure import num_leading
 from ansor.program.nest import LoopNest
 from ansor.program.steps import BindTiles, BindWarps
 from ansor.targets.cuda.kernels import Kernel, gathers, kernels, points_from

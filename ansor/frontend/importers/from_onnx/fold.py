@@ -15,7 +15,7 @@ import numpy.typing as npt
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from ansor.frontend.importers.from_onnx.model import SMALL
+from ansor.frontend.importers.from_onnx.skeleton import SMALL
 
 Array = npt.NDArray[Any]
 

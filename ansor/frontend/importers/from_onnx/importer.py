@@ -10,7 +10,7 @@ from onnx import inliner, version_converter
 
 from ansor.errors import UnsupportedError
 from ansor.frontend.importers.from_onnx.inputs import examples_of
-from ansor.frontend.importers.from_onnx.model import (
+from ansor.frontend.importers.from_onnx.skeleton import (
     Skeleton,
     completed,
     label,

@@ -25,7 +25,7 @@ from ansor.frontend.importers.from_onnx.converters.context import Context
 from ansor.frontend.importers.from_onnx.fold import folded
 from ansor.frontend.importers.from_onnx.functions import body_of, given_attributes, with_attributes
 from ansor.frontend.importers.from_onnx.inputs import dtype_of_code
-from ansor.frontend.importers.from_onnx.model import SMALL
+from ansor.frontend.importers.from_onnx.skeleton import SMALL
 from ansor.frontend.rewrite import constant, static_shape
 
 _OWN = ("", "ai.onnx", "ai.onnx.preview")

@@ -22,13 +22,13 @@ from ansor.frontend.importers.from_torch.capture import (
     resized,
 )
 from ansor.frontend.importers.from_torch.decompositions import decompositions
-from ansor.frontend.importers.from_torch.program import (
+from ansor.frontend.importers.from_torch.source import TorchSource
+from ansor.frontend.importers.from_torch.tensor_program import (
     TensorProgram,
     parameter_names,
     random_nodes,
     tensor_program,
 )
-from ansor.frontend.importers.from_torch.source import TorchSource
 from ansor.frontend.importers.from_torch.translate import (
     Translator,
     layer_of,

@@ -6,8 +6,8 @@ import numpy as np
 
 from ansor.dag.index import Index, bounds
 from ansor.dag.stage import Stage
+from ansor.features.loop_tables import Floats
 from ansor.features.profile import StageProfile
-from ansor.features.rows import Floats
 
 
 def checked_share(profile: StageProfile, copies: Floats) -> Floats:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ansor.features.profile import StageProfile
-from ansor.features.rows import (
+from ansor.features.loop_tables import (
     Bools,
     Floats,
     all_inside,
@@ -22,6 +21,7 @@ from ansor.features.rows import (
     masked_product,
     of_loop,
 )
+from ansor.features.profile import StageProfile
 from ansor.targets.cpu.draft.constants import COMPILER, OVERLAP
 from ansor.targets.cpu.draft.full_unroll import unrolled_by_llvm, unrolled_by_tvm
 from ansor.targets.cpu.machine import Hardware

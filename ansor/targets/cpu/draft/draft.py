@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.config import PREFETCH
+from ansor.features.loop_tables import Floats, masked_product
 from ansor.features.profile import StageProfile
-from ansor.features.rows import Floats, masked_product
 from ansor.targets.cpu.draft.constants import CORE, OVERLAP
 from ansor.targets.cpu.draft.register_tile import TileCost, register_tiles, runs_in_flight
 from ansor.targets.cpu.draft.streaming import cold_bytes, stall_cycles

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ansor.features.loop_tables import Bools, Floats, all_inside, from_inside, masked_product
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import Bools, Floats, all_inside, from_inside, masked_product
 from ansor.targets.cpu.draft.constants import COMPILER
 
 

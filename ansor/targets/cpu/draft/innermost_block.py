@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from ansor.features.loop_tables import Floats, innermost, masked_product, row_of
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import Floats, innermost, masked_product, row_of
 from ansor.targets.cpu.draft.compiled import CompiledLoops
 from ansor.targets.cpu.draft.constants import CORE
 from ansor.targets.cpu.machine import Hardware

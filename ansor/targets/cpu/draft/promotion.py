@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ansor.features.loop_tables import Bools, row_of
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import Bools, row_of
 from ansor.targets.cpu.draft.compiled import CompiledLoops
 from ansor.targets.cpu.draft.constants import COMPILER
 from ansor.targets.cpu.machine import Hardware

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ansor.features.loop_tables import (
+    Bools,
+    Floats,
+    from_inside,
+    innermost,
+    masked_product,
+    of_loop,
+)
 from ansor.features.profile import AccessProfile
-from ansor.features.rows import Bools, Floats, from_inside, innermost, masked_product, of_loop
 from ansor.targets.cpu.draft.constants import COMPILER
 from ansor.targets.cpu.draft.innermost_block import Block, read_width
 

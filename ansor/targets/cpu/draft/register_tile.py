@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.dag.stage import OpCounts
+from ansor.features.loop_tables import Bools, Floats, innermost, of_loop, row_of
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import Bools, Floats, innermost, of_loop, row_of
 from ansor.targets.cpu.draft.boundary_checks import checked_share
 from ansor.targets.cpu.draft.compiled import compiled_loops
 from ansor.targets.cpu.draft.constants import COMPILER, CORE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ansor.features.loop_tables import Floats
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import Floats
 from ansor.targets.cpu.draft.constants import CORE
 
 

@@ -7,8 +7,7 @@ from functools import reduce
 
 import numpy as np
 
-from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import (
+from ansor.features.loop_tables import (
     Floats,
     Numbers,
     all_inside,
@@ -18,6 +17,7 @@ from ansor.features.rows import (
     row_of,
     summed,
 )
+from ansor.features.profile import AccessProfile, StageProfile
 from ansor.targets.cpu.draft.constants import CORE, OVERLAP
 from ansor.targets.cpu.machine import Hardware
 from ansor.targets.host.memory import PAGE_BYTES

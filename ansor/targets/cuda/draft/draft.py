@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from ansor.features.loop_tables import Floats
 from ansor.features.profile import StageProfile
-from ansor.features.rows import Floats
 from ansor.program.nest import LoopNest
 from ansor.targets.cuda.draft.constants import GPU
 from ansor.targets.cuda.draft.traffic import traffic

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ansor.features.loop_tables import Floats
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import Floats
-from ansor.program.loops import num_leading
+from ansor.program.loop_structure import num_leading
 from ansor.program.nest import LoopNest
 from ansor.program.steps import BindRows, BindTiles, BindWarps, CooperativeFetch
 from ansor.targets.cuda.draft.constants import GPU

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ansor.features.loop_tables import Floats
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.features.rows import Floats
-from ansor.program.loops import enclosing_loops, num_leading, structure_of
+from ansor.program.loop_structure import enclosing_loops, num_leading, structure_of
 from ansor.program.nest import LoopNest, StageNest
 from ansor.program.steps import (
     BindTiles,

@@ -13,7 +13,7 @@ from ansor.dag import predicates
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import HoleExtent, Stage
 from ansor.program.decision import Decision, category, divisors, factorisations
-from ansor.program.loops import vector_axis
+from ansor.program.loop_structure import vector_axis
 from ansor.program.steps import (
     BindRows,
     BindTiles,

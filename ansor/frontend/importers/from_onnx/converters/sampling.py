@@ -17,7 +17,7 @@ from ansor.frontend.importers.from_onnx.converters.context import (
 )
 from ansor.frontend.importers.operators.grid_sample import Sampling
 from ansor.frontend.importers.operators.grid_sample import grid_sample as sample
-from ansor.frontend.importers.operators.windows import WindowAxis, sum_of_windows
+from ansor.frontend.importers.operators.overlapping_windows import WindowAxis, sum_of_windows
 
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}  # the names of before version 20
 

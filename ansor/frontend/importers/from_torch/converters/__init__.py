@@ -21,7 +21,7 @@ from ansor.frontend.importers.from_torch.converters import (  # noqa: F401
     mathematics,
     normalization,
     ordering,
-    pool,
+    pooling,
     product,
     recurrent,
     reduction,

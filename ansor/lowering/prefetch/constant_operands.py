@@ -20,7 +20,7 @@ from tvm import sym, tirx
 from ansor.config import PREFETCH
 from ansor.lowering.accesses import path_to, position_of, read_indices, step_of, zero_of
 from ansor.lowering.prefetch.emit import Lines, prefetch_line, spread_prefetches
-from ansor.lowering.rewrite import substitute_variables
+from ansor.lowering.statements import substitute_variables
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ansor.report.text import (
+from ansor.report.formatting import (
     align,
     gflops,
     microseconds,

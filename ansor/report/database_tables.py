@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 from ansor.database.database import Database, TaskEntry
 from ansor.database.record import Record
-from ansor.report.text import align, microseconds, shorten
+from ansor.report.formatting import align, microseconds, shorten
 
 _NAME = 44  # characters of a function's name
 _TARGET = 40  # characters of a target

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ansor.compare.results import Comparison, SystemResult
-from ansor.report.text import align, milliseconds
+from ansor.report.formatting import align, milliseconds
 
 _HEADER = ("system", "latency ms", "rounds ms", "vs ansor", "error")
 

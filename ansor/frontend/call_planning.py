@@ -10,8 +10,8 @@ from tvm import relax
 
 from ansor.frontend.rewrite import op_name
 from ansor.frontend.signature import entry_of
-from ansor.measure.inputs import num_bytes
-from ansor.measure.plan import CallPlan, PlannedCall
+from ansor.measure.call_plan import CallPlan, PlannedCall
+from ansor.measure.function_arguments import num_bytes
 
 
 def call_plan(mod: tvm.IRModule) -> CallPlan:

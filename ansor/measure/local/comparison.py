@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from ansor.measure.local.batch import RemoteProgram, build_all
-from ansor.measure.local.pool import Pool
-from ansor.measure.local.process import WorkerFailure, WorkerProcess
+from ansor.measure.local.worker_pool import Pool
+from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Compare, Define
 from ansor.program.program import Program
 

@@ -10,7 +10,7 @@ from tvm import ir, tirx
 from tvm.s_tir import SBlock, SBlockRealize
 
 from ansor.dag.from_tir.read import REDUCE, SPATIAL, is_literal
-from ansor.lowering.rewrite import with_body
+from ansor.lowering.statements import with_body
 
 
 def plain_definition(func: tirx.PrimFunc) -> tirx.PrimFunc:

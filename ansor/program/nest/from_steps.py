@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ansor.program.loops import num_leading, own_loops
+from ansor.program.loop_structure import num_leading, own_loops
 from ansor.program.nest.annotations import is_square, prefetched, skipped
 from ansor.program.nest.extents import attached_extents, own_steps, root_extents
 from ansor.program.nest.loop_nest import LoopNest

@@ -11,7 +11,7 @@ import tvm
 from tvm import relax
 
 from ansor.frontend.signature import entry_of
-from ansor.measure.inputs import in_memory
+from ansor.measure.function_arguments import in_memory
 from ansor.targets.host.memory import aligned, huge_block
 
 Array = npt.NDArray[Any]

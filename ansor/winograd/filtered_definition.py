@@ -14,12 +14,12 @@ from tvm.s_tir import SBlock, SBlockRealize
 
 from ansor.dag.from_tir.read import block_names, buffer_names, read_dag
 from ansor.dag.graph import ComputeDAG
-from ansor.lowering.rewrite import sequence, substitute_variables, with_loop_body
+from ansor.lowering.statements import sequence, substitute_variables, with_loop_body
 from ansor.winograd.convolution import Convolution, convolution_of
 from ansor.winograd.convolution_roles import Layout
 from ansor.winograd.stages import DepthForm, Form, filtered, joined
+from ansor.winograd.transformed_weights import transformed
 from ansor.winograd.transforms import Transform, is_nearly_whole
-from ansor.winograd.weights import transformed
 
 _DTYPE = "float32"
 

@@ -16,8 +16,8 @@ from ansor.errors import UnsupportedError
 from ansor.frontend.passes.batch_norm import fold_batch_norms
 from ansor.frontend.passes.channels_last import channels_last
 from ansor.frontend.passes.constant_folding import fold_constants
-from ansor.frontend.passes.definition import without_empty_reductions
 from ansor.frontend.passes.depthwise_pointwise import fuse_pairs
+from ansor.frontend.passes.plain_definition import without_empty_reductions
 from ansor.frontend.passes.simplify import simplify_calls
 from ansor.frontend.passes.transposed_convolution import with_spread
 from ansor.frontend.passes.wide_accumulation import with_wide_sums

@@ -13,8 +13,8 @@ from tvm.ir import GenericConst
 
 from ansor.frontend.rewrite import constant, op_name, replace_calls, static_shape
 from ansor.winograd.stages import DepthForm, Form, filtered, joined
+from ansor.winograd.transformed_weights import transform_weight
 from ansor.winograd.transforms import Transform, is_nearly_whole
-from ansor.winograd.weights import transform_weight
 from ansor.workloads.transposed import zeros_before
 from ansor.workloads.workload import Array
 

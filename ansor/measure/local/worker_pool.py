@@ -12,7 +12,12 @@ from typing import Any
 from ansor.config import MeasureConfig
 from ansor.errors import MeasureError
 from ansor.measure.local.fork_server import ForkServer
-from ansor.measure.local.process import WorkerFailure, WorkerProcess, not_started, wait_for_any
+from ansor.measure.local.worker_process import (
+    WorkerFailure,
+    WorkerProcess,
+    not_started,
+    wait_for_any,
+)
 from ansor.measure.protocol import Build, Define, Reply, Setup
 from ansor.program.program import Program
 from ansor.targets.backend import Backend

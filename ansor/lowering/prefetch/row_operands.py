@@ -24,7 +24,7 @@ from ansor.lowering.accesses import (
     zero_of,
 )
 from ansor.lowering.prefetch.emit import prefetch_line
-from ansor.lowering.rewrite import (
+from ansor.lowering.statements import (
     collect,
     replace_loops,
     sequence,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ansor.dag.stage import Stage
-from ansor.program.loops import Loop, own_loops
+from ansor.program.loop_structure import Loop, own_loops
 from ansor.program.nest import LoopNest, StageNest, build_nest
 from ansor.program.roles import Roles
 from ansor.program.sketch import Population, Sketch
