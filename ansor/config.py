@@ -89,6 +89,9 @@ class SketchConfig:
     prefetch_distance: int = 1 << 13  # bytes ahead of what is read once; of 1 to 8 KB the best
     min_prefetch_run: int = 1 << 15  # bytes read without a gap, of which the first are late
     max_prefetch_share: float = 0.4  # of the second cache: two parts are there at a time
+    # Largest tile that is prefetched, as a share of the cache in which it waits for its use.
+    consumer_tile_share: float = 1 / 3  # of L1, for each array of a fused consumer
+    operand_tile_share: float = 1 / 32  # of L2, for each operand of a tiled reduction
     max_sketches: int = 32  # a typical subgraph has fewer than 10 (§4.1)
     max_states: int = 256  # unfinished ones at a time; more than any of our workloads has
     gpu: GpuSketchConfig = field(default_factory=GpuSketchConfig)
@@ -246,21 +249,17 @@ QUICK = TuneConfig(evolution=EvolutionConfig(initial=512, population=128, genera
 
 @dataclass(frozen=True)
 class PrefetchConfig:
-    """When and how far ahead programs for CPUs prefetch.
+    """How far ahead programs for CPUs prefetch, and in which groups. Sizes are in bytes.
 
-    The lowering and the draft read the same numbers. Sizes are in bytes.
+    Sizes of caches and lines are in the steps that prefetch (`ansor.program.steps.prefetch`).
     """
 
-    line_bytes: int = 64  # of a prefetch; a longer line is prefetched twice
     least_turn: int = 8  # iterations of a loop between two groups of prefetches
     most_lines: int = 8  # of an array in a group; a core tracks a few dozen misses
-    far_bytes: int = 1 << 20  # between two uses of a line; nearer ones hit the second cache
-    tile_ahead_bytes: int = 32768  # the largest tile of an operand; it stays in the second cache
     row_ahead_bytes: int = 8192  # from a packed row to the prefetched one; best of 1 to 8 KB, Zen 5
     summed_row_ahead_bytes: int = 4096  # the same for summed rows; best of 2, 4 and 8 KB, Zen 4
     row_distance_bytes: int = 1024  # between rows; the hardware prefetcher follows nearer ones
     least_row_bytes: int = 32
-    consumer_tile_bytes: int = 16384  # the largest tile of a consumer; it stays in the first cache
     long_reduction: int = 256  # steps; an interruption costs a shorter reduction more than it gains
     reduction_share: float = 0.75  # of a reduction, with all prefetches: the last line is in time
 

@@ -10,8 +10,6 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from tvm.target import Target
-
 from ansor.callbacks import Callback
 from ansor.config import TuneConfig
 from ansor.database.database import Database
@@ -34,7 +32,7 @@ from ansor.targets.backend import Backend
 from ansor.targets.host.threads import start_threads
 from ansor.targets.machine import M
 from ansor.targets.registry import backend_of
-from ansor.targets.target import check_runs_here, resolve_target, target_text
+from ansor.targets.target import Target, check_runs_here, resolve_target, target_text
 from ansor.task import Task
 
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ansor.annotate.phases import in_phases
+from ansor.annotate.prefetch import Prefetches
 from ansor.config import SketchConfig
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.operands import is_dense_along
@@ -23,7 +24,6 @@ from ansor.program.steps import (
     Initialise,
     MultiLevelTile,
     Parallel,
-    Prefetch,
     RegisterTile,
     SkipPadding,
     Step,
@@ -47,6 +47,7 @@ class _Builder:
     def __init__(self, state: State, hardware: Hardware, config: SketchConfig) -> None:
         self.dag: ComputeDAG = state.dag
         self.hardware, self.config = hardware, config
+        self.prefetches = Prefetches(state.dag, hardware, config)
         self.decisions: list[Decision] = list(state.decisions)
         self.loose: set[str] = set()  # untiled roots whose vectors need not divide their axis
         self.tiles: list[MultiLevelTile | StripMine] = [
@@ -79,7 +80,9 @@ class _Builder:
         around = [s for s in self.fusions if s.stage not in locations.host]
         placed = (*self.tiles, *parallel, *around, *self.inner, *located, *within)
         last = (*vector, *unroll, *initial, *skips, *fetches)
-        return Sketch(self.dag, in_phases(*self.kept, *placed, *last), tuple(self.decisions))
+        steps = in_phases(*self.kept, *placed, *last)
+        steps = in_phases(*steps, *self.prefetches.always(steps))
+        return Sketch(self.dag, steps, tuple(self.decisions))
 
     def _in_order(self) -> list[Stage]:
         return [self.dag.stages[name] for name in self.dag.order]
@@ -157,19 +160,13 @@ class _Builder:
         return [SkipPadding(name, tuple(found), hole)]
 
     def _prefetch(self, name: str) -> list[Step]:
-        """A decision to prefetch the largest constant that a tiled reduction reads."""
-        stage = self.dag.stages[name]
-        read = [self.dag.buffers[access.buffer] for access in stage.reads if stage.reduce]
-        constants = [b for b in read if b.constant]
-        buffer = max(constants, key=lambda b: b.num_bytes, default=None)
-        if buffer is None or buffer.num_bytes < self.config.min_prefetch_bytes:
+        """A decision to prefetch a constant, see `Prefetches.of_constant`."""
+        found = self.prefetches.of_constant(name)
+        if found is None:
             return []
-        bytes_most = self.config.max_prefetch_share * self.hardware.cache_bytes[1]
-        part = (self.config.min_prefetch_part, int(bytes_most))
-        stream = (self.config.min_prefetch_run, self.config.prefetch_distance)
-        least, most, run, distance = (size // buffer.item_bytes for size in (*part, *stream))
-        hole = self._decide(category(f"{name}.prefetch", name, (0, 1)))
-        return [Prefetch(name, buffer.name, (least, most), run, distance, hole)]
+        step, decision = found
+        self._decide(decision)
+        return [step]
 
     def _unroll(self, name: str) -> Step:
         hole = self._decide(category(f"{name}.unroll", name, self.config.unroll_steps))

@@ -15,11 +15,10 @@ from ansor.lowering.passes.transpose import transpose_tiles
 from ansor.lowering.prefetch.constant_operands import insert_prefetches
 from ansor.lowering.prefetch.consumer_tiles import TileConsumer, prefetch_tiles
 from ansor.lowering.prefetch.emit import with_fetching
-from ansor.lowering.prefetch.footprint import is_far
 from ansor.lowering.prefetch.row_operands import prefetch_rows
-from ansor.lowering.prefetch.tile_ahead import prefetch_ahead
+from ansor.lowering.prefetch.tile_ahead import FarOperands, prefetch_ahead
 from ansor.lowering.replay import Replay
-from ansor.program.steps import Bind, CacheRead, FuseConsumer, MultiLevelTile, Prefetch
+from ansor.program.steps import PrefetchConsumer, PrefetchOperands, PrefetchPackedRows
 
 T = TypeVar("T")
 
@@ -66,34 +65,28 @@ def _spatial_number(replay: Replay, name: str, axis: int) -> int:
 
 
 def _prefetch(func: tirx.PrimFunc, replay: Replay) -> tirx.PrimFunc:
-    """On CPUs: of constants, of what is packed, and of what consumers of tiles touch."""
-    if any(isinstance(step, Bind) for step in replay.steps):
-        return func
-    packs = [step.copy for step in replay.steps if isinstance(step, CacheRead)]
-    far = _by_hint(replay, _far_operands(func, replay))
-    fused = [step for step in replay.steps if isinstance(step, FuseConsumer)]
+    """Of constants, of what is packed, of operands, and of what consumers of tiles touch."""
+    steps = replay.prefetches
+    copies = {s.stage: s for s in steps if isinstance(s, PrefetchPackedRows)}
+    operands = (s for s in steps if isinstance(s, PrefetchOperands))
+    far = {step.stage: _far_operands(func, replay, step) for step in operands}
+    fused = (s for s in steps if isinstance(s, PrefetchConsumer))
     consumers = {step.consumer: _consumer(replay, step) for step in fused}
     body = insert_prefetches(func.body, _by_hint(replay, replay.prefetched), func.params)
-    body = prefetch_rows(body, list(_by_hint(replay, dict.fromkeys(packs))), far)
-    body = prefetch_ahead(body, far)
+    body = prefetch_rows(body, _by_hint(replay, copies), _by_hint(replay, far))
+    body = prefetch_ahead(body, _by_hint(replay, far))
     body = prefetch_tiles(body, _by_hint(replay, consumers), func.params)
     return func if body.same_as(func.body) else func.with_body(with_fetching(body))
 
 
-def _far_operands(func: tirx.PrimFunc, replay: Replay) -> dict[str, list[Any]]:
-    """For stages in tiles: large parameters, unless prefetching them is a decision."""
-    decided = {(s.stage, s.buffer) for s in replay.steps if isinstance(s, Prefetch)}
-    large = [x for x in zip(replay.parameters, func.params, strict=True) if is_far(x[1])]
-    tiled = (step.stage for step in replay.steps if isinstance(step, MultiLevelTile))
-    operands = {
-        stage: [param for name, param in large if (stage, name) not in decided] for stage in tiled
-    }
-    return {stage: params for stage, params in operands.items() if params}
+def _far_operands(func: tirx.PrimFunc, replay: Replay, step: PrefetchOperands) -> FarOperands:
+    named = zip(replay.parameters, func.params, strict=True)
+    return FarOperands([param for name, param in named if name in step.buffers], step)
 
 
-def _consumer(replay: Replay, step: FuseConsumer) -> TileConsumer:
+def _consumer(replay: Replay, step: PrefetchConsumer) -> TileConsumer:
     variables = [replay.sch.get(loop).loop_var for loop in replay.loops[step.consumer]]
-    return TileConsumer(replay.hint(step.stage), variables)
+    return TileConsumer(replay.hint(step.stage), variables, step)
 
 
 def _by_hint(replay: Replay, by_stage: Mapping[str, T]) -> dict[str, T]:

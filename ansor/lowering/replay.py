@@ -16,6 +16,7 @@ from ansor.lowering.prefetch.constant_operands import PrefetchedOperand
 from ansor.lowering.unchecked import UncheckedSchedule
 from ansor.program.program import Program
 from ansor.program.roles import Roles
+from ansor.program.steps import Step
 
 
 @lru_cache(maxsize=64)
@@ -32,7 +33,8 @@ class Replay:
     the axes of a block's variables where the block has another order than the stage. `initial` are
     the blocks that initialise reductions; `tails[stage, axis]` is a split that does not divide;
     `dealt[stage]` is the loop that is dealt out to threads of a GPU, and how many a block has;
-    `guards[stage]` say which of its steps are left out; `prefetched[stage]` its prefetched operand;
+    `guards[stage]` say which of its steps are left out; `prefetched[stage]` its prefetched
+    constant; `prefetches` are the steps that always prefetch;
     `squares[stage]` is the outer loop of tiles that are transposed in registers, and its extent;
     `instructions[stage]` is the block inside a stage's own that a tensor unit computes;
     `asynchronous` says whether something is copied while threads go on.
@@ -55,6 +57,7 @@ class Replay:
         self.dealt: dict[str, tuple[Any, int]] = {}
         self.guards: dict[str, list[Guard]] = {}
         self.prefetched: dict[str, PrefetchedOperand] = {}
+        self.prefetches: list[Step] = []
         self.squares: dict[str, tuple[Any, int]] = {}
         self.instructions: dict[str, Any] = {}
         self.asynchronous = False

@@ -37,6 +37,7 @@ from ansor.program.steps import (
     Pipeline,
     Placed,
     Prefetch,
+    PrefetchConsumer,
     ReduceInBlock,
     RegisterTile,
     SkipPadding,
@@ -163,6 +164,11 @@ class Roles:
     def prefetch(self) -> dict[str, Prefetch]:
         """Tiled stage that may prefetch a constant to its step."""
         return {s.stage: s for s in self.steps if isinstance(s, Prefetch)}
+
+    @cached_property
+    def consumer_prefetches(self) -> dict[str, PrefetchConsumer]:
+        """Fused consumer whose tiles are prefetched to its step."""
+        return {s.consumer: s for s in self.steps if isinstance(s, PrefetchConsumer)}
 
     @cached_property
     def unroll(self) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvm.target import Target
+from tvm.target import Target as Target  # for annotations
 
 from ansor.errors import ArgumentError
 from ansor.targets.backend import Options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,6 +24,9 @@ from ansor.program.steps import (
     MoveAxis,
     MultiLevelTile,
     Parallel,
+    PrefetchConsumer,
+    PrefetchOperands,
+    PrefetchPackedRows,
     RegisterTile,
     RFactor,
     SkipPadding,
@@ -33,6 +37,7 @@ from ansor.program.steps import (
     Vectorize,
 )
 from ansor.sketch.state import State
+from ansor.targets.cpu.search import CPU_SEARCH
 
 PHASES = (
     (Inline, CacheRead, CacheWrite, SplitAxis, MoveAxis, RFactor),
@@ -46,6 +51,7 @@ PHASES = (
     (Unroll,),
     (Initialise,),
     (SkipPadding,),
+    (PrefetchPackedRows, PrefetchOperands, PrefetchConsumer),
 )
 
 
@@ -190,3 +196,34 @@ def test_an_untiled_host_takes_stages_in_its_outer_spatial_loops() -> None:
     loops = own_loops(plain.dag.stages["pool_max"], plain.roles.shape.get("pool_max"))
     assert not any(loop.reduce for loop in loops[:4])
     assert loops[4].reduce
+
+
+SMALL = replace(HARDWARE, cache_bytes=(3 << 10, 4 << 10, 1 << 20), line_bytes=128)
+
+
+def test_prefetches_take_their_sizes_from_the_machine() -> None:
+    found = CPU_SEARCH.sketches(dag("matmul_relu"), SMALL, SketchConfig())
+    operands = [step for sketch in found for step in steps_of(sketch, PrefetchOperands)]
+    consumers = [step for sketch in found for step in steps_of(sketch, PrefetchConsumer)]
+    assert operands
+    assert consumers
+    assert {step.line_bytes for step in (*operands, *consumers)} == {128}
+    assert {step.far_bytes for step in (*operands, *consumers)} == {4 << 10}
+    assert {step.tile_bytes for step in operands} == {128}
+    assert {step.tile_bytes for step in consumers} == {1 << 10}
+
+
+def test_operands_that_fit_the_second_cache_are_not_prefetched() -> None:
+    large = replace(HARDWARE, cache_bytes=(48 << 10, 1 << 30, 1 << 31))
+    for sketch in CPU_SEARCH.sketches(dag("matmul_relu"), large, SketchConfig()):
+        assert steps_of(sketch, PrefetchOperands) == []
+
+
+def test_every_fused_consumer_and_every_packed_copy_is_prefetched(
+    all_sketches: tuple[Sketch, ...],
+) -> None:
+    for sketch in all_sketches:
+        consumers = [step.consumer for step in steps_of(sketch, FuseConsumer)]
+        copies = [step.copy for step in steps_of(sketch, CacheRead)]
+        assert [step.consumer for step in steps_of(sketch, PrefetchConsumer)] == consumers
+        assert [step.stage for step in steps_of(sketch, PrefetchPackedRows)] == copies

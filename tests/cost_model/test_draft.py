@@ -13,7 +13,7 @@ from rows import Values, population_of
 
 from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
-from ansor.config import PREFETCH, SketchConfig
+from ansor.config import SketchConfig
 from ansor.cost_model.scorer import seconds
 from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import StageProfile, profile
@@ -289,14 +289,17 @@ def test_what_a_consumer_moves_comes_in_while_its_host_reduces() -> None:
     for sketch in fused:
         population = sample(sketch, 64, np.random.default_rng(0))
         profiles = profile(build_nest(population))
-        apart = {n: replace(p, nest=replace(p.nest, finishes=None)) for n, p in profiles.items()}
+        apart = {
+            n: replace(p, nest=replace(p.nest, prefetched_tile_bytes=0))
+            for n, p in profiles.items()
+        }
         beside, alone = draft(profiles, HARDWARE), draft(apart, HARDWARE)
         for name, step in sketch.roles.fused.items():
             np.testing.assert_array_equal(beside[step.stage].seconds, alone[step.stage].seconds)
             assert (beside[name].seconds <= alone[name].seconds * (1 + 1e-5)).all()
             own = np.asarray(profiles[name].active) >= profiles[name].nest.num_host
             tile = 4 * np.where(own[:, None], profiles[name].extents, 1).prod(axis=0)
-            large = tile > PREFETCH.consumer_tile_bytes
+            large = tile > SketchConfig().consumer_tile_share * HARDWARE.cache_bytes[0]
             np.testing.assert_array_equal(beside[name].seconds[large], alone[name].seconds[large])
             hidden += int((beside[name].seconds < 0.99 * alone[name].seconds).sum())
     assert hidden

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -24,10 +25,12 @@ from ansor.program.sketch import Sketch
 from ansor.program.steps import Phase, Step
 from ansor.sketch.generate import generate
 from ansor.sketch.rules import CPU_RULES
+from ansor.targets.cpu.search import CPU_SEARCH
 
 PROGRAMS = 4  # of each sketch
 FOR_GPU = ("matmul", "matmul_relu", "softmax", "row_sum", "conv2d", "max_pool2d", "norm")
 PREFETCHED = SketchConfig(min_prefetch_bytes=0)  # constants of any size may be prefetched
+SMALL_CACHES = replace(HARDWARE, cache_bytes=(256, 1 << 10, 1 << 20))  # operands are large
 KINDS = sorted(kind for kind, made in Step.kinds.items() if made.__module__.startswith("ansor."))
 
 
@@ -39,6 +42,8 @@ def all_sketches() -> Iterator[tuple[Any, Sketch, bool]]:
     func = workload("matmul").func
     for state in generate(read_dag(func, constants=[1]), HARDWARE, CPU_RULES, PREFETCHED):
         yield func, complete(state, HARDWARE, PREFETCHED), False
+    for sketch in CPU_SEARCH.sketches(read_dag(func), SMALL_CACHES, SketchConfig()):
+        yield func, sketch, False
     for name in FOR_GPU:
         for sketch in gpu.gpu_sketches(name):
             yield workload(name).func, sketch, True

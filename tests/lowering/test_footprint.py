@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tvm import tirx
 
-from ansor.config import PREFETCH
 from ansor.lowering.prefetch.emit import turn_for
 from ansor.lowering.prefetch.footprint import Slab, slab_of
 
 SIZE = 1 << 20
-LINE = PREFETCH.line_bytes // 4
+LINE_BYTES = 64
+LINE = LINE_BYTES // 4
 
 loops_and_steps = st.lists(
     st.tuples(st.integers(2, 6), st.sampled_from([0, 1, 2, 3, 4, 6, 12, 24, 64, 96])),
@@ -72,7 +72,7 @@ def test_each_row_is_asked_for_line_by_line(shape: list[tuple[int, int]], first:
     buffer, slab = made(shape, first)
     if slab is None:
         return
-    lines = slab.lines(1.0)
+    lines = slab.lines(1.0, LINE_BYTES)
     each = sequential(lines.count)
     asking = tirx.For(each.loop_var, each.min, each.extent, each.kind, lines.ask(each.loop_var))
     starts = touched(list(slab.rows), int(slab.first))
@@ -91,7 +91,7 @@ def test_a_step_that_varies_is_no_row() -> None:
 def test_turns_ask_for_everything_in_time(extent: int, count: int, share: float) -> None:
     _, slab = made([(count, LINE)], 0)
     assert slab is not None
-    lines = slab.lines(share)
+    lines = slab.lines(share, LINE_BYTES)
     apart = turn_for(sequential(extent), [lines])
     if apart is None:
         return

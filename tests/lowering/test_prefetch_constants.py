@@ -27,6 +27,7 @@ from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
 from ansor.program.steps import Prefetch
 from ansor.sketch.generate import generate
+from ansor.sketch.rules import CPU_RULES
 from ansor.targets.build import compile_function
 
 CASES = ["matmul", "matmul_relu", "conv2d", "conv2d_stride2"]
@@ -37,7 +38,7 @@ CONFIG = SketchConfig(
 
 def sketches(name: str, config: SketchConfig = CONFIG) -> list[Sketch]:
     """Those of a definition whose second parameter is a constant."""
-    states = generate(read_dag(workload(name).func, constants=[1]), NARROW, config)
+    states = generate(read_dag(workload(name).func, constants=[1]), NARROW, CPU_RULES, config)
     return [complete(state, NARROW, config) for state in states]
 
 
@@ -96,7 +97,7 @@ def test_nothing_is_fetched_unless_asked_for() -> None:
 
 def test_small_constants_and_other_operands_are_left_alone() -> None:
     small = replace(CONFIG, min_prefetch_bytes=1 << 18)
-    plain = generate(dag("matmul"), NARROW, CONFIG)
+    plain = generate(dag("matmul"), NARROW, CPU_RULES, CONFIG)
     made = [*sketches("matmul", small), *(complete(s, NARROW, CONFIG) for s in plain)]
     assert made
     assert not any(isinstance(step, Prefetch) for sketch in made for step in sketch.steps)

@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
 from definitions import HARDWARE
 from fetching import addresses, fetched
 from test_lower import assert_close, run
@@ -15,12 +14,12 @@ from tvm import te
 
 from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
-from ansor.config import PrefetchConfig, SketchConfig
+from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.lowering.lower import lower
 from ansor.program.program import Program
 from ansor.program.sketch import Sketch
-from ansor.program.steps import FuseConsumer
+from ansor.program.steps import FuseConsumer, PrefetchConsumer
 from ansor.sketch.generate import generate
 from ansor.sketch.rules import CPU_RULES
 
@@ -95,11 +94,17 @@ def test_what_is_shared_by_rows_is_left_alone() -> None:
     assert not any(b.same_as(x) for b in fetched(func) for x in func.params[:3])
 
 
-def test_large_tiles_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "ansor.lowering.prefetch.consumer_tiles.PREFETCH", PrefetchConfig(consumer_tile_bytes=4)
+def with_tiles(program: Program, tile_bytes: int) -> Program:
+    """The program where only tiles of so many bytes are prefetched."""
+    steps = (
+        replace(step, tile_bytes=tile_bytes) if isinstance(step, PrefetchConsumer) else step
+        for step in program.steps
     )
-    for program in programs(20):
+    return replace(program, steps=tuple(steps))
+
+
+def test_large_tiles_are_left_alone() -> None:
+    for program in (with_tiles(program, 4) for program in programs(20)):
         assert not fetched(lower(definition(), program)) or program.values["c.j"][-1] == 1
 
 

@@ -14,11 +14,11 @@ from tvm import tirx
 
 from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
-from ansor.config import PrefetchConfig, SketchConfig
+from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.lowering.lower import lower
 from ansor.program.program import Program
-from ansor.program.steps import CacheRead
+from ansor.program.steps import CacheRead, PrefetchOperands
 from ansor.sketch.generate import generate
 from ansor.sketch.rules import CPU_RULES
 from ansor.workloads import Workload, build
@@ -109,18 +109,16 @@ def unpacked(workload: Workload, width: int, depth: tuple[int, int]) -> Program:
     return replace(drawn, values={**drawn.values, **values})
 
 
-@pytest.fixture
-def small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In which the second matrix is large."""
-    small = PrefetchConfig(far_bytes=4 * COLUMNS * DEPTH)
-    monkeypatch.setattr("ansor.lowering.prefetch.footprint.PREFETCH", small)
+def in_small_cache(program: Program) -> Program:
+    """As for a machine on which the second matrix is large."""
+    operands = PrefetchOperands("C", ("B",), 1 << 15, 4 * COLUMNS * DEPTH, 64)
+    return replace(program, steps=(*program.steps, operands))
 
 
-@pytest.mark.usefixtures("small_cache")
 @pytest.mark.parametrize("width", [16, 32, 64])
 def test_rows_that_are_summed_up_ask_for_later_ones(width: int) -> None:
     workload = product()
-    func = lower(workload.func, unpacked(workload, width, (1, DEPTH)))
+    func = lower(workload.func, in_small_cache(unpacked(workload, width, (1, DEPTH))))
     assert all(buffer.same_as(func.params[1]) for buffer in fetched(func))
     later = {min(row + 4096 // (4 * width), DEPTH - 1) for row in range(DEPTH)}
     for panel in (0, 1, COLUMNS // width - 1):
@@ -129,10 +127,11 @@ def test_rows_that_are_summed_up_ask_for_later_ones(width: int) -> None:
         assert addresses(func, {"i_0_j_0_fused": panel}, func.params[1]) == expected
 
 
-@pytest.mark.usefixtures("small_cache")
 def test_sums_of_few_rows_are_left_alone() -> None:
     workload = product()
-    assert not fetched(lower(workload.func, unpacked(workload, 32, (DEPTH // 2, 2))))
+    assert not fetched(
+        lower(workload.func, in_small_cache(unpacked(workload, 32, (DEPTH // 2, 2))))
+    )
 
 
 def test_rows_that_stay_in_the_caches_are_left_alone() -> None:
@@ -140,11 +139,10 @@ def test_rows_that_stay_in_the_caches_are_left_alone() -> None:
     assert not fetched(lower(workload.func, unpacked(workload, 32, (1, DEPTH))))
 
 
-@pytest.mark.usefixtures("small_cache")
 def test_sums_stay_right() -> None:
     workload, rng = product(), np.random.default_rng(0)
     inputs = workload.inputs(rng)
-    func = lower(workload.func, unpacked(workload, 32, (1, DEPTH)))
+    func = lower(workload.func, in_small_cache(unpacked(workload, 32, (1, DEPTH))))
     assert fetched(func)
     expected = workload.reference(*inputs)
     assert_close(run(func, inputs, expected.shape), expected)

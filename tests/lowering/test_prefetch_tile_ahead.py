@@ -14,12 +14,12 @@ from test_lower import assert_close, run
 
 from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
-from ansor.config import PrefetchConfig, SketchConfig
+from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.lowering.lower import lower
 from ansor.program.program import Program
 from ansor.program.sketch import Sketch
-from ansor.program.steps import CacheRead, FuseConsumer
+from ansor.program.steps import CacheRead, FuseConsumer, PrefetchConsumer, PrefetchOperands
 from ansor.sketch.generate import generate
 from ansor.sketch.rules import CPU_RULES
 from ansor.workloads import Workload, build
@@ -52,12 +52,15 @@ def program(**values: tuple[int, ...]) -> Program:
     return replace(drawn, values={**drawn.values, **tiled})
 
 
-@pytest.fixture
-def small_caches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In which these matrices are large."""
-    for module in ("footprint", "tile_ahead"):
-        name = f"ansor.lowering.prefetch.{module}.PREFETCH"
-        monkeypatch.setattr(name, PrefetchConfig(far_bytes=1 << 11))
+def in_small_caches(program: Program) -> Program:
+    """As for a machine on which these matrices are large: its second cache has two KiB."""
+    far_bytes = 1 << 11
+    steps = (
+        replace(step, far_bytes=far_bytes) if isinstance(step, PrefetchConsumer) else step
+        for step in program.steps
+    )
+    operands = PrefetchOperands("C", ("A", "B"), 1 << 15, far_bytes, 64)
+    return replace(program, steps=(*steps, operands))
 
 
 def asked(func: Any, number: int, tile: int, to_write: bool = False) -> set[int]:
@@ -65,25 +68,22 @@ def asked(func: Any, number: int, tile: int, to_write: bool = False) -> set[int]
     return addresses(func, {"j_0": 0, "i_1": tile}, func.params[number], to_write)
 
 
-@pytest.mark.usefixtures("small_caches")
 def test_each_tile_asks_for_the_rows_of_the_next() -> None:
-    func = lower(definition().func, program())
+    func = lower(definition().func, in_small_caches(program()))
     last = ROWS // TILE - 1
     for tile in range(last + 1):
         first = min(tile + 1, last) * TILE * DEPTH
         assert asked(func, 0, tile) == set(range(first, first + TILE * DEPTH, LINE))
 
 
-@pytest.mark.usefixtures("small_caches")
 def test_tiles_that_do_not_divide_end_with_the_last_row() -> None:
-    func = lower(definition().func, program(C_i=(1, 4, 1, 6)))
+    func = lower(definition().func, in_small_caches(program(C_i=(1, 4, 1, 6))))
     for tile, row in enumerate([6, 12, ROWS - 6, ROWS - 6]):
         assert asked(func, 0, tile) == set(range(row * DEPTH, (row + 6) * DEPTH, LINE))
 
 
-@pytest.mark.usefixtures("small_caches")
 def test_a_long_reduction_asks_for_its_results_lines_as_it_goes_on() -> None:
-    func = lower(definition().func, program())
+    func = lower(definition().func, in_small_caches(program()))
     assert {(loops[-1], buffer) for *loops, buffer in fetched_inside(func)} == {
         ("k_0_0_0", "C"),
         ("k_0_0_1", "A"),
@@ -120,7 +120,6 @@ def test_small_matrices_stay_in_the_caches() -> None:
     assert not any(loop.startswith("k") for *loops, _ in fetched_inside(func) for loop in loops)
 
 
-@pytest.mark.usefixtures("small_caches")
 @pytest.mark.parametrize(
     "values",
     [
@@ -132,11 +131,10 @@ def test_small_matrices_stay_in_the_caches() -> None:
     ids=["short loop", "one tile", "the same rows again", "a short way"],
 )
 def test_what_is_not_worth_it_is_left_alone(values: dict[str, tuple[int, ...]]) -> None:
-    func = lower(definition().func, program(**values))
+    func = lower(definition().func, in_small_caches(program(**values)))
     assert not any(buffer.same_as(func.params[0]) for buffer in fetched(func))
 
 
-@pytest.mark.usefixtures("small_caches")
 @pytest.mark.parametrize("rows", [(1, 5, 1, 4), (1, 4, 1, 6), (2, 5, 1, 2)])
 def test_results_stay_right(rows: tuple[int, ...]) -> None:
     workload, rng = definition(), np.random.default_rng(0)

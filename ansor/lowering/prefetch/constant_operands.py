@@ -17,7 +17,6 @@ from typing import Any
 
 from tvm import sym, tirx
 
-from ansor.config import PREFETCH
 from ansor.lowering.accesses import path_to, position_of, read_indices, step_of, zero_of
 from ansor.lowering.prefetch.emit import Lines, prefetch_line, spread_prefetches
 from ansor.lowering.statements import substitute_variables
@@ -26,12 +25,14 @@ from ansor.lowering.statements import substitute_variables
 @dataclass(frozen=True)
 class PrefetchedOperand:
     """Parts of a function's parameter of at least and at most so many elements are to be
-    prefetched; of runs of at least `run` elements, what lies `distance` elements ahead."""
+    prefetched, by lines of `line_bytes`; of runs of at least `run` elements, what lies `distance`
+    elements ahead."""
 
     parameter: int
     elements: tuple[int, int]
     run: int
     distance: int
+    line_bytes: int
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def insert_prefetches(
         buffer = params[operand.parameter]
         part = None if found is None else _part(*found, buffer, operand)
         if part is not None:
-            body = _with_fetches(body, part, buffer)
+            body = _with_fetches(body, part, buffer, operand.line_bytes)
     return body
 
 
@@ -101,10 +102,10 @@ def _part(
     return _Part(live[number:], sym.Analyzer().simplify(start), elements, distance)
 
 
-def _with_fetches(body: Any, part: _Part, buffer: Any) -> Any:
+def _with_fetches(body: Any, part: _Part, buffer: Any, line_bytes: int) -> Any:
     """Asks for all lines of the part that is some way off while its loops go on."""
     serial = [loop for loop in part.loops if loop.kind == tirx.ForKind.SERIAL]
-    per_line = PREFETCH.line_bytes // buffer.dtype.itemsize
+    per_line = line_bytes // buffer.dtype.itemsize
     start, lines = part.first + part.distance, -(-part.elements // per_line)
     wanted = Lines(lines, lambda number: prefetch_line(buffer, start + number * per_line))
     extents = [int(loop.extent) for loop in serial]

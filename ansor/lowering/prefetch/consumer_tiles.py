@@ -19,8 +19,9 @@ from tvm import tirx
 from ansor.config import PREFETCH
 from ansor.lowering.accesses import accesses, is_reducing, path_to
 from ansor.lowering.prefetch.emit import spread_prefetches, turn_for
-from ansor.lowering.prefetch.footprint import Slab, is_far, slab_of
+from ansor.lowering.prefetch.footprint import Slab, buffer_bytes, slab_of
 from ansor.lowering.statements import replace_loops, sequence, with_loop_body
+from ansor.program.steps import PrefetchConsumer
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,12 @@ class TileConsumer:
     Attributes:
         host: name of the other one's block.
         variables: of the loops inside the tile.
+        step: sizes of what is prefetched.
     """
 
     host: str
     variables: Sequence[Any]
+    step: PrefetchConsumer
 
 
 def prefetch_tiles(body: Any, consumers: Mapping[str, TileConsumer], params: Sequence[Any]) -> Any:
@@ -51,9 +54,13 @@ def prefetch_tiles(body: Any, consumers: Mapping[str, TileConsumer], params: Seq
         live = [loop for loop in loops if int(loop.extent) > 1]
         inside = [x for x in live if any(x.loop_var.same_as(v) for v in consumer.variables)]
         outer = [x for x in live if not any(x is loop for loop in inside)]
-        slabs = list(_slabs(params, live, inside, realize, loops))
+        slabs = [
+            slab
+            for slab in _slabs(params, live, inside, realize, loops)
+            if slab.size_bytes <= consumer.step.tile_bytes
+        ]
         if outer and slabs:
-            body = _with_fetches(body, outer[-1], consumer.host, slabs)
+            body = _with_fetches(body, outer[-1], consumer, slabs)
     return body
 
 
@@ -69,20 +76,17 @@ def _slabs(
     for buffer, indices, is_write in accesses(realize, loops):
         if any(buffer.same_as(param) for param in params):
             slab = slab_of(buffer, indices, is_write, live, inside)
-            if (
-                slab is not None
-                and slab.count == elements
-                and slab.size_bytes <= PREFETCH.consumer_tile_bytes
-            ):
+            if slab is not None and slab.count == elements:
                 yield slab
 
 
-def _with_fetches(body: Any, around: Any, host: str, slabs: Sequence[Slab]) -> Any:
+def _with_fetches(body: Any, around: Any, consumer: TileConsumer, slabs: Sequence[Slab]) -> Any:
     """Asks for all lines in each iteration of a loop: at its start, or while the host's outermost
     loop inside goes on."""
-    wanted = [slab.lines(PREFETCH.reduction_share) for slab in slabs]
-    if any(is_far(slab.buffer) for slab in slabs):
-        inside, steps = _host_loops(body, around, host)
+    step = consumer.step
+    wanted = [slab.lines(PREFETCH.reduction_share, step.line_bytes) for slab in slabs]
+    if any(buffer_bytes(slab.buffer) >= step.far_bytes for slab in slabs):
+        inside, steps = _host_loops(body, around, consumer.host)
         apart = turn_for(inside[0], wanted) if steps >= PREFETCH.long_reduction else None
         if apart is not None:
             return spread_prefetches(body, inside[:1], apart, wanted)

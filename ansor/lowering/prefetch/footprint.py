@@ -9,7 +9,6 @@ from typing import Any
 
 from tvm import sym
 
-from ansor.config import PREFETCH
 from ansor.lowering.accesses import position_of, step_of, zero_of
 from ansor.lowering.prefetch.emit import Lines, prefetch_line
 from ansor.lowering.statements import substitute_variables
@@ -43,9 +42,9 @@ class Slab:
         """Of all rows."""
         return self.count * int(self.buffer.dtype.itemsize)
 
-    def lines(self, share: float) -> Lines:
+    def lines(self, share: float, line_bytes: int) -> Lines:
         """All of them, row by row, to be asked for in that share of a loop."""
-        per_line = PREFETCH.line_bytes // self.buffer.dtype.itemsize
+        per_line = line_bytes // self.buffer.dtype.itemsize
         per_row = -(-self.elements // per_line)
         digits = (*self.rows, (per_row, per_line))
 
@@ -60,10 +59,9 @@ class Slab:
         return Lines(per_row * rows, ask, per_row, share)
 
 
-def is_far(buffer: Any) -> bool:
-    """Whether an array is so large that its lines may come from beyond the second cache."""
-    size = math.prod(int(extent) for extent in buffer.shape)
-    return size * int(buffer.dtype.itemsize) >= PREFETCH.far_bytes
+def buffer_bytes(buffer: Any) -> int:
+    """Bytes of an array."""
+    return math.prod(int(extent) for extent in buffer.shape) * int(buffer.dtype.itemsize)
 
 
 def slab_of(

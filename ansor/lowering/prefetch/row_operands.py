@@ -7,7 +7,7 @@ waited for; here each one asks for the row some way on.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from ansor.lowering.accesses import (
     zero_of,
 )
 from ansor.lowering.prefetch.emit import prefetch_line
+from ansor.lowering.prefetch.tile_ahead import FarOperands
 from ansor.lowering.statements import (
     collect,
     replace_loops,
@@ -31,6 +32,7 @@ from ansor.lowering.statements import (
     substitute_variables,
     with_loop_body,
 )
+from ansor.program.steps import PrefetchPackedRows
 
 
 @dataclass(frozen=True)
@@ -51,24 +53,26 @@ class _Rows:
     ahead_bytes: int
 
 
-def prefetch_rows(body: Any, copies: Collection[str], far: Mapping[str, Sequence[Any]]) -> Any:
+def prefetch_rows(
+    body: Any, copies: Mapping[str, PrefetchPackedRows], far: Mapping[str, FarOperands]
+) -> Any:
     """`body` with fetches of the rows that blocks read; of others it stays as it is.
 
     Args:
-        copies: names of blocks that pack something.
-        far: large parameters, for blocks by name that reduce tile by tile.
+        copies: steps of blocks that pack something, by name.
+        far: operands of blocks by name that reduce tile by tile.
     """
-    for name in copies:
+    for name, step in copies.items():
         found = path_to(body, name)
         rows = None if found is None else _packed(*found)
         if rows is not None:
-            body = _with_fetches(body, rows)
-    for name, params in far.items():
-        for param in params:
+            body = _with_fetches(body, rows, step.line_bytes)
+    for name, operands in far.items():
+        for param in operands.params:
             found = path_to(body, name)
             rows = None if found is None else _summed(*found, param)
             if rows is not None:
-                body = _with_fetches(body, rows)
+                body = _with_fetches(body, rows, operands.step.line_bytes)
     return body
 
 
@@ -128,14 +132,14 @@ def _rows(
     return None
 
 
-def _with_fetches(body: Any, rows: _Rows) -> Any:
+def _with_fetches(body: Any, rows: _Rows, line_bytes: int) -> Any:
     """Each row asks for all lines of a later one; the last ones for the last."""
     size = rows.buffer.dtype.itemsize
     ahead = -(-rows.ahead_bytes // (rows.elements * size))
     variable, last = rows.loop.loop_var, int(rows.loop.extent) - 1
     later = tirx.min(variable + ahead, last)
     first = substitute_variables(rows.first, {variable: later})
-    lines = range(0, rows.elements, PREFETCH.line_bytes // size)
+    lines = range(0, rows.elements, line_bytes // size)
 
     def made(loop: Any, _: int) -> Any:
         fetches = [prefetch_line(rows.buffer, first + element) for element in lines]

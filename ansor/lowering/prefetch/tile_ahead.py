@@ -10,31 +10,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tvm import tirx
 
-from ansor.config import PREFETCH
 from ansor.lowering.accesses import accesses, is_reducing, path_to
 from ansor.lowering.prefetch.emit import spread_prefetches, turn_for, turn_of
 from ansor.lowering.prefetch.footprint import Slab, slab_of
 from ansor.lowering.statements import collect, substitute_variables
+from ansor.program.steps import PrefetchOperands
 
 
-def prefetch_ahead(body: Any, far: Mapping[str, Sequence[Any]]) -> Any:
+@dataclass(frozen=True)
+class FarOperands:
+    """Large parameters that a block reduces tile by tile.
+
+    Attributes:
+        params: the parameters.
+        step: sizes of what is prefetched.
+    """
+
+    params: Sequence[Any]
+    step: PrefetchOperands
+
+
+def prefetch_ahead(body: Any, far: Mapping[str, FarOperands]) -> Any:
     """`body` with fetches of the rows that the next tile reads.
 
     Args:
-        far: large parameters, for blocks by name that reduce tile by tile.
+        far: operands of blocks by name.
     """
-    for name, params in far.items():
+    for name, operands in far.items():
         found = path_to(body, name)
         if found is not None:
-            body = _with_fetches(body, *found, params)
+            body = _with_fetches(body, *found, operands)
     return body
 
 
-def _with_fetches(body: Any, loops: tuple[Any, ...], realize: Any, params: Sequence[Any]) -> Any:
+def _with_fetches(body: Any, loops: tuple[Any, ...], realize: Any, far: FarOperands) -> Any:
     live = [loop for loop in loops if int(loop.extent) > 1]
     number = next((i for i, loop in enumerate(live) if is_reducing(loop, realize)), 0)
     steps = live[max(0, number - 1) : number + 1]  # from tile to tile, and inside a tile
@@ -42,13 +56,14 @@ def _with_fetches(body: Any, loops: tuple[Any, ...], realize: Any, params: Seque
         return body
     if turn_of(live[number]) is None:
         return body
-    wanted = [slab.lines(1.0) for slab in _next_slabs(params, live, number, realize, loops)]
+    slabs = _next_slabs(far, live, number, realize, loops)
+    wanted = [slab.lines(1.0, far.step.line_bytes) for slab in slabs]
     apart = turn_for(live[number], wanted) if wanted else None
     return body if apart is None else spread_prefetches(body, [live[number]], apart, wanted)
 
 
 def _next_slabs(
-    params: Sequence[Any], live: list[Any], number: int, realize: Any, loops: tuple[Any, ...]
+    far: FarOperands, live: list[Any], number: int, realize: Any, loops: tuple[Any, ...]
 ) -> Iterator[Slab]:
     """What the reduction reads of parameters in the next step of the loop around it, where that
     loop goes such a long way that nothing is left of the last time."""
@@ -57,14 +72,14 @@ def _next_slabs(
     later = {variable: tirx.min(variable + 1, int(around.extent) - 1)}
     seen: list[Any] = []
     for buffer, indices, is_write in accesses(realize, loops):
-        if is_write or _is_among(buffer, seen) or not _is_among(buffer, params):
+        if is_write or _is_among(buffer, seen) or not _is_among(buffer, far.params):
             continue
         seen.append(buffer)
         moving = [x for index in indices for x in collect(index, tirx.Var)]
         extents = (int(loop.extent) for loop in inside if _is_among(loop.loop_var, moving))
         size = math.prod(extents) * buffer.dtype.itemsize
-        is_far_way = size * int(around.extent) >= PREFETCH.far_bytes
-        if not (_is_among(variable, moving) and size <= PREFETCH.tile_ahead_bytes and is_far_way):
+        is_far_way = size * int(around.extent) >= far.step.far_bytes
+        if not (_is_among(variable, moving) and size <= far.step.tile_bytes and is_far_way):
             continue
         slab = slab_of(
             buffer, [substitute_variables(i, later) for i in indices], False, live, inside

@@ -12,7 +12,11 @@ from ansor.program.loop_structure import own_loops
 from ansor.program.steps import (
     Initialise,
     Prefetch,
+    PrefetchConsumer,
+    PrefetchOperands,
+    PrefetchPackedRows,
     SkipPadding,
+    Step,
     Transpose,
     Unroll,
     Vectorize,
@@ -71,8 +75,15 @@ def prefetch(step: Prefetch, replay: Replay) -> None:
     if replay.values[step.hole][0]:
         parameter = replay.parameters.index(step.buffer)  # a change of layout makes a new buffer
         replay.prefetched[step.stage] = PrefetchedOperand(
-            parameter, step.elements, step.run, step.distance
+            parameter, step.elements, step.run, step.distance, step.line_bytes
         )
+
+
+@apply.register(PrefetchPackedRows)
+@apply.register(PrefetchOperands)
+@apply.register(PrefetchConsumer)
+def always_prefetch(step: Step, replay: Replay) -> None:
+    replay.prefetches.append(step)
 
 
 def _update_of(replay: Replay, name: str, loop: Any) -> Any:

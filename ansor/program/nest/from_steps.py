@@ -106,7 +106,13 @@ def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:
         guarded=guarded,
         prefetch=prefetched(nest.population, roles, name),
         finishes=roles.fused[name].stage if name in roles.fused else None,
+        prefetched_tile_bytes=_prefetched_tile_bytes(roles, name),
     )
+
+
+def _prefetched_tile_bytes(roles: Roles, name: str) -> int:
+    step = roles.consumer_prefetches.get(name)
+    return 0 if step is None else step.tile_bytes
 
 
 def _position(nest: LoopNest, roles: Roles, name: str) -> Column:

@@ -37,6 +37,8 @@ class StageNest:
             prefetched, and where it is read once the least of a run, and the distance; all 0 for
             none.
         finishes: the stage whose tiles this one finishes as its fused consumer, None for none.
+        prefetched_tile_bytes: the largest tile of a fused consumer's array that is prefetched
+            before its turn; 0 for none.
         unroll_most: `[P]`: inner loops are unrolled as well as long as that makes no more
             statements than this.
     """
@@ -56,6 +58,7 @@ class StageNest:
     guarded: npt.NDArray[np.bool_]
     prefetch: npt.NDArray[np.int32]
     finishes: str | None = None
+    prefetched_tile_bytes: int = 0
 
     @cached_property
     def density(self) -> npt.NDArray[np.float32]:

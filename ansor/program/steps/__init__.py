@@ -30,13 +30,18 @@ from ansor.program.steps.loops import (
     Initialise,
     MultiLevelTile,
     Parallel,
-    Prefetch,
     RegisterTile,
     SkipPadding,
     StripMine,
     Transpose,
     Unroll,
     Vectorize,
+)
+from ansor.program.steps.prefetch import (
+    Prefetch,
+    PrefetchConsumer,
+    PrefetchOperands,
+    PrefetchPackedRows,
 )
 from ansor.program.steps.structure import (
     AsProduct,
@@ -74,6 +79,9 @@ __all__ = [
     "Pipeline",
     "Placed",
     "Prefetch",
+    "PrefetchConsumer",
+    "PrefetchOperands",
+    "PrefetchPackedRows",
     "RFactor",
     "ReduceInBlock",
     "RegisterTile",

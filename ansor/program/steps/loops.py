@@ -152,21 +152,3 @@ class SkipPadding(Step):
     stage: str
     padded: tuple[Padded, ...]
     hole: str
-
-
-@dataclass(frozen=True)
-class Prefetch(Step):
-    """Where `hole` is 1, prefetch what the tiled `stage` reads of the constant `buffer` before its
-    turn: while a part of at least and at most so many `elements` is read again and again, the part
-    that lies after it in memory; where none is, but at least `run` are read without a gap, what
-    lies `distance` elements ahead.
-    """
-
-    phase = Phase.AFTER_SCHEDULING
-
-    stage: str
-    buffer: str
-    elements: tuple[int, int]
-    run: int
-    distance: int
-    hole: str

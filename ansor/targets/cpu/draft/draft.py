@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ansor.config import PREFETCH
 from ansor.features.loop_tables import Floats, masked_product
 from ansor.features.profile import StageProfile
 from ansor.targets.cpu.draft.constants import CORE, OVERLAP
@@ -170,14 +169,12 @@ def _thread_start(profile: StageProfile, fetched: Floats, hardware: Hardware) ->
 
 def _is_prefetched(profile: StageProfile) -> npt.NDArray[np.bool_]:
     """`[P]`: whether the lines of a fused consumer are prefetched before each tile of its host, see
-    `ansor.lowering.prefetch.consumer_tiles`."""
+    `PrefetchConsumer`."""
     inner = np.asarray([k >= profile.nest.num_host for k in profile.active])[:, None]
     item_bytes = max(access.buffer.item_bytes for access in profile.accesses)
     small: npt.NDArray[np.bool_]
-    small = (
-        masked_product(inner, profile.extents) * np.float32(item_bytes)
-        <= PREFETCH.consumer_tile_bytes
-    )
+    tile_bytes = masked_product(inner, profile.extents) * np.float32(item_bytes)
+    small = tile_bytes <= profile.nest.prefetched_tile_bytes
     return small
 
 
