@@ -299,8 +299,8 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
     def work(*_: object, **__: object) -> None:
         raise AssertionError("work has started")
 
-    monkeypatch.setattr("ansor.tune.LocalDevice", Idle)
-    monkeypatch.setattr("ansor.tune.detect_machine", work)
+    monkeypatch.setattr("ansor.run.session.LocalDevice", Idle)
+    monkeypatch.setattr("ansor.run.session.backend_of", work)
 
 
 class Idle(Closing):
@@ -450,7 +450,7 @@ def test_records_of_another_target_only(tmp_path: Path) -> None:
     path, elsewhere = tmp_path / "r.db", '{"kind":"llvm","mcpu":"elsewhere"}'
     with Database(path) as database:
         # The graph of the definition as the frontend sees it, which is what keys the records.
-        wrapped = ansor.tune.prepare_network(
+        wrapped = ansor.run.session.prepare_network(
             definition(), tvm.target.Target("llvm"), elsewhere
         ).tasks[0]
         task = Task(wrapped.name, wrapped.func, wrapped.dag, elsewhere)
