@@ -23,7 +23,6 @@ LAYERS = (
     ("program",),
     ("sketch", "annotate", "features", "lowering"),
     ("targets",),
-    ("winograd",),
     ("workloads", "models"),
     ("evolve", "cost_model", "measure"),
     ("database",),

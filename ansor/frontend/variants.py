@@ -30,9 +30,9 @@ from ansor.frontend.rewrite import (
     with_functions,
 )
 from ansor.targets.registry import backend_of
-from ansor.winograd.filtered_definition import with_filtering
-from ansor.winograd.transformed_weights import transform_weight
-from ansor.winograd.transforms import (
+from ansor.workloads.minimal_filtering.filtered_definition import with_filtering
+from ansor.workloads.minimal_filtering.transformed_weights import transform_weight
+from ansor.workloads.minimal_filtering.transforms import (
     F2,
     F2_PHASES,
     F2_STRIDE2,

@@ -22,7 +22,7 @@ from ansor.frontend.variants import KINDS, Variant, operator_variants, optimize_
 from ansor.run.check.network import uncompilable
 from ansor.targets.registry import backend_of
 from ansor.task import Converted, Original, Task
-from ansor.winograd.transformed_weights import transform_weight
+from ansor.workloads.minimal_filtering.transformed_weights import transform_weight
 
 
 @dataclass(frozen=True, eq=False)

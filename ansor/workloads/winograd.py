@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from tvm import te
 
-from ansor.winograd.stages import Form, filtered, joined
-from ansor.winograd.transforms import F2, F3, F4
+from ansor.workloads.minimal_filtering.stages import Form, filtered, joined
+from ansor.workloads.minimal_filtering.transforms import F2, F3, F4
 from ansor.workloads.windows import sliding_windows
 from ansor.workloads.workload import Array, Workload
 

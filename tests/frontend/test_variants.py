@@ -15,7 +15,7 @@ from ansor.frontend.distinct_functions import extract_functions, tir_calls
 from ansor.frontend.optimization import optimize
 from ansor.frontend.passes.winograd_convolution import with_winograd
 from ansor.frontend.variants import KINDS, optimize_with_variants, with_variants
-from ansor.winograd.transforms import F2, F2_STRIDE2, F3, F4, Transform
+from ansor.workloads.minimal_filtering.transforms import F2, F2_STRIDE2, F3, F4, Transform
 
 
 def convolution(

@@ -18,7 +18,7 @@ from ansor.lowering.passes.fold_tables import fold_tables
 from ansor.lowering.pipeline import CPU_PIPELINE
 from ansor.lowering.statements import collect
 from ansor.targets.build import PASS_CONFIG
-from ansor.winograd.transformed_weights import constant_matrix_stage
+from ansor.workloads.minimal_filtering.transformed_weights import constant_matrix_stage
 
 Matrix = list[list[float]]
 LANES = 8

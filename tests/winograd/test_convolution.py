@@ -9,9 +9,9 @@ from tvm import te, tirx, topi
 
 from ansor.dag.from_tir.read import read_dag
 from ansor.dag.graph import ComputeDAG
-from ansor.winograd.convolution import Convolution as Found
-from ansor.winograd.convolution import Depth, convolution_of
 from ansor.workloads.convolution_nd import ConvolutionSizes, convolution
+from ansor.workloads.minimal_filtering.convolution import Convolution as Found
+from ansor.workloads.minimal_filtering.convolution import Depth, convolution_of
 from ansor.workloads.suite import suite_workload
 from ansor.workloads.transposed import transposed_convolution
 

@@ -13,8 +13,9 @@ from tvm import te, tirx, topi
 from ansor.dag.from_tir.read import block_names, read_dag
 from ansor.frontend.operator import import_operator
 from ansor.frontend.variants import KINDS, operator_variants, with_variants
-from ansor.winograd.filtered_definition import with_filtering
-from ansor.winograd.transforms import (
+from ansor.workloads.convolution_nd import ConvolutionSizes, convolution, convolution_bn_relu
+from ansor.workloads.minimal_filtering.filtered_definition import with_filtering
+from ansor.workloads.minimal_filtering.transforms import (
     F2,
     F2_STRIDE2,
     F2_TRANSPOSED,
@@ -26,7 +27,6 @@ from ansor.winograd.transforms import (
     Transform,
     is_nearly_whole,
 )
-from ansor.workloads.convolution_nd import ConvolutionSizes, convolution, convolution_bn_relu
 from ansor.workloads.suite import suite_workload
 from ansor.workloads.transposed import transposed_convolution
 

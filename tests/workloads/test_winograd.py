@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansor.winograd.transformed_weights import transform_weight
-from ansor.winograd.transforms import (
+from ansor.workloads import build
+from ansor.workloads.minimal_filtering.transformed_weights import transform_weight
+from ansor.workloads.minimal_filtering.transforms import (
     F2,
     F2_PHASES,
     F2_STRIDE2,
@@ -25,7 +26,6 @@ from ansor.winograd.transforms import (
     Transform,
     minimal,
 )
-from ansor.workloads import build
 
 TRANSFORMS = {transform.tile: transform for transform in (F2, F3, F4)}
 ON_LINES = (F2, F3, F4, F2_STRIDE2, F2_WIDE, F4_WIDE)

@@ -12,9 +12,9 @@ from tvm import te, tirx
 from tvm.ir import GenericConst
 
 from ansor.frontend.rewrite import constant, op_name, replace_calls, static_shape
-from ansor.winograd.stages import DepthForm, Form, filtered, joined
-from ansor.winograd.transformed_weights import transform_weight
-from ansor.winograd.transforms import Transform, is_nearly_whole
+from ansor.workloads.minimal_filtering.stages import DepthForm, Form, filtered, joined
+from ansor.workloads.minimal_filtering.transformed_weights import transform_weight
+from ansor.workloads.minimal_filtering.transforms import Transform, is_nearly_whole
 from ansor.workloads.transposed import zeros_before
 from ansor.workloads.workload import Array
 

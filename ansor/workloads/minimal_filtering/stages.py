@@ -12,8 +12,11 @@ from typing import Any
 
 from tvm import te, tirx, topi
 
-from ansor.winograd.transformed_weights import channel_of_phases, constant_matrix_stage
-from ansor.winograd.transforms import Transform
+from ansor.workloads.minimal_filtering.transformed_weights import (
+    channel_of_phases,
+    constant_matrix_stage,
+)
+from ansor.workloads.minimal_filtering.transforms import Transform
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,12 @@ from ansor.dag.contraction import product_dtypes
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.padding import Source, source_of
 from ansor.dag.stage import Access, Stage
-from ansor.winograd.convolution_roles import ConvolutionRoles, Layout, plain_axes, roles_of
+from ansor.workloads.minimal_filtering.convolution_roles import (
+    ConvolutionRoles,
+    Layout,
+    plain_axes,
+    roles_of,
+)
 
 
 @dataclass(frozen=True)

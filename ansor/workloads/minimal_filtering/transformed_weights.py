@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from tvm import te, tirx
 
-from ansor.winograd.transforms import Matrix, Transform
+from ansor.workloads.minimal_filtering.transforms import Matrix, Transform
 
 Array = npt.NDArray[np.float32]
 

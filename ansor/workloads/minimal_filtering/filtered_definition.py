@@ -15,11 +15,11 @@ from tvm.s_tir import SBlock, SBlockRealize
 from ansor.dag.from_tir.read import block_names, buffer_names, read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.lowering.statements import sequence, substitute_variables, with_loop_body
-from ansor.winograd.convolution import Convolution, convolution_of
-from ansor.winograd.convolution_roles import Layout
-from ansor.winograd.stages import DepthForm, Form, filtered, joined
-from ansor.winograd.transformed_weights import transformed
-from ansor.winograd.transforms import Transform, is_nearly_whole
+from ansor.workloads.minimal_filtering.convolution import Convolution, convolution_of
+from ansor.workloads.minimal_filtering.convolution_roles import Layout
+from ansor.workloads.minimal_filtering.stages import DepthForm, Form, filtered, joined
+from ansor.workloads.minimal_filtering.transformed_weights import transformed
+from ansor.workloads.minimal_filtering.transforms import Transform, is_nearly_whole
 
 _DTYPE = "float32"
 

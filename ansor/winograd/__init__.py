@@ -1,1 +1,0 @@
-"""Winograd's minimal filtering: transforms, weights, stages, and the definitions they replace."""

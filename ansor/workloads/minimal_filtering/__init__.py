@@ -1,0 +1,1 @@
+"""Minimal filtering (Winograd): transforms, weights and definitions of convolutions."""
