@@ -9,17 +9,26 @@ from types import ModuleType
 
 import pytest
 
+from ansor.targets import registry
+
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "extending").glob("*.md"))
+FILE = re.compile(r"# (\w+\.py)\n")  # the first line of a block that is a file of its own
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_example_runs(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    assert "assert" in block
+def test_the_example_runs(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(registry, "_BACKENDS", dict(registry._BACKENDS))
+    monkeypatch.syspath_prepend(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    for block in blocks:
+        if (named := FILE.match(block)) is not None:
+            (tmp_path / named[1]).write_text(block)
+    (example,) = (block for block in blocks if FILE.match(block) is None)
+    assert "assert" in example
     module = ModuleType(f"example_{page.stem}")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(compile(block, page.name, "exec", dont_inherit=True), module.__dict__)
+    exec(compile(example, page.name, "exec", dont_inherit=True), module.__dict__)
 
 
 def test_there_is_a_page_for_each_seam() -> None:
-    assert [page.stem for page in PAGES] == ["device", "policy", "rule", "step"]
+    assert [page.stem for page in PAGES] == ["device", "policy", "rule", "step", "target"]
