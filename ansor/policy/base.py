@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -16,44 +17,40 @@ from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
 
 
+@dataclass(eq=False, repr=False)
 class Policy(ABC):
     """The search of one task.
 
-    The tuner calls `propose`, measures the programs, and calls `learn`. A policy needs `propose`
-    alone; the other methods keep the books, and a policy may extend them.
+    The tuner calls `propose`, measures the programs, and calls `learn`. A policy must implement
+    `propose`, `promise_s` and `draft_best`. The other methods record the measurements, and a policy
+    may extend them.
 
-    Args:
+    Attributes:
         key: the task's key, under which the cost model keeps its records.
         sketches: complete sketches of the task.
         model: the cost model, shared by all tasks.
         config: sizes and rates.
         rng: source of all randomness of this task.
         executor: spreads work over the cores.
-
-    Attributes:
         best: the fastest measured program.
         preferred: of the first measured programs, the one with the best score before the model had
             learned of them.
         exhausted: whether the policy has nothing left to propose.
+        measured: the latency of each measured program by its signature, None for a failure.
+        successes: the programs whose measurement succeeded, in the order of their measurement.
     """
 
-    def __init__(
-        self,
-        key: str,
-        sketches: Sequence[Sketch],
-        model: CostModel,
-        config: EvolutionConfig,
-        rng: np.random.Generator,
-        executor: Executor = in_turns,
-    ) -> None:
-        self.key, self.sketches = key, list(sketches)
-        self._model, self._config, self._rng = model, config, rng
-        self._executor = executor
-        self._measured: dict[bytes, float | None] = {}
-        self._tried: list[Candidate] = []
-        self.best: Candidate | None = None
-        self.preferred: Candidate | None = None
-        self.exhausted = False
+    key: str
+    sketches: Sequence[Sketch]
+    model: CostModel
+    config: EvolutionConfig
+    rng: np.random.Generator
+    executor: Executor = in_turns
+    best: Candidate | None = field(default=None, init=False)
+    preferred: Candidate | None = field(default=None, init=False)
+    exhausted: bool = field(default=False, init=False)
+    measured: dict[bytes, float | None] = field(default_factory=dict, init=False)
+    successes: list[Candidate] = field(default_factory=list, init=False)
 
     @abstractmethod
     def propose(self, count: int) -> list[Candidate]:
@@ -81,16 +78,16 @@ class Policy(ABC):
     @property
     def trials(self) -> int:
         """Number of programs measured."""
-        return len(self._measured)
+        return len(self.measured)
 
     def learn(self, candidates: Sequence[Candidate], latency_s: Sequence[float | None]) -> None:
         """Takes in measurements, in seconds; None marks a failure."""
         done = [c.measured(t) for c, t in zip(candidates, latency_s, strict=True)]
-        self._measured |= {c.signature: c.latency_s for c in done}
+        self.measured |= {c.signature: c.latency_s for c in done}
         good = [c for c in done if c.latency_s is not None]
         if self.preferred is None:
             self.preferred = max(good, key=lambda c: c.score, default=None)
-        self._tried += good
+        self.successes += good
         self.best = best_of([*good, *([self.best] if self.best else [])])
         self._remember(good)
 
@@ -113,14 +110,14 @@ class Policy(ABC):
             rows = [c for c in done if c.sketch is sketch]
             if rows:
                 population = Population(sketch, np.stack([c.row for c in rows]))
-                self._model.add(self.key, population, [c.latency_s or 0.0 for c in rows])
+                self.model.add(self.key, population, [c.latency_s or 0.0 for c in rows])
 
     def candidates(self, population: Population) -> list[Candidate]:
         """The programs with the model's scores; the score of an illegal one is not finite."""
         if not len(population):
             return []
-        estimate = self._model.estimate(population)
-        scores: npt.NDArray[np.float32] = self._model.score_of(estimate)
+        estimate = self.model.estimate(population)
+        scores: npt.NDArray[np.float32] = self.model.score_of(estimate)
         prefix = population.sketch.name.encode()
         return [
             Candidate(population.sketch, row, float(score), prefix + signature.tobytes())

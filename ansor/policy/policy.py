@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ansor.annotate.sample import sample
 from ansor.config import EvolutionConfig
-from ansor.cost_model.model import CostModel
 from ansor.evolve.descend import neighbourhood
 from ansor.evolve.mutate import mutate
-from ansor.executor import Executor, in_turns
 from ansor.policy import breeding
 from ansor.policy.base import Policy
 from ansor.policy.candidate import Candidate, distinct
@@ -23,24 +21,18 @@ from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch, concatenate, empty
 
 
+@dataclass(eq=False, repr=False)
 class SearchPolicy(Policy):
     """Ansor's search (§5.1) with a draft model: see `Policy` for the arguments."""
 
-    def __init__(
-        self,
-        key: str,
-        sketches: Sequence[Sketch],
-        model: CostModel,
-        config: EvolutionConfig,
-        rng: np.random.Generator,
-        executor: Executor = in_turns,
-    ) -> None:
-        super().__init__(key, sketches, model, config, rng, executor)
-        self._seeds: list[Candidate] = []
-        self._sampled: list[Generation] = []  # one for each sketch, or none
-        self._promised_s: float | None = None
-        self._fits = model.fits
-        self._stalled = 0
+    _seeds: list[Candidate] = field(default_factory=list, init=False)
+    _sampled: list[Generation] = field(default_factory=list, init=False)  # of each sketch, or none
+    _promised_s: float | None = field(default=None, init=False)
+    _fits: int = field(init=False)
+    _stalled: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self._fits = self.model.fits
 
     @property
     def promise_s(self) -> float:
@@ -54,12 +46,12 @@ class SearchPolicy(Policy):
 
     def _forget_if_stale(self) -> None:
         """Drops a sample that was scored before the model learned."""
-        if self._fits != self._model.fits:
-            self._sampled, self._fits = [], self._model.fits
+        if self._fits != self.model.fits:
+            self._sampled, self._fits = [], self.model.fits
 
     def draft_best(self) -> Candidate | None:
         """The unmeasured program that the model expects to be the fastest, if there is any."""
-        ranked = self._ranked(1, self._config.generations, least=1)
+        ranked = self._ranked(1, self.config.generations, least=1)
         return ranked[0] if ranked else None
 
     def seed(self, programs: Sequence[Program]) -> int:
@@ -74,31 +66,31 @@ class SearchPolicy(Policy):
                 if row is not None:
                     found += self.candidates(Population(sketch, row[None]))
         legal = [c for c in found if np.isfinite(c.score)]
-        self._seeds = distinct(legal, self._measured)[: self._config.siblings]
+        self._seeds = distinct(legal, self.measured)[: self.config.siblings]
         return len(self._seeds)
 
     def propose(self, count: int) -> list[Candidate]:
         """Returns up to `count` programs worth measuring, none of them measured before."""
         self._forget_if_stale()
-        drawn = self._random(count) if self._model.is_blind else self._promising(count)
-        batch = distinct(drawn, self._measured)[:count]
+        drawn = self._random(count) if self.model.is_blind else self._promising(count)
+        batch = distinct(drawn, self.measured)[:count]
         self.exhausted = not batch
         return batch
 
     def _promising(self, count: int) -> list[Candidate]:
         """The head of the ranking with some random programs, then the rest of it."""
-        ranked = self._descent() if self._stalled >= self._config.patience else []
+        ranked = self._descent() if self._stalled >= self.config.patience else []
         if len(ranked) < count:
             least = 1 if self.trials else self._heads(count)
             others = self._ranked(count, self._generations(count), least)
-            ranked = distinct([*ranked, *others], self._measured)
+            ranked = distinct([*ranked, *others], self.measured)
         batch = ranked[: self._greedy(count)] if self.trials else self._first_of_each(ranked, count)
         random = self._random(count - len(batch))
         return [*batch, *random, *ranked]
 
     def _greedy(self, count: int) -> int:
         """How many of a batch are not random (ε-greedy); right on average for any batch size."""
-        return count - int(count * self._config.eps_greedy + self._rng.random())
+        return count - int(count * self.config.eps_greedy + self.rng.random())
 
     def learn(self, candidates: Sequence[Candidate], latency_s: Sequence[float | None]) -> None:
         """See `Policy`; counts the batches without a gain."""
@@ -106,7 +98,7 @@ class SearchPolicy(Policy):
         before = None if self.best is None else self.best.latency_s
         super().learn(candidates, latency_s)
         now = None if self.best is None else self.best.latency_s
-        gain = before is None or now is None or now < before * (1 - self._config.min_gain)
+        gain = before is None or now is None or now < before * (1 - self.config.min_gain)
         self._stalled = 0 if gain else self._stalled + 1
 
     def restore(self, programs: Sequence[Program], latency_s: Sequence[float | None]) -> int:
@@ -128,16 +120,16 @@ class SearchPolicy(Policy):
             is_full = number >= least and len(found) >= count
             if is_full and own.best < found[count - 1].score:
                 break
-            fresh = self._fresh(own, 2 * self._config.batch)
+            fresh = self._fresh(own, 2 * self.config.batch)
             found = sorted([*found, *fresh], key=lambda c: -c.score)
         return found
 
     def _fresh(self, own: Generation, count: int) -> list[Candidate]:
         """The best unmeasured candidates of a generation: of its head, where that has enough."""
         fresh: list[Candidate] = []
-        for population in (own.head(2 * count + len(self._measured)).population, own.population):
+        for population in (own.head(2 * count + len(self.measured)).population, own.population):
             legal = [c for c in self.candidates(population) if np.isfinite(c.score)]
-            fresh = distinct(sorted(legal, key=lambda c: -c.score), self._measured)[:count]
+            fresh = distinct(sorted(legal, key=lambda c: -c.score), self.measured)[:count]
             if len(fresh) == count or len(population) == len(own.population):
                 break
         return fresh
@@ -145,8 +137,8 @@ class SearchPolicy(Policy):
     def _generations(self, count: int) -> int:
         """Of the evolution that a batch of so many programs is worth: a small one, where time is
         short, no long one."""
-        most, share = self._config.generations, count / self._config.batch
-        return min(most, max(self._config.least_generations, round(share * most)))
+        most, share = self.config.generations, count / self.config.batch
+        return min(most, max(self.config.least_generations, round(share * most)))
 
     def _fittest(self, generations: int) -> list[Generation]:
         """An evolved population of each sketch; of a small space, all of it.
@@ -154,22 +146,22 @@ class SearchPolicy(Policy):
         Sketches that are far behind before any evolution are not bred from, those that are behind
         after a few generations no further.
         """
-        first = min(generations, self._config.first_generations)
-        return self._bred(self._first(first), generations - first, self._config.bred_margin)
+        first = min(generations, self.config.first_generations)
+        return self._bred(self._first(first), generations - first, self.config.bred_margin)
 
     def _first(self, generations: int) -> list[Generation]:
         """Populations of all sketches after the first generations."""
-        margin, sampled = self._config.sketch_margin, self._samples()
+        margin, sampled = self.config.sketch_margin, self._samples()
         near = self._worth_breeding(sampled, margin)
         jobs = {i: (sampled[i], self._elite(self.sketches[i])) for i in near}
-        started = self._spread(breeding.first_generation, self._config, jobs)
+        started = self._spread(breeding.first_generation, self.config, jobs)
         return self._bred(_updated(sampled, started), generations, margin)
 
     def _bred(self, found: list[Generation], generations: int, margin: float) -> list[Generation]:
         """Populations after more generations of those near the best."""
         if generations == 0:
             return found
-        config = replace(self._config, generations=generations)
+        config = replace(self.config, generations=generations)
         near = self._worth_breeding(found, margin)
         jobs = {i: (found[i],) for i in near if not found[i].is_settled}
         return _updated(found, self._spread(breeding.evolved, config, jobs))
@@ -178,7 +170,7 @@ class SearchPolicy(Policy):
         """Numbers of the sketches near the best, small ones aside."""
         least = max(own.best for own in found) - math.log(margin)
         numbers = [i for i, own in enumerate(found) if own.best >= least]
-        return [i for i in numbers if not breeding.is_small(self.sketches[i], self._config)]
+        return [i for i in numbers if not breeding.is_small(self.sketches[i], self.config)]
 
     def _spread(
         self,
@@ -188,14 +180,14 @@ class SearchPolicy(Policy):
     ) -> dict[int, Generation]:
         """What a function of `breeding` makes, under the numbers of the sketches. Each call has
         randomness of its own, so that it does not matter which comes first."""
-        scorer, streams = self._model.scorer, self._rng.spawn(len(jobs))
+        scorer, streams = self.model.scorer, self.rng.spawn(len(jobs))
         rows = zip(streams, jobs.values(), strict=True)
-        made = self._executor(function, [(scorer, config, rng, *own) for rng, own in rows])
+        made = self.executor(function, [(scorer, config, rng, *own) for rng, own in rows])
         return {i: own.of_sketch(self.sketches[i]) for i, own in zip(jobs, made, strict=True)}
 
     def _glances(self) -> list[Generation]:
         jobs = {i: (sketch,) for i, sketch in enumerate(self.sketches)}
-        return list(self._spread(breeding.glance, self._config, jobs).values())
+        return list(self._spread(breeding.glance, self.config, jobs).values())
 
     def _samples(self) -> list[Generation]:
         """Of each sketch what a promise was made of, if nothing was learned since, or a glance;
@@ -210,19 +202,19 @@ class SearchPolicy(Policy):
 
     def _tried_of(self, sketch: Sketch) -> list[Candidate]:
         """The programs of a sketch that have been measured, fastest first."""
-        tried = [c for c in self._tried if c.sketch is sketch]
+        tried = [c for c in self.successes if c.sketch is sketch]
         return sorted(tried, key=lambda c: c.latency_s or np.inf)
 
     def _elite(self, sketch: Sketch) -> Population:
         """The best measured programs of a sketch and its seeds, and mutations of them, if any."""
-        good = self._tried_of(sketch)[: self._config.elite]
-        good += [c for c in self._seeds if c.sketch is sketch][: self._config.elite - len(good)]
+        good = self._tried_of(sketch)[: self.config.elite]
+        good += [c for c in self._seeds if c.sketch is sketch][: self.config.elite - len(good)]
         if not good:
             return empty(sketch)
-        count = int(self._config.population * self._config.measured_ratio)
+        count = int(self.config.population * self.config.measured_ratio)
         rows = np.stack([c.row for c in good])
-        picked = Population(sketch, rows[self._rng.integers(0, len(rows), count)])
-        return concatenate([Population(sketch, rows), mutate(picked, self._rng, self._config)])
+        picked = Population(sketch, rows[self.rng.integers(0, len(rows), count)])
+        return concatenate([Population(sketch, rows), mutate(picked, self.rng, self.config)])
 
     def _descent(self) -> list[Candidate]:
         """Neighbours of the best program, best score first."""
@@ -230,25 +222,25 @@ class SearchPolicy(Policy):
             return []
         near = self.candidates(neighbourhood(self.best.sketch, self.best.row))
         legal = [c for c in near if np.isfinite(c.score)]
-        return distinct(sorted(legal, key=lambda c: -c.score), self._measured)
+        return distinct(sorted(legal, key=lambda c: -c.score), self.measured)
 
     def _random(self, count: int) -> list[Candidate]:
         """Legal, unmeasured random programs, each of a random sketch."""
         found: list[Candidate] = []
-        for index in self._rng.integers(0, len(self.sketches), count):
-            drawn = self.candidates(sample(self.sketches[index], 64, self._rng))
-            found += distinct([c for c in drawn if np.isfinite(c.score)], self._measured)[:1]
+        for index in self.rng.integers(0, len(self.sketches), count):
+            drawn = self.candidates(sample(self.sketches[index], 64, self.rng))
+            found += distinct([c for c in drawn if np.isfinite(c.score)], self.measured)[:1]
         return found
 
     def _first_of_each(self, ranked: list[Candidate], count: int) -> list[Candidate]:
         """The head of the ranking, with the best of every sketch and the seeds among it."""
         heads = {c.sketch.name: c for c in reversed(ranked)}
         best = sorted(heads.values(), key=lambda c: -c.score)[: self._heads(count)]
-        return distinct([*best, *self._seeds[: count // 4], *ranked], self._measured)[:count]
+        return distinct([*best, *self._seeds[: count // 4], *ranked], self.measured)[:count]
 
     def _heads(self, count: int) -> int:
         """How many sketches are to have their best program in a first batch."""
-        return max(self._config.least_heads, count // 4)
+        return max(self.config.least_heads, count // 4)
 
 
 def _seconds(found: Iterable[Generation]) -> float:

@@ -15,7 +15,7 @@ class RandomPolicy(Policy):
     """Proposes random legal programs, whatever their score is."""
 
     def propose(self, count: int) -> list[Candidate]:
-        batch = distinct(self._drawn(), self._measured)[:count]
+        batch = distinct(self._drawn(), self.measured)[:count]
         self.exhausted = not batch
         return batch
 
@@ -30,8 +30,8 @@ class RandomPolicy(Policy):
         drawn = [
             candidate
             for sketch in self.sketches
-            for candidate in self.candidates(sample(sketch, DRAWN, self._rng))
+            for candidate in self.candidates(sample(sketch, DRAWN, self.rng))
             if np.isfinite(candidate.score)
         ]
-        self._rng.shuffle(drawn)  # type: ignore[arg-type]
+        self.rng.shuffle(drawn)  # type: ignore[arg-type]
         return drawn

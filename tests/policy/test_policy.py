@@ -197,7 +197,7 @@ def test_a_space_of_repetitions_is_searched_to_its_end() -> None:
     while batch := search.propose(64):
         search.learn(batch, [1.0] * len(batch))
         found |= {c.signature for c in batch}
-    estimates = [search._model.estimate(everything(s)) for s in search.sketches]
+    estimates = [search.model.estimate(everything(s)) for s in search.sketches]
     legal = sum(len(np.unique(e.signature[e.legal], axis=0)) for e in estimates)
     assert len(found) == legal
 
@@ -317,7 +317,7 @@ def test_measurements_move_the_search() -> None:
         batch = search.propose(16)
         factors = [0.1 if c.sketch is favourite else 10.0 for c in batch]
         search.learn(batch, [f * np.exp(-c.score) for c, f in zip(batch, factors, strict=True)])
-        search._model.fit()
+        search.model.fit()
     assert Counter(c.sketch.name for c in batch)[favourite.name] >= 12
     assert search.best is not None
     assert search.best.sketch is favourite
