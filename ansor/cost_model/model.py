@@ -109,7 +109,8 @@ class CostModel(Scorer):
     def _residual(self, throughput: Floats, drafted: Floats) -> tuple[Floats, Floats]:
         """What is to be learned of the programs of a task, and what each weighs.
 
-        Where there is a draft, programs that it rightly calls slow have nothing to teach.
+        Deviation: the paper learns from every program; where there is a draft, programs that it
+        rightly calls slow have nothing to teach.
 
         Args:
             throughput: `[N]`, logarithms.

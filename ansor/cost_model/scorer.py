@@ -1,4 +1,8 @@
-"""`Scorer`: what programs are expected to take, by the draft and what was learned on top of it."""
+"""`Scorer`: what programs are expected to take, by the draft and what was learned on top of it.
+
+Deviation: the paper's model knows nothing before the first measurement (§5.2), so that the first
+batches are random; the analytic draft ranks programs from the beginning.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 After "Explore as a Storm, Exploit as a Raindrop" (2024): from a good start, the best program lies
 in reach of single steps.
+
+Deviation: the paper has no descent; TBG.1 takes 260 µs without and 198 µs with it (Zen 4).
 """
 
 from __future__ import annotations

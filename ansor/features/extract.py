@@ -1,4 +1,8 @@
-"""Features of every stage of a population (Ansor, appendix B; the column list is in `columns`)."""
+"""Features of every stage of a population (Ansor, appendix B; the column list is in `columns`).
+
+Deviation: logarithms are linear between powers of two, because trees read only their order; what
+the draft says of a stage can follow as further columns.
+"""
 
 from __future__ import annotations
 

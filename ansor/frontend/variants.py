@@ -2,6 +2,9 @@
 
 A variant is found by optimising the network once more in another form; its functions stand where
 those of the plain form stand, call by call.
+
+Deviation: the paper tunes one definition of each function; here measurements also select between
+direct convolution and minimal filtering.
 """
 
 from __future__ import annotations

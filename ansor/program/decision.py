@@ -1,4 +1,8 @@
-"""`Decision`: a hole of a sketch with its table of choices, and the neighbours of each choice."""
+"""`Decision`: a hole of a sketch with its table of choices, and the neighbours of each choice.
+
+Deviation: the paper draws tile sizes while it samples a program; here a table lists them before,
+and no table depends on another decision, so that every row of a population can be replayed.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,10 @@
 
 Programs of all its variants compete. A function always has a runnable program: the best measured,
 the draft's best, and at the very last the definition as it was written.
+
+Deviation: the paper keeps the fastest measurement. The fastest of many is often a lucky one, so the
+leaders are timed again in turns, those of a network in its whole sequence of calls, and the winner
+is compared with the definition.
 """
 
 from __future__ import annotations

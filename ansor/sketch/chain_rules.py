@@ -1,6 +1,7 @@
 """Rules for chains of costly stages: the last one hosts the others, tile by tile.
 
-Beyond the paper, whose fusion reaches one elementwise consumer.
+Deviation: the paper's fusion reaches one elementwise consumer; a chain of two costly stages then
+writes its whole intermediate result to memory.
 """
 
 from __future__ import annotations
@@ -15,10 +16,7 @@ from ansor.targets.cpu.machine import Hardware
 
 
 def tile_host(state: State, context: RuleContext[Hardware]) -> Derivation:
-    """Tiles the end of a chain, so that its producers can be computed tile by tile inside it.
-
-    Beyond the paper, whose fusion reaches one elementwise consumer.
-    """
+    """Tiles the end of a chain, so that its producers can be computed tile by tile inside it."""
     name, dag, config = state.current, state.dag, context.config
     if not chains.ends_chain(dag, name) or not predicates.has_static_axes(dag.stages[name]):
         return Derivation()
@@ -33,7 +31,7 @@ def attach_register_tile(state: State, context: RuleContext[Hardware]) -> Deriva
     """Tiles a stage for registers only and computes it inside the loops of a tiled one, and its
     elementwise consumer with each tile.
 
-    Beyond the paper; how deep is a decision, as for any stage without a nest of its own.
+    How deep is a decision, as for any stage without a nest of its own.
     """
     name, dag = state.current, state.dag
     if not predicates.has_data_reuse(dag, name) or not predicates.has_static_axes(dag.stages[name]):

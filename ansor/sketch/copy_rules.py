@@ -1,6 +1,7 @@
 """Rules that copy operands, packed or transposed, and that choose which axis vectors run along.
 
-Beyond the paper, whose operands stay where they are unless they are constant.
+Deviation: the paper moves no operand that is not constant, and always vectorises the last axis.
+Both cost a gather for each vector where memory has another order.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _LEAST_SHUFFLED = 4  # bytes of an element; a square of smaller ones has more ro
 def choose_vector_axis(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Vectorises another axis than the last where that one does not fill vectors.
 
-    Beyond the paper: the rows of an image whose channels come first may be too short, or read with
-    a stride and so gathered; its filters are neither, once their operand is transposed. Where the
+    The rows of an image whose channels come first may be too short, or read with a stride and so
+    gathered; its filters are neither, once their operand is transposed. Where the
     filters are few, the rows are the vectors, those of one phase where there are phases.
     """
     name, dag = state.current, state.dag
@@ -47,7 +48,7 @@ def choose_vector_axis(state: State, context: RuleContext[Hardware]) -> Derivati
 def phased(state: State, consumer: str) -> State:
     """`state` with two axes for each one of its current stage that runs through phases.
 
-    Beyond the paper: points of one phase, which share their operands, can then form a tile.
+    Points of one phase, which share their operands, can then form a tile.
     """
     name = state.current
     for axis, turn in reversed(operands.phases(state.dag, name).items()):
@@ -59,8 +60,8 @@ def phased(state: State, consumer: str) -> State:
 def pack_operand(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Copies the operand that runs along the vectorised axis, to be packed tile by tile.
 
-    Beyond the paper: what the innermost loops read lies then in one run of memory. Only for
-    operands that are read often and span more than the second cache.
+    What the innermost loops read lies then in one run of memory. Only for operands that are read
+    often and span more than the second cache.
     """
     name, dag, config = state.current, state.dag, context.config
     if not predicates.has_data_reuse(dag, name):
@@ -78,7 +79,7 @@ def pack_operand(state: State, context: RuleContext[Hardware]) -> Derivation:
 def transpose_operand(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Copies an operand that the vectorised axis runs through against memory, transposed.
 
-    Beyond the paper: otherwise each of its vectors is gathered element by element, once per reuse.
+    Otherwise each of its vectors is gathered element by element, once per reuse.
     Where whole vectors fit along both axes, the copy may load squares of them and transpose those
     in registers.
     """
@@ -98,9 +99,7 @@ def transpose_operand(state: State, context: RuleContext[Hardware]) -> Derivatio
 
 def transpose_in_squares(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Lets a stage that does nothing but transpose load squares and turn them in registers, as a
-    decision.
-
-    Beyond the paper; for stages inside the loops of another.
+    decision; for stages inside the loops of another.
     """
     if locations_of(state).host.get(state.current) is None:
         return Derivation()

@@ -1,4 +1,8 @@
-"""Enumerates all structures that the rules derive from a compute definition (Ansor §4.1)."""
+"""Enumerates all structures that the rules derive from a compute definition (Ansor §4.1).
+
+Deviation: the numbers of states and sketches are bounded. The paper's rules derive fewer than ten
+sketches of a typical subgraph; the additional rules fork more often.
+"""
 
 from __future__ import annotations
 

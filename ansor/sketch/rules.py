@@ -1,4 +1,8 @@
-"""The derivation rules for CPUs (Ansor §4.1, Table 1), and the order in which they are tried."""
+"""The derivation rules for CPUs (Ansor §4.1, Table 1), and the order in which they are tried.
+
+Deviation: besides the paper's six rules there are `inline_padding` and the rules of `copy_rules`
+and `chain_rules`, and rule 6 is two rules, because threads and vector lanes need different axes.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +36,7 @@ def always_inline(state: State, _: RuleContext[Any]) -> Derivation:
 def inline_padding(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Inlines a branch (padding) into its consumers, as an alternative where its buffer is large.
 
+    Deviation: the paper inlines no branch; it searches the place of the padded copy instead.
     Where each element is read a few times only, the condition costs less than the buffer; inside
     a convolution over channels it would be evaluated once per multiplication.
     """
@@ -89,7 +94,11 @@ def _factored(
 
 
 def add_cache_stage(state: State, _: RuleContext[Hardware]) -> Derivation:
-    """Rule 5: an output with data reuse and nothing to fuse gets a cache of its own first."""
+    """Rule 5: an output with data reuse and nothing to fuse gets a cache of its own first.
+
+    Deviation: the paper also caches stages that are no output; their result lies in a temporary
+    buffer already.
+    """
     name, dag = state.current, state.dag
     if not dag.is_output(name) or not predicates.has_data_reuse(dag, name):
         return Derivation()
@@ -161,7 +170,8 @@ def _may_have_tails(context: RuleContext[Hardware], level: int) -> bool:
 def _packed(state: State, context: RuleContext[Hardware]) -> State:
     """`state` with the constant operand of its current stage packed, as a decision on the width.
 
-    Beyond the paper's layout rewrite: the width is chosen freely, not given by the tiles.
+    Deviation: the paper rewrites layouts after the search, as the tiles of the best program ask
+    for; here the width is a decision that measurements judge.
     """
     name, dag = state.current, state.dag
     buffer = operands.vector_operand(dag, name)
@@ -177,6 +187,9 @@ def _tiled(state: State, context: RuleContext[Hardware], consumer: str | None = 
     """`state` with its current stage tiled, and one decision per axis.
 
     With `consumer`, the stage that takes over each tile, tiles need not divide the axes.
+
+    Deviation: the paper's tile sizes divide their axis; an axis of prime extent then has no tile
+    that fills vectors.
     """
     state = _packed(state, context)
     name, config = state.current, context.config

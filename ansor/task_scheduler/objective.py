@@ -1,8 +1,11 @@
 """What tuning is to make small, of the latencies of one or several networks (Ansor §6.3, Table 2).
 
 An objective is any function of the networks' latencies. The scheduler sees only its slopes: how
-much a second of each network is worth at the moment. The paper's f4, early stopping, is none here:
-tasks that gain nothing are left alone under each objective (`SchedulerConfig.patience`).
+much a second of each network is worth at the moment.
+
+Deviation: the paper differentiates its objectives; here slopes are numeric, so that a user's
+objective may be any function. The paper's f4, early stopping, is none here: a task without a gain
+gets no further round under any objective (`SchedulerConfig.patience`).
 """
 
 from __future__ import annotations

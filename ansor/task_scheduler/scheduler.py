@@ -1,4 +1,10 @@
-"""Chooses the task that gets the next round (Ansor §6)."""
+"""Chooses the task that gets the next round (Ansor §6).
+
+Deviation: the paper has one definition for each task. Here variants of a function compete, and one
+that is, or is expected to be, much slower than another gets no round. A task without a gain for
+several rounds gets no further one under any objective, which is an objective of its own in the
+paper (f4). The first round goes to heavy functions first, because time may end before all had one.
+"""
 
 from __future__ import annotations
 

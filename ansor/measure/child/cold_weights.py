@@ -1,4 +1,8 @@
-"""Weights as cold as in a network: each run of a kernel takes them from another place."""
+"""Weights as cold as in a network: each run of a kernel takes them from another place.
+
+Deviation: the paper flushes all caches before a run. In a network only weights are cold; a function
+finds the activations where the function before has written them.
+"""
 
 from __future__ import annotations
 

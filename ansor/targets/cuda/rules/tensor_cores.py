@@ -31,7 +31,7 @@ from ansor.targets.cuda.rules.stages import cached, fetch, free_consumer, pipeli
 def tile_for_tensor_cores(state: State, context: RuleContext[Gpu]) -> Derivation:
     """Products of matrices: a warp's tiles are multiplied by tensor cores, if they take the dtype.
 
-    Beyond the paper. What is a product only in disguise, as a convolution is, becomes one, padded
+    Deviation: the paper has no tensor cores. A convolution becomes a product of matrices, padded
     where sizes ask for it, its operands put together while they are fetched. Operands go through
     shared memory to the registers of a warp, results through shared memory to the consumer, which
     all threads of the block compute.
