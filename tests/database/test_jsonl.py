@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_database import FAILED, make_task, program, took
+from database_records import FAILED, make_task, program, took
 
 from ansor.database import Database, ImportCount, export_jsonl, import_jsonl
 from ansor.errors import DatabaseError
@@ -19,16 +19,6 @@ def database() -> Iterator[Database]:
         database.add_many(make_task(), [(program(1), took(1.5)), (program(2), FAILED)], seed=3)
         database.add(make_task("k2", "gpu"), program(3), took(0.5))
         yield database
-
-
-def test_round_trip(database: Database, tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    assert export_jsonl(database, path) == 3
-    with Database() as other:
-        assert import_jsonl(other, path) == ImportCount(added=3, known=0, bad=0)
-        assert other.records("k1", "cpu") == database.records("k1", "cpu")
-        assert other.all_records("gpu") == database.all_records("gpu")
-        assert other.tasks() == database.tasks()
 
 
 def test_what_is_known_is_not_added_again(database: Database, tmp_path: Path) -> None:
