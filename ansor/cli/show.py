@@ -33,11 +33,11 @@ def show() -> None:
     """Shows records, tasks, sketches and programs."""
 
 
-@show.command()
+@show.command("records")
 @click.argument("database", type=_FILE)
 @_TASK
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Newest.")
-def records(database: str, task: str | None, limit: int) -> None:
+def list_records(database: str, task: str | None, limit: int) -> None:
     """Lists the newest measurements of DATABASE."""
     with Database(database) as opened:
         click.echo(records_table(opened, task, limit))

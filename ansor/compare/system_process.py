@@ -53,9 +53,9 @@ def run_child(
 
 
 class Child(Closing):
-    """Python with the given arguments, that answers every line it is told with one of JSON.
+    """A Python process with the given arguments, which answers each line with a line of JSON.
 
-    Args as for `run_child`, but that `timeout_s` is of an answer.
+    The arguments are those of `run_child`, but `timeout_s` limits one answer.
     """
 
     def __init__(

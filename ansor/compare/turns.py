@@ -86,7 +86,7 @@ def answer_turns(load: Callable[[], tuple[Answer, Callable[[], Answer]]]) -> Non
     """The end in the process: answers every line of standard input, until that is closed.
 
     Args:
-        load: makes a system ready; what is told of that, and what a turn does.
+        load: makes a system ready; returns its description and the function that times a turn.
     """
     with _answers() as answers:
         told, turn = load()

@@ -133,8 +133,8 @@ def seconds(drafts: Drafts) -> Floats:
 
 
 def draft_columns(drafts: Drafts) -> list[list[Floats]]:
-    """What the learned model is told of each stage's draft, if any, `[P]` each; on a GPU of its
-    kernel's, which stages inside another's loops share."""
+    """The columns for the learned model from each stage's draft, `[P]` each; none without a draft.
+    On a GPU they come from the kernel's draft, which stages inside another's loops share."""
     if not drafts:
         return []
     total = seconds(drafts)

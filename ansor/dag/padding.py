@@ -42,7 +42,14 @@ def is_padded(dag: ComputeDAG, buffer: str) -> bool:
 
 @dataclass(frozen=True)
 class Source:
-    """What a stage puts zeros around, so many before and behind along each dimension."""
+    """A buffer that a stage pads with zeros.
+
+    Attributes:
+        stage: the name of the padding stage.
+        buffer: that it reads.
+        before: number of zeros before the data along each dimension.
+        after: number of zeros behind the data along each dimension.
+    """
 
     stage: str
     buffer: str

@@ -72,8 +72,8 @@ class Compare:
 class Rehearse:
     """Time kept programs in the run of a network, and drop them. Value: seconds of each slot.
 
-    `candidates` lists the slots of the functions; the plan is run for so many `seconds`, without
-    the functions that have none.
+    `candidates` lists the slots of the functions; the plan is run for `seconds`, without the
+    functions that have none.
     """
 
     plan: CallPlan

@@ -114,11 +114,12 @@ class SearchPolicy(Policy):
         return count
 
     def _ranked(self, count: int, generations: int, least: int) -> list[Candidate]:
-        """Unmeasured candidates of all sketches that may be among so many, best score first.
+        """Unmeasured candidates of all sketches that may be among the best `count`, best first.
 
         Args:
-            generations: of the evolution, at most.
-            least: sketches of which there are to be some.
+            count: size of the batch.
+            generations: largest number of generations of the evolution.
+            least: number of sketches that must contribute a candidate.
         """
         found: list[Candidate] = []
         fittest = self._fittest(generations)
@@ -141,8 +142,8 @@ class SearchPolicy(Policy):
         return fresh
 
     def _generations(self, count: int) -> int:
-        """Of the evolution that a batch of so many programs is worth: a small one, where time is
-        short, no long one."""
+        """Number of generations for a batch of `count` programs; few for a small batch, whose time
+        is short."""
         most, share = self.config.generations, count / self.config.batch
         return min(most, max(self.config.least_generations, round(share * most)))
 

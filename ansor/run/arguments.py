@@ -54,7 +54,7 @@ def check_seed(seed: object) -> None:
 
 
 def check_threads(threads: int | None) -> None:
-    """Raises an `ArgumentError` unless there are so many cores; None is for all of them."""
+    """Raises an `ArgumentError` if there are fewer cores; None means all of them."""
     most = len(os.sched_getaffinity(0))
     if threads is not None and not (_is_number(threads, Integral) and 1 <= threads <= most):
         raise ArgumentError("threads", threads, f"must be between 1 and {most}")

@@ -74,7 +74,7 @@ class Settings:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], networks: int) -> Settings:
-        """The settings from keyword arguments of a call for so many networks, checked.
+        """The checked settings from the keyword arguments of a call for one or several networks.
 
         Raises:
             ArgumentError: there is no such setting, or its value is wrong.

@@ -18,7 +18,7 @@ BLOCK, VIRTUAL, WARPS, THREAD = "blockIdx.x", "vthread.x", "threadIdx.y", "threa
 
 
 def deal_out(func: tirx.PrimFunc, loops: Mapping[Any, int]) -> tirx.PrimFunc:
-    """`func` with the loops of the given variables split into blocks of so many threads."""
+    """`func` with the loops of the given variables split into blocks of the given sizes."""
     return func.with_body(replace_loops(func.body, loops, _dealt)) if loops else func
 
 

@@ -40,10 +40,10 @@ late:
 
 
 def steal_work(mod: tvm.IRModule, cores: int) -> tvm.IRModule:
-    """The module with the parallel loops of its functions shared out among so many cores.
+    """The module with the iterations of its parallel loops divided among cores that steal work.
 
-    All loops begin at zero but those that are made here, which TVM's `CanonicalizeLoop` need not
-    rewrite.
+    All loops begin at zero except those that are made here. TVM's `CanonicalizeLoop` need not
+    rewrite these.
     """
     mod = CanonicalizeLoop()(mod)
     if cores < 2:

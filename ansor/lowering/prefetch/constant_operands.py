@@ -24,9 +24,15 @@ from ansor.lowering.statements import substitute_variables
 
 @dataclass(frozen=True)
 class PrefetchedOperand:
-    """Parts of a function's parameter of at least and at most so many elements are to be
-    prefetched, by lines of `line_bytes`; of runs of at least `run` elements, what lies `distance`
-    elements ahead."""
+    """A parameter of a function that is to be prefetched.
+
+    Attributes:
+        parameter: its position.
+        elements: least and largest number of elements of a part that is prefetched as a whole.
+        run: least number of elements without a gap of which those `distance` ahead are prefetched.
+        distance: elements.
+        line_bytes: size of a cache line.
+    """
 
     parameter: int
     elements: tuple[int, int]
@@ -114,8 +120,8 @@ def _with_fetches(body: Any, part: _Part, buffer: Any, line_bytes: int) -> Any:
 
 
 def _place(extents: Sequence[int], most: float) -> tuple[int, int]:
-    """Which of nested loops asks, and every how many of its iterations: after at most so many of
-    the innermost loop's, where that can be."""
+    """The number of the nested loop that prefetches, and the number of its iterations between two
+    prefetches: at most `most` iterations of the innermost loop, where that is possible."""
     inside, number = 1, len(extents) - 1
     while number > 0 and inside * extents[number] <= most:
         inside *= extents[number]

@@ -31,7 +31,7 @@ define linkonce_odr void @{name}(ptr %line) alwaysinline nounwind {{
 
 @dataclass(frozen=True)
 class Lines:
-    """Some of them.
+    """Cache lines to prefetch.
 
     Attributes:
         count: how many.
@@ -53,7 +53,7 @@ class Lines:
         return tirx.For(row, zero, rows, tirx.ForKind.SERIAL, sequence(*asked))
 
     def together(self, turns: int) -> int:
-        """How many each turn asks for, if so many turns make a loop."""
+        """Number of lines that each of `turns` turns of a loop prefetches."""
         return -(-self.count // max(1, math.floor(turns * self.share)))
 
     def some(self, turn: Any, together: int) -> list[Any]:

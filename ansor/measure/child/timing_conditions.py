@@ -38,7 +38,7 @@ class Sentinel:
         run: does the work and returns its seconds.
         slower: how many times its best it may take.
         best_s: what it is known to take at full speed.
-        patience: so many times more often no than yes, and it says yes whatever the work takes.
+        patience: excess of negative over positive answers after which an answer is positive.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Watch:
         return Sentinel(run, config.far_factor, patience=config.far_patience)
 
     def over(self, seconds: float) -> tuple[Sentinel, ...]:
-        """Those that matter to a program of so many seconds."""
+        """The sentinels that matter to a program that runs for `seconds`."""
         if self.target and seconds < self.config.far_below_s:
             return (self.cores, self.starts)
         return (self.cores,)
@@ -116,7 +116,7 @@ def core_sentinel(target: str, config: MeasureConfig, peak_flops: float = 0.0) -
 
 
 def _runs(module: tvm.IRModule, target: tvm.target.Target, number: int) -> Callable[[], float]:
-    """Tells mean seconds of so many runs; all arguments are float32 arrays of zeros."""
+    """A function that returns the mean seconds of `number` runs on float32 arrays of zeros."""
     shapes = [tuple(int(size) for size in buffer.shape) for buffer in module["main"].params]
     arrays = [tvm.runtime.tensor(np.zeros(shape, dtype=np.float32)) for shape in shapes]
     built: Any = tvm.compile(module, target).mod

@@ -34,7 +34,7 @@ class WorkerProcess:
     reach it, and is killed with the fork server.
 
     Args:
-        setup: the first that it is told.
+        setup: the first message to it.
         fork_server: makes it.
         environment: what it adds to the fork server's.
 
@@ -184,7 +184,7 @@ class WorkerProcess:
 
 
 def not_started(failure: WorkerFailure) -> MeasureError:
-    """What a worker's failure to start is told as."""
+    """The error for a worker that failed to start."""
     return MeasureError(f"a measurement worker did not start: {failure.message}")
 
 

@@ -14,9 +14,9 @@ from ansor.program.steps.base import Phase, Step
 @dataclass(frozen=True)
 class Prefetch(Step):
     """Where `hole` is 1, prefetch what the tiled `stage` reads of the constant `buffer` before its
-    turn: while a part of at least and at most so many `elements` is read again and again, the part
-    that lies after it in memory; where none is, but at least `run` are read without a gap, what
-    lies `distance` elements ahead. `line_bytes` is a cache line.
+    turn. While a part is read repeatedly whose number of elements is between the two `elements`,
+    the next part in memory is prefetched. Otherwise, where at least `run` elements are read without
+    a gap, those `distance` elements ahead are. `line_bytes` is the size of a cache line.
     """
 
     phase = Phase.AFTER_SCHEDULING

@@ -51,7 +51,7 @@ class Convolution:
         stride: along both.
         dilation: rows, and columns, from one tap to the next.
         padding: zeros at the top, left, bottom and right of the data.
-        groups: each of so many parts of the filters sees its own part of the channels.
+        groups: number of groups; the filters of a group see the channels of the group.
         depth: of volumes.
         is_transposed: whether outputs ``2 i - 1`` and ``2 i`` begin at input ``i``, and each meets
             every other tap.

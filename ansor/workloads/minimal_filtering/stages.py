@@ -44,10 +44,10 @@ class Form:
         before: zeros at the top and the left of the data.
         outputs: rows and columns. Where they are no whole number of tiles, the last ones reach
             beyond them, into zeros.
-        groups: each of so many parts of the filters sees its own part of the channels; one where
-            the transform has phases.
+        groups: number of groups; the filters of a group see the channels of the group. One group
+            where the transform has phases.
         dilation: rows, and columns, from one tap to the next; more than one only where the
-            transform has a stride of one. Outputs that are so many apart make up a tile.
+            transform has a stride of one. Outputs at this distance make up a tile.
         depth: of volumes.
     """
 

@@ -30,8 +30,8 @@ class Transform:
         stride: of the convolution.
         is_transposed: whether it is the transpose of a convolution, with a padding of one, of
             which two outputs begin at each input.
-        phases: along each side; inputs that are so many apart are filtered by what taps they meet,
-            as an image of its own, with a stride of one.
+        phases: along each side; the inputs at this distance are an image of their own. The taps
+            that they meet filter it with a stride of one.
     """
 
     data: Matrix
@@ -71,13 +71,13 @@ class Transform:
     def computes(
         self, kernel: Sequence[int], stride: int, dilation: int = 1, is_transposed: bool = False
     ) -> bool:
-        """Whether it computes what has kernels of so many rows and columns, and such a stride;
-        dilated only without a stride."""
+        """Whether it computes convolutions with this kernel (rows and columns) and stride; a
+        dilated one must have a stride of one."""
         form = (stride, is_transposed) == (self.stride, self.is_transposed)
         return form and self.takes(kernel) and 1 in (stride, dilation)
 
     def takes(self, kernel: Sequence[int]) -> bool:
-        """Whether it is made for kernels of so many rows and columns."""
+        """Whether it is made for kernels of this size (rows and columns)."""
         return all(-(-size // self.phases) == self.taps for size in kernel)
 
     def shape_of(self, weight: Sequence[int]) -> tuple[int, ...]:
@@ -148,7 +148,7 @@ def _of_both_phases(one: Transform) -> Transform:
 
 
 def _by_phases(one: Transform, stride: int) -> Transform:
-    """The same for inputs, and taps, that are so many apart."""
+    """The same for inputs and taps at a distance of `stride`."""
     return replace(one, stride=stride, phases=stride)
 
 
