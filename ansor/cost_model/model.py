@@ -118,8 +118,8 @@ class CostModel(Scorer):
         """
         weight = np.exp(throughput - throughput.max())
         slow = throughput.max() - math.log(self._config.slow_factor)
-        own = np.where(throughput >= slow, weight, 0.0)
-        expected = drafted + np.average(throughput - drafted, weights=own)
+        fast = np.where(throughput >= slow, weight, 0.0)
+        expected = drafted + np.average(throughput - drafted, weights=fast)
         if not self._config.use_draft:
             return throughput - expected, weight
         known = np.where(expected < slow, np.maximum(throughput, slow), throughput)

@@ -138,4 +138,4 @@ def draft_columns(drafts: Drafts) -> list[list[Floats]]:
     if not drafts:
         return []
     total = seconds(drafts)
-    return [own.columns(total) for own in drafts.values()]
+    return [draft.columns(total) for draft in drafts.values()]

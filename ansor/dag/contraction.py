@@ -68,10 +68,10 @@ def contraction(dag: ComputeDAG, name: str) -> Contraction | None:
     if not set(stage.reduce) <= both or stage.writes[0].axes[-1] is None:
         return None
     left = int(stage.writes[0].axes[-1] in first - both)  # columns run along memory
-    own, other = (second, first) if left else (first, second)
-    columns = other & spatial - both
+    row_side, column_side = (second, first) if left else (first, second)
+    columns = column_side & spatial - both
     rows = spatial - both - columns
-    if not columns or not rows & own:
+    if not columns or not rows & row_side:
         return None
     groups = (both & spatial, rows, columns, stage.reduce)
     stack, row_axes, column_axes, depth = (tuple(sorted(group)) for group in groups)
@@ -178,13 +178,13 @@ def _operand(
         for n, group in zip(true, groups, strict=True)
     ]
     axes = tuple(Axis(f"v{i}", size, False) for i, size in enumerate(sizes))
-    own = tuple(ix.axis_index(i) for i in range(len(axes)))
+    identity = tuple(ix.axis_index(i) for i in range(len(axes)))
     branch = sizes != true
     made = Stage(
         name,
         axes,
         (_regrouped(read, stage, groups),),
-        (Access(name, own),),
+        (Access(name, identity),),
         OpCounts(select=int(branch)),
         branch,
         "operand",
@@ -205,8 +205,8 @@ def _product(stage: Stage, found: Contraction, operands: list[Stage], multiple: 
     )
     reads = found.ordered(
         [
-            Access(made.name, tuple(ix.axis_index(groups.index(g)) for g in own))
-            for made, own in zip(operands, operand_groups(stage, found), strict=True)
+            Access(made.name, tuple(ix.axis_index(groups.index(g)) for g in groups_of_operand))
+            for made, groups_of_operand in zip(operands, operand_groups(stage, found), strict=True)
         ]
     )
     spatial = tuple(ix.axis_index(i) for i, axis in enumerate(axes) if not axis.reduce)
@@ -218,11 +218,11 @@ def _along_matrix(consumer: Stage, stage: Stage, found: Contraction) -> Stage:
     where = {axis: dim for dim, axis in enumerate(stage.writes[0].axes)}
     groups = tuple(tuple(where[a] for a in g) for g in found.groups if g != found.depth)
     axes = tuple(Axis(f"v{i}", group_size(consumer, g), False) for i, g in enumerate(groups))
-    own = tuple(ix.axis_index(i) for i in range(len(groups)))
+    identity = tuple(ix.axis_index(i) for i in range(len(groups)))
 
     def moved(access: Access) -> Access:
         there = access.buffer == stage.output
-        return Access(access.buffer, own) if there else _regrouped(access, consumer, groups)
+        return Access(access.buffer, identity) if there else _regrouped(access, consumer, groups)
 
     reads, writes = (tuple(map(moved, a)) for a in (consumer.reads, consumer.writes))
     return replace(consumer, axes=axes, reads=reads, writes=writes)

@@ -53,9 +53,9 @@ def cache_read(
     order = order or tuple(range(len(source.shape)))
     shape = tuple(source.shape[d] for d in order)
     axes = tuple(Axis(f"c{d}", source.shape[d], False) for d in order)
-    own = tuple(ix.axis_index(i) for i in range(len(order)))
+    identity = tuple(ix.axis_index(i) for i in range(len(order)))
     back = tuple(ix.axis_index(order.index(d)) for d in range(len(order)))
-    new = Stage(copy, axes, (Access(buffer, back),), (Access(copy, own),), body="copy")
+    new = Stage(copy, axes, (Access(buffer, back),), (Access(copy, identity),), body="copy")
     reads = tuple(_reordered(r, copy, order) if r.buffer == buffer else r for r in stage.reads)
     stages: list[Stage] = []
     for old in dag.stages.values():
@@ -81,9 +81,9 @@ def split_axis(
     between = written.name if consumer else ""
     stages = {**dag.stages, name: _split(stage, axis, factor, between)}
     if consumer:
-        own = stage.writes[0].axes.index(axis)
-        stages[consumer] = _split(dag.stages[consumer], own, factor, between)
-        shape = _parts(written.shape, own, factor)
+        dim = stage.writes[0].axes.index(axis)
+        stages[consumer] = _split(dag.stages[consumer], dim, factor, between)
+        shape = _parts(written.shape, dim, factor)
         buffers[between] = replace(written, shape=shape)
     return ComputeDAG(list(stages.values()), buffers)
 
@@ -129,9 +129,9 @@ def move_axis(dag: ComputeDAG, name: str, axis: int, consumer: str) -> ComputeDA
     """Makes spatial `axis` of stage `name` its last; so in the buffer that `consumer` maps."""
     stage, written = dag.stages[name], dag.buffers[dag.stages[name].output]
     order = moved_last(axis, stage.spatial[-1], len(stage.axes))
-    own = stage.writes[0].axes.index(axis)
+    dim = stage.writes[0].axes.index(axis)
     rank = len(written.shape)
-    dims = moved_last(own, rank - 1, rank)
+    dims = moved_last(dim, rank - 1, rank)
     stages = {
         **dag.stages,
         name: _ordered(stage, order, written.name, dims),

@@ -102,5 +102,5 @@ def _has_types(fields: Mapping[str, Any]) -> bool:
     """Whether the table can hold the fields of a record, and they mean something there."""
     numbers = all(isinstance(value, Real) for value in fields["latencies_s"])
     texts = all(isinstance(value, str) for value in fields["versions"].values())
-    own = all(isinstance(fields[name], kind) for name, kind in _TYPES.items())
-    return numbers and texts and own
+    scalars = all(isinstance(fields[name], kind) for name, kind in _TYPES.items())
+    return numbers and texts and scalars

@@ -48,14 +48,14 @@ def extract(
     columns = NUM_FEATURES + (len(further[0]) if further else 0)
     out: Floats = loop_table(len(profiles) * columns, len(population))
     for number, profile in enumerate(profiles.values()):
-        own = out[number * columns : (number + 1) * columns]
+        rows = out[number * columns : (number + 1) * columns]
         first = _operations(profile) + _stage(population, profile) + _accesses(profile)
         for column, row in enumerate(first):
-            np.abs(row, out=own[column])
-        own[: len(first)] = rough_log2(own[: len(first)] + 1)
+            np.abs(row, out=rows[column])
+        rows[: len(first)] = rough_log2(rows[: len(first)] + 1)
         last = [*_intensity(profile), *(further[number] if further else ())]
         for column, row in enumerate(last, columns - len(last)):
-            own[column] = row
+            rows[column] = row
     return np.ascontiguousarray(out.T).reshape(len(population), len(profiles), columns)
 
 
@@ -74,9 +74,9 @@ def _stage(population: Population, profile: StageProfile) -> list[Floats]:
     steps = population.values(hole)[:, 0].astype(np.float32) if hole else 0 * ones
     width = ones if profile.vector is None else profile.extents[profile.vector]
     reduce = np.asarray([nest.loops[loop].reduce for loop in active], dtype=np.bool_)
-    own = np.asarray([loop >= nest.num_host for loop in active], dtype=np.bool_)
-    inner = masked_product((reduce & own)[:, None], profile.extents)
-    spatial = masked_product((~reduce & own)[:, None], profile.extents)
+    stage_loops = np.asarray([loop >= nest.num_host for loop in active], dtype=np.bool_)
+    inner = masked_product((reduce & stage_loops)[:, None], profile.extents)
+    spatial = masked_product((~reduce & stage_loops)[:, None], profile.extents)
     write = profile.accesses[-1]
     return [
         profile.iterations,

@@ -54,13 +54,16 @@ def first_generation(
 
 
 def evolved(
-    scorer: Scorer, config: EvolutionConfig, rng: np.random.Generator, own: Generation
+    scorer: Scorer, config: EvolutionConfig, rng: np.random.Generator, generation: Generation
 ) -> Generation:
     """The programs after `config.generations` more."""
-    population, scores = evolve(own.population, scorer.score, rng, config, own.scores)
+    population, scores = evolve(generation.population, scorer.score, rng, config, generation.scores)
     best = float(scores.max())
-    settled = own.scores is not None and best <= float(own.scores.max()) + config.settled_gain
-    return Generation(population, max(own.best, best), scores, settled)
+    settled = (
+        generation.scores is not None
+        and best <= float(generation.scores.max()) + config.settled_gain
+    )
+    return Generation(population, max(generation.best, best), scores, settled)
 
 
 def _drawn(sketch: Sketch, count: int, rng: np.random.Generator) -> Population:

@@ -122,22 +122,25 @@ class SearchPolicy(Policy):
             least: number of sketches that must contribute a candidate.
         """
         found: list[Candidate] = []
-        fittest = self._fittest(generations)
-        for number, own in enumerate(sorted(fittest, key=lambda own: -own.best)):
+        fittest = sorted(self._fittest(generations), key=lambda g: -g.best)
+        for number, generation in enumerate(fittest):
             is_full = number >= least and len(found) >= count
-            if is_full and own.best < found[count - 1].score:
+            if is_full and generation.best < found[count - 1].score:
                 break
-            fresh = self._fresh(own, 2 * self.config.batch)
+            fresh = self._fresh(generation, 2 * self.config.batch)
             found = sorted([*found, *fresh], key=lambda c: -c.score)
         return found
 
-    def _fresh(self, own: Generation, count: int) -> list[Candidate]:
+    def _fresh(self, generation: Generation, count: int) -> list[Candidate]:
         """The best unmeasured candidates of a generation: of its head, where that has enough."""
         fresh: list[Candidate] = []
-        for population in (own.head(2 * count + len(self.measured)).population, own.population):
+        for population in (
+            generation.head(2 * count + len(self.measured)).population,
+            generation.population,
+        ):
             legal = [c for c in self.candidates(population) if np.isfinite(c.score)]
             fresh = distinct(sorted(legal, key=lambda c: -c.score), self.measured)[:count]
-            if len(fresh) == count or len(population) == len(own.population):
+            if len(fresh) == count or len(population) == len(generation.population):
                 break
         return fresh
 
@@ -175,8 +178,8 @@ class SearchPolicy(Policy):
 
     def _worth_breeding(self, found: Sequence[Generation], margin: float) -> list[int]:
         """Numbers of the sketches near the best, small ones aside."""
-        least = max(own.best for own in found) - math.log(margin)
-        numbers = [i for i, own in enumerate(found) if own.best >= least]
+        least = max(generation.best for generation in found) - math.log(margin)
+        numbers = [i for i, generation in enumerate(found) if generation.best >= least]
         return [i for i in numbers if not breeding.is_small(self.sketches[i], self.config)]
 
     def _spread(
@@ -189,8 +192,13 @@ class SearchPolicy(Policy):
         randomness of its own, so that it does not matter which comes first."""
         scorer, streams = self.model.scorer, self.rng.spawn(len(jobs))
         rows = zip(streams, jobs.values(), strict=True)
-        made = self.executor(function, [(scorer, config, rng, *own) for rng, own in rows])
-        return {i: own.of_sketch(self.sketches[i]) for i, own in zip(jobs, made, strict=True)}
+        made = self.executor(
+            function, [(scorer, config, rng, *arguments) for rng, arguments in rows]
+        )
+        return {
+            i: generation.of_sketch(self.sketches[i])
+            for i, generation in zip(jobs, made, strict=True)
+        }
 
     def _glances(self) -> list[Generation]:
         jobs = {i: (sketch,) for i, sketch in enumerate(self.sketches)}
@@ -200,8 +208,11 @@ class SearchPolicy(Policy):
         """Of each sketch what a promise was made of, if nothing was learned since, or a glance;
         its best is that of what was measured, too."""
         return [
-            replace(own, best=max([own.best, *self._measured_scores(own.population.sketch)]))
-            for own in self._sampled or self._glances()
+            replace(
+                generation,
+                best=max([generation.best, *self._measured_scores(generation.population.sketch)]),
+            )
+            for generation in self._sampled or self._glances()
         ]
 
     def _measured_scores(self, sketch: Sketch) -> list[float]:
@@ -252,9 +263,9 @@ class SearchPolicy(Policy):
 
 def _seconds(found: Iterable[Generation]) -> float:
     """Of the fastest program of all sketches; infinite where there is none."""
-    return math.exp(-max((own.best for own in found), default=-math.inf))
+    return math.exp(-max((generation.best for generation in found), default=-math.inf))
 
 
 def _updated(found: Sequence[Generation], made: Mapping[int, Generation]) -> list[Generation]:
     """The generations of all sketches, with what was made of some."""
-    return [made.get(i, own) for i, own in enumerate(found)]
+    return [made.get(i, generation) for i, generation in enumerate(found)]

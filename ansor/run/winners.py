@@ -109,8 +109,10 @@ def choose_winners(
             was measured since.
         ahead: told what will win, if it is right, before that is checked.
     """
-    leaders = {name: _leaders(own, database, config, count) for name, own in functions.items()}
-    if all(len(own) <= 1 for own in leaders.values()):
+    leaders = {
+        name: _leaders(searches, database, config, count) for name, searches in functions.items()
+    }
+    if all(len(leading) <= 1 for leading in leaders.values()):
         return _checked(functions, leaders, device, database, config, ahead)
     leaders = _retimed(leaders, plan, device, config)
     winners = _checked(functions, leaders, device, database, config, ahead)
@@ -198,26 +200,26 @@ def _retimed(
     leaders: Mapping[str, list[_Leader]], plan: CallPlan, device: Device, config: MeasureConfig
 ) -> dict[str, list[_Leader]]:
     """The leaders with new latencies, best first; those that failed now come last."""
-    known = {name: own for name, own in leaders.items() if own}
-    tasks = {leader.task.key for own in known.values() for leader in own}
+    known = {name: leading for name, leading in leaders.items() if leading}
+    tasks = {leader.task.key for leading in known.values() for leader in leading}
     if len(plan.calls) > 1 or len(tasks) > 1:
-        candidates = {n: [(x.task, x.program) for x in own] for n, own in known.items()}
+        candidates = {n: [(x.task, x.program) for x in leading] for n, leading in known.items()}
         times = device.rehearse(plan, candidates, config.rehearsal_s)
         calls = Counter(call.function for call in plan.calls)
     else:
-        times = {name: _in_turns(own, device, config) for name, own in known.items()}
+        times = {name: _in_turns(leading, device, config) for name, leading in known.items()}
         calls = Counter(known.keys())
     again = {
         name: [
             replace(x, latency_s=None if t is None else t / calls[name])
-            for x, t in zip(own, times[name], strict=True)
+            for x, t in zip(leading, times[name], strict=True)
         ]
-        for name, own in known.items()
+        for name, leading in known.items()
     }
     # Where nothing could be timed again, what was measured before still counts.
     kept = {
-        n: own if any(x.latency_s is not None for x in own) else known[n]
-        for n, own in again.items()
+        n: leading if any(x.latency_s is not None for x in leading) else known[n]
+        for n, leading in again.items()
     }
     return {name: sorted(kept.get(name, []), key=_latency) for name in leaders}
 
@@ -242,7 +244,7 @@ def _checked(
     ahead: Callable[[Mapping[str, TaskProgram]], None],
 ) -> dict[str, Winner]:
     """Of each function the first of all that may win that is right; checked all at once."""
-    waiting = {n: _in_order(own, leaders[n], database) for n, own in functions.items()}
+    waiting = {n: _in_order(searches, leaders[n], database) for n, searches in functions.items()}
     notes: dict[str, list[str]] = {name: [] for name in functions}
     winners: dict[str, Winner] = {}
     while waiting:

@@ -59,6 +59,8 @@ class Networks:
     def _fastest(self, best_s: Sequence[float | None]) -> Seconds:
         """Seconds of each group, infinite where none of its tasks has any."""
         found = np.full(self._calls_of_groups.shape[1], np.inf)
-        own = np.array([np.inf if best is None else best for best in best_s], dtype=np.float64)
-        np.minimum.at(found, self._group, own)
+        latency_s = np.array(
+            [np.inf if best is None else best for best in best_s], dtype=np.float64
+        )
+        np.minimum.at(found, self._group, latency_s)
         return found

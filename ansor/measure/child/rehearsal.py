@@ -60,7 +60,7 @@ def rehearse(
     stage = _Stage(plan, candidates, rng)
     run_s = sum(stage.run(dict.fromkeys(candidates, 0)))
     fitting = max(1, int(seconds / (_LEAST_ROUNDS * run_s)))
-    candidates = {name: own[:fitting] for name, own in candidates.items()}
+    candidates = {name: kernels[:fitting] for name, kernels in candidates.items()}
     most = max(map(len, candidates.values()))
     times: list[list[float]] = []
     choices: list[list[int]] = []
@@ -75,10 +75,10 @@ def rehearse(
             times.append(stage.run(chosen))
             choices.append([chosen[name] for name in stage.functions])
     found = costs(np.asarray(times), np.asarray(choices))
-    total = {name: np.zeros(len(own)) for name, own in candidates.items()}
-    for name, own in zip(stage.functions, found, strict=True):
-        total[name] += own
-    return {name: own.tolist() for name, own in total.items()}
+    total = {name: np.zeros(len(kernels)) for name, kernels in candidates.items()}
+    for name, latencies in zip(stage.functions, found, strict=True):
+        total[name] += latencies
+    return {name: latencies.tolist() for name, latencies in total.items()}
 
 
 def costs(times: Seconds, choices: npt.NDArray[np.int64]) -> list[Seconds]:

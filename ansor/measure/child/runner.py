@@ -115,8 +115,8 @@ class Runner:
             for name, slots in request.candidates.items()
         }
         candidates = {
-            name: [CompiledKernel(b.module, b.func.params) for b in own]
-            for name, own in kept.items()
+            name: [CompiledKernel(b.module, b.func.params) for b in programs]
+            for name, programs in kept.items()
         }
         with stage(ErrorKind.RUN), on_cores(free_cores()):
             found = rehearse(
@@ -198,10 +198,10 @@ class Runner:
             return [arguments]
         sets = []
         for copies in self.cold.sets([built.func.params[i] for i in task.constants]):
-            own = list(arguments)
+            changed = list(arguments)
             for position, copy in zip(task.constants, copies, strict=True):
-                own[position] = copy
-            sets.append(own)
+                changed[position] = copy
+            sets.append(changed)
         return sets
 
     def _compiled(self, task: WorkerTask, program: Program) -> BuiltProgram:

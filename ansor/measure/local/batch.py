@@ -83,8 +83,8 @@ class _Batch:
                 self._fail(i, outcome, 0.0)
         queues: dict[int, deque[tuple[int, RemoteProgram]]] = defaultdict(deque)
         for worker in self._pool.workers:
-            own = [(i, entry) for i, entry in built if entry.worker is worker]
-            queues[self._pool.lane_of(worker)].extend(own)
+            entries = [(i, entry) for i, entry in built if entry.worker is worker]
+            queues[self._pool.lane_of(worker)].extend(entries)
         self._time(queues)
 
     def _time(self, queues: Mapping[int, deque[tuple[int, RemoteProgram]]]) -> None:

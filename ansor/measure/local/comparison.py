@@ -48,9 +48,11 @@ def _medians(
     seconds: dict[int, list[float]] = {i: [] for i in built}
     for turn in range(rounds):
         for worker in list(pool.workers):
-            own = [i for i, entry in built.items() if entry.worker is worker]
-            slots = tuple(built[i].slot for i in own)
-            for i, value in zip(own, _timed(pool, worker, slots, turn + 1 < rounds), strict=False):
+            numbers = [i for i, entry in built.items() if entry.worker is worker]
+            slots = tuple(built[i].slot for i in numbers)
+            for i, value in zip(
+                numbers, _timed(pool, worker, slots, turn + 1 < rounds), strict=False
+            ):
                 seconds[i].append(value)
     return {i: statistics.median(each) for i, each in seconds.items() if len(each) == rounds}
 

@@ -21,20 +21,24 @@ def time_in_place(
     pool.recycle()
     worker = pool.workers[0]
     slots = {
-        name: [_built(pool, worker, task, program) for task, program in own]
-        for name, own in candidates.items()
+        name: [_built(pool, worker, task, program) for task, program in programs]
+        for name, programs in candidates.items()
     }
     pool.settle()
-    kept = {name: tuple(s for s in own if s is not None) for name, own in slots.items()}
+    kept = {
+        name: tuple(s for s in kept_slots if s is not None) for name, kept_slots in slots.items()
+    }
     found: dict[int, float] = {}
     if worker in pool.workers:
-        request = Rehearse(plan, {n: own for n, own in kept.items() if own}, seconds)
+        request = Rehearse(
+            plan, {n: kept_slots for n, kept_slots in kept.items() if kept_slots}, seconds
+        )
         outcome = _ask(pool, worker, request, seconds + pool.config.verify_timeout_s)
         if not isinstance(outcome, WorkerFailure) and outcome.error is None:
             found = cast("dict[int, float]", outcome.value)
     return {
-        name: [None if slot is None else found.get(slot) for slot in own]
-        for name, own in slots.items()
+        name: [None if slot is None else found.get(slot) for slot in kept_slots]
+        for name, kept_slots in slots.items()
     }
 
 
