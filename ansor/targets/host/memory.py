@@ -15,7 +15,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-PAGE_BYTES = 4096  # addresses beyond are as good as random to a cache
+PAGE_BYTES = 4096  # of x86-64; addresses beyond are as good as random to a cache
 HUGE_PAGE_BYTES = 2 << 20
 ALIGNMENT_BYTES = 64  # of arrays in a block; what TVM's kernels rely on
 # The environment of a process whose other arrays are to lie as TVM's own: NumPy asks for huge

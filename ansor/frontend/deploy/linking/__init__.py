@@ -2,6 +2,5 @@
 
 LLVM writes relocatable object files; the system loads shared libraries. What lies between is small
 for our code: a few sections, four kinds of relocations. `object_file` reads the former, `link`
-places and relocates, `library_file` writes the latter. See "Executable and Linking Format" (TIS,
-1995) and "System V ABI, AMD64 supplement".
+places and relocates, `library_file` writes the latter. `elf` has the numbers of the format.
 """

@@ -6,16 +6,28 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ansor.frontend.deploy.linking.object_file import X86_64
+from ansor.frontend.deploy.linking.elf import (
+    DYNAMIC_ENTRY,
+    FILE_HEADER,
+    MAGIC,
+    PROGRAM_HEADER,
+    RELOCATION,
+    SECTION_HEADER,
+    SYMBOL,
+    Binding,
+    DynamicFlag,
+    DynamicTag,
+    FileType,
+    Machine,
+    SegmentFlag,
+    SegmentType,
+    Version,
+)
+from ansor.targets.host.memory import PAGE_BYTES
 
-PAGE_BYTES = 4096
-READ, READ_RUN, READ_WRITE = 4, 5, 6  # what may be done with a segment
-_HEADER_BYTES, _PROGRAM_BYTES, _SECTION_BYTES, _SYMBOL_BYTES = 64, 56, 64, 24
-_SHARED = 3
-_LOAD, _DYNAMIC, _STACK = 1, 2, 0x6474E551
-_GLOBAL, _WEAK = 1, 2
-MAX_SEGMENTS = 3
-HEADERS_BYTES = _HEADER_BYTES + (MAX_SEGMENTS + 2) * _PROGRAM_BYTES
+READ = SegmentFlag.READ
+READ_RUN = SegmentFlag.READ | SegmentFlag.EXECUTE
+READ_WRITE = SegmentFlag.READ | SegmentFlag.WRITE
 
 
 @dataclass(frozen=True)
@@ -24,7 +36,7 @@ class Segment:
 
     begin: int
     end: int
-    access: int
+    access: SegmentFlag
 
 
 @dataclass(frozen=True)
@@ -38,25 +50,31 @@ class DynamicSymbol:
     is_weak: bool = False
 
 
+def headers_size(segments: int) -> int:
+    """Bytes of the headers of a library with so many loaded segments."""
+    further = (SegmentType.DYNAMIC, SegmentType.STACK)
+    return FILE_HEADER.size + (segments + len(further)) * PROGRAM_HEADER.size
+
+
 def headers_bytes(segments: Sequence[Segment], dynamic: Segment) -> bytes:
     """What the file begins with.
 
     Args:
         dynamic: the place of the dynamic section.
     """
-    programs = [_program(_LOAD, segment, PAGE_BYTES) for segment in segments]
-    programs.append(_program(_DYNAMIC, dynamic, 8))
-    programs.append(_program(_STACK, Segment(0, 0, READ_WRITE), 16))  # not to be run as code
-    magic = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
-    sizes = (_HEADER_BYTES, _PROGRAM_BYTES, len(programs), _SECTION_BYTES, 0, 0)
-    fields = (_SHARED, X86_64, 1, 0, _HEADER_BYTES, 0, 0, *sizes)
-    return magic + struct.pack("<HHIQQQIHHHHHH", *fields) + b"".join(programs)
+    programs = [_program(SegmentType.LOAD, segment, PAGE_BYTES) for segment in segments]
+    programs.append(_program(SegmentType.DYNAMIC, dynamic, 8))
+    programs.append(_program(SegmentType.STACK, Segment(0, 0, READ_WRITE), 16))  # never run as code
+    identity = MAGIC + bytes([Version.CURRENT])
+    kind = (FileType.SHARED, Machine.X86_64, Version.CURRENT)
+    places = (0, FILE_HEADER.size, 0)  # of the first instruction, of `programs`, of sections
+    sizes = (FILE_HEADER.size, PROGRAM_HEADER.size, len(programs), SECTION_HEADER.size, 0, 0)
+    return FILE_HEADER.pack(identity, *kind, *places, 0, *sizes) + b"".join(programs)
 
 
-def _program(kind: int, place: Segment, alignment: int) -> bytes:
+def _program(kind: SegmentType, place: Segment, alignment: int) -> bytes:
     size = place.end - place.begin
-    fields = (kind, place.access, *[place.begin] * 3, size, size, alignment)
-    return struct.pack("<IIQQQQQQ", *fields)
+    return PROGRAM_HEADER.pack(kind, place.access, *[place.begin] * 3, size, size, alignment)
 
 
 def names_bytes(names: Sequence[str]) -> tuple[bytes, list[int]]:
@@ -70,12 +88,12 @@ def names_bytes(names: Sequence[str]) -> tuple[bytes, list[int]]:
 
 def symbols_bytes(symbols: Sequence[DynamicSymbol], names: Sequence[int]) -> bytes:
     """The table of symbols, after an empty one."""
-    rows = [bytes(_SYMBOL_BYTES)]
+    rows = [bytes(SYMBOL.size)]
     for symbol, name in zip(symbols, names, strict=True):
-        info = (_WEAK if symbol.is_weak else _GLOBAL) << 4 | symbol.kind
+        info = (Binding.WEAK if symbol.is_weak else Binding.GLOBAL) << 4 | symbol.kind
         section = 1 if symbol.address else 0  # any that there is, or none
         fields = (name, info, 0, section, symbol.address, symbol.size)
-        rows.append(struct.pack("<IBBHQQ", *fields))
+        rows.append(SYMBOL.pack(*fields))
     return b"".join(rows)
 
 
@@ -107,16 +125,27 @@ def dynamic_bytes(needed: Sequence[int], places: Sequence[int], sizes: Sequence[
         places: addresses of the hash table, the names, the symbols and the relocations.
         sizes: bytes of the names and the relocations.
     """
-    tags = (*[1] * len(needed), 4, 5, 6, 7, 10, 8, 11, 9, 30, 0)
-    now = 8  # every symbol is looked up at once: what is missing shows when it is loaded
-    values = (*needed, *places, *sizes, _SYMBOL_BYTES, struct.calcsize("<QQq"), now, 0)
-    pairs = zip(tags, values, strict=True)
-    return b"".join(struct.pack("<qQ", tag, value) for tag, value in pairs)
+    table_places = (
+        DynamicTag.HASH,
+        DynamicTag.NAMES,
+        DynamicTag.SYMBOLS,
+        DynamicTag.RELOCATIONS,
+    )
+    entries = [
+        *((DynamicTag.NEEDED, name) for name in needed),
+        *zip(table_places, places, strict=True),
+        *zip((DynamicTag.NAMES_BYTES, DynamicTag.RELOCATIONS_BYTES), sizes, strict=True),
+        (DynamicTag.SYMBOL_BYTES, SYMBOL.size),
+        (DynamicTag.RELOCATION_BYTES, RELOCATION.size),
+        (DynamicTag.FLAGS, DynamicFlag.BIND_NOW),  # what is missing shows when it is loaded
+        (DynamicTag.END, 0),
+    ]
+    return b"".join(DYNAMIC_ENTRY.pack(tag, value) for tag, value in entries)
 
 
 def relocations_bytes(relocations: Sequence[tuple[int, int, int, int]]) -> bytes:
     """Relocations by the system's loader: address, kind, symbol, addend."""
     return b"".join(
-        struct.pack("<QQq", address, symbol << 32 | kind, addend)
+        RELOCATION.pack(address, symbol << 32 | kind, addend)
         for address, kind, symbol, addend in relocations
     )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable
 
+from ansor.frontend.deploy.linking.elf import RelocationType
 from ansor.frontend.deploy.linking.library_file import (
-    HEADERS_BYTES,
-    PAGE_BYTES,
     READ,
     READ_RUN,
     READ_WRITE,
@@ -16,6 +15,7 @@ from ansor.frontend.deploy.linking.library_file import (
     dynamic_bytes,
     hash_bytes,
     headers_bytes,
+    headers_size,
     names_bytes,
     relocations_bytes,
     symbols_bytes,
@@ -28,13 +28,15 @@ from ansor.frontend.deploy.linking.object_file import (
     Symbol,
     read_object,
 )
+from ansor.targets.host.memory import PAGE_BYTES
 
 _NEEDED = ("libm.so.6", "libc.so.6")
-# Kinds of relocations of x86-64: an address; one relative to its place, of 32 bits (of a function,
-# of an address in the table of addresses) or 64; and what only the loader does.
-_ADDRESS, _RELATIVE, _CALL, _RELATIVE_64 = 1, 2, 4, 24
-_IN_TABLE = (9, 41, 42)
-_SYMBOL, _TABLE, _BASE = 1, 6, 8
+_DIRECT = (RelocationType.RELATIVE, RelocationType.CALL)
+_IN_TABLE = (
+    RelocationType.IN_TABLE,
+    RelocationType.IN_TABLE_RELAXABLE,
+    RelocationType.IN_TABLE_RELAXABLE_REX,
+)
 _JUMP = struct.Struct("<2sixx")  # through an address: ff 25, relative to the next instruction
 
 
@@ -61,7 +63,7 @@ class _Linker:
 
     def __init__(self, source: ObjectFile) -> None:
         self.source = source
-        self.image = bytearray(HEADERS_BYTES)
+        self.image = bytearray(headers_size(segments=3))  # read, run, written
         self.addresses: dict[int, int] = {}
         self.table: dict[int, int] = {}
         self.stubs: dict[int, int] = {}
@@ -89,7 +91,8 @@ class _Linker:
             Segment(first_code, end_code, READ_RUN),
             Segment(first_data, len(self.image), READ_WRITE),
         ]
-        self.image[:HEADERS_BYTES] = headers_bytes(segments, dynamic)
+        headers = headers_bytes(segments, dynamic)
+        self.image[: len(headers)] = headers
         return bytes(self.image)
 
     def _collect(self) -> None:
@@ -97,7 +100,7 @@ class _Linker:
         for section in self.source.sections.values():
             for relocation in section.relocations:
                 number = relocation.symbol
-                is_call = relocation.kind in (_RELATIVE, _CALL)
+                is_call = relocation.kind in _DIRECT
                 is_far = self._section_of(number) is None
                 if is_far:
                     self.asked.setdefault(number, len(self.asked) + 1)
@@ -145,16 +148,16 @@ class _Linker:
     def _relocate(self, place: int, relocation: Relocation) -> None:
         """Raises LinkError for a kind that our code never has."""
         kind, number, addend = relocation.kind, relocation.symbol, relocation.addend
-        if kind in (_RELATIVE, _CALL):
+        if kind in _DIRECT:
             self._write(place, "<i", self._address(number) + addend - place)
         elif kind in _IN_TABLE:
             self._write(place, "<i", self.table[number] + addend - place)
-        elif kind == _RELATIVE_64 and number not in self.asked:
+        elif kind == RelocationType.RELATIVE_64 and number not in self.asked:
             self._write(place, "<q", self._address(number) + addend - place)
-        elif kind == _ADDRESS and number in self.asked:
-            self.fixed.append((place, _SYMBOL, self.asked[number], addend))
-        elif kind == _ADDRESS:
-            self.fixed.append((place, _BASE, 0, self._address(number) + addend))
+        elif kind == RelocationType.ADDRESS and number in self.asked:
+            self.fixed.append((place, RelocationType.ADDRESS, self.asked[number], addend))
+        elif kind == RelocationType.ADDRESS:
+            self.fixed.append((place, RelocationType.BASE, 0, self._address(number) + addend))
         else:
             raise LinkError(f"a relocation of kind {kind}")
 
@@ -164,9 +167,9 @@ class _Linker:
     def _fill_table(self) -> None:
         for number, place in self.table.items():
             if number in self.asked:
-                self.fixed.append((place, _TABLE, self.asked[number], 0))
+                self.fixed.append((place, RelocationType.TABLE_ENTRY, self.asked[number], 0))
             else:
-                self.fixed.append((place, _BASE, 0, self._address(number)))
+                self.fixed.append((place, RelocationType.BASE, 0, self._address(number)))
         for number, place in self.stubs.items():
             distance = self.table[number] - (place + 6)
             _JUMP.pack_into(self.image, place, b"\xff\x25", distance)
