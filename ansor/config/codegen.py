@@ -1,0 +1,25 @@
+"""Code for CPUs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PrefetchConfig:
+    """How far ahead programs for CPUs prefetch, and in which groups. Sizes are in bytes.
+
+    Sizes of caches and lines are in the steps that prefetch (`ansor.program.steps.prefetch`).
+    """
+
+    least_turn: int = 8  # iterations of a loop between two groups of prefetches
+    most_lines: int = 8  # of an array in a group; a core tracks a few dozen misses
+    row_ahead_bytes: int = 8192  # from a packed row to the prefetched one; best of 1 to 8 KB, Zen 5
+    summed_row_ahead_bytes: int = 4096  # the same for summed rows; best of 2, 4 and 8 KB, Zen 4
+    row_distance_bytes: int = 1024  # between rows; the hardware prefetcher follows nearer ones
+    least_row_bytes: int = 32
+    long_reduction: int = 256  # steps; an interruption costs a shorter reduction more than it gains
+    reduction_share: float = 0.75  # of a reduction, with all prefetches: the last line is in time
+
+
+PREFETCH = PrefetchConfig()

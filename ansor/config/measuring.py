@@ -1,0 +1,58 @@
+"""Measurements of programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class MeasureConfig:
+    """Building and timing candidates (`ansor.measure`)."""
+
+    build_timeout_s: float = 8.0  # one program; most take 0.1 to 1 s
+    run_timeout_s: float = 10.0  # one program
+    start_timeout_s: float = 120.0  # a worker's first answer
+    min_time_s: float = 0.02  # timed work per program, after the first run
+    repeats: int = 3  # the median counts
+    long_run_s: float = 0.1  # a program that takes longer is timed in one repeat
+    once_s: float = 1.0  # one whose first run takes longer is not run again: it may take many
+    max_number: int = 1000  # runs inside one repeat
+    quiet_factor: float = 1.25  # known work that takes this times its best: the machine is busy
+    disturbed_repeats: int = 6  # of one program that are made up for while the machine is busy
+    disturbed_pause_s: float = 0.05  # after each of them
+    # Starting threads takes this times its least where cores are far apart (near 1 to 1.5, far 2+).
+    far_factor: float = 1.6
+    far_below_s: float = 5e-5  # a longer program hardly feels it (of 9 us: 30 to 70 %; Zen 4)
+    far_patience: float = 60.0  # questions answered so, beyond those answered well, in a worker
+    abort_factor: float = 3.0  # first run slower than this times the best: recorded, not repeated
+    # Nor is a program whose first repeat takes this times the best; where its arrays lie may make
+    # it 1.15 times slower.
+    repeat_factor: float = 1.4
+    warm_below_s: float = 2e-4  # a shorter first run may be all sleeping threads: some more count
+    retry_below_s: float = 0.01  # after a faster first run, some more decide what is slow
+    recycle_after: int = 2000  # builds per worker process, against leaks
+    workers: int = 4  # processes that build, at most; no more than cores
+    verify_timeout_s: float = 120.0  # building and running a program and the untuned reference
+    verify_iterations: float = 1e9  # of the reference, per output; of more, a sample (0.3 s)
+    seed: int = 0  # of the input data
+    max_int_input: int = 1  # integers of the input data: an index into anything must be in range
+    cold_pool_bytes: int = 128 << 20  # memory that weights are taken from in turns; past most L3s
+    kept_bytes: int = 128 << 20  # of arrays of tasks that a worker may be asked for again
+    layout_bytes: int = 512 << 20  # of arguments of one operator, in as many places as repeats
+    # Written between two runs on a GPU, of a function that is part of a network: past any L2.
+    gpu_flush_bytes: int = 256 << 20
+    max_copies: int = 256  # argument sets of one task
+    leaders: int = 8  # best programs of a task that are timed against each other at the end
+    leader_margin: float = 0.15  # only those within this share of the best
+    compare_rounds: int = 15  # turns of that comparison, for a single operator
+    compare_s: float = 10.0  # seconds of it, where programs are slow; but at least three turns
+    network_rounds: int = 3  # turns of the comparison of leaders on a GPU
+    rehearsal_s: float = 4.0  # runs of a network in which its leaders are compared
+    rehearsal_rounds: int = 500  # turns of each of them, at most: enough where a run is short
+    verify_rtol: float = 1e-3  # winner against the reference, relative to the largest value
+    verify_tf32_rtol: float = 1e-2  # the same where operands are rounded to tf32: 2^-11 each
+    # A program may add up in order; of the worst case of its rounding errors, the number of
+    # additions times half a unit in the last place, this share is allowed for.
+    verify_rounding: float = 0.05
+    # Of few additions errors of random sign are more: so many times their root, half a unit each.
+    verify_walk: float = 2.0
