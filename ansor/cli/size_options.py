@@ -12,7 +12,6 @@ from ansor.frontend.importers.sizes import Sizes
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
-_DEFAULT = 1  # of dimensions of an ONNX model that no option names: most often the batch
 _SHAPE = click.option(
     "--shape",
     "shapes",
@@ -45,7 +44,8 @@ def read_sizes(shapes: Sequence[str], dims: Sequence[str]) -> Sizes:
     several = [name for name, size in sizes.items() if len(size) != 1]
     if several:
         raise ArgumentError("dim", several[0], "give one size")
-    return Sizes(found, {name: size for name, (size,) in sizes.items()}, _DEFAULT)
+    given = {name: size for name, (size,) in sizes.items()}
+    return Sizes(found, given, default=1)  # of what no option names: most often the batch
 
 
 def _pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str, str]]:

@@ -17,7 +17,6 @@ from ansor.task_scheduler.objective import LatencyRequirement, total_latency
 from ansor.tune import auto_schedule_many
 
 PRESETS = {"quick": QUICK, "full": FULL}
-DEFAULT_MINUTES = 5.0
 MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
 
 
@@ -27,7 +26,7 @@ MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
 @click.option(
     "--minutes",
     type=float,
-    help=f"Time for everything; {DEFAULT_MINUTES:.0f} without --trials.",
+    help=f"Time for everything; {FULL.default_minutes:.0f} without --trials.",
 )
 @click.option(
     "--trials", type=int, help="Programs to measure; 0 takes the best that the database knows."
@@ -70,7 +69,7 @@ def tune(
     folders = _folders(models, out)
     objective = total_latency if until_ms is None else LatencyRequirement(until_ms * 1e-3)
     if minutes is None and trials is None:
-        minutes = DEFAULT_MINUTES
+        minutes = PRESETS[preset].default_minutes
     with Progress() as progress:
         tuned = auto_schedule_many(
             {name: parse_model(name) for name in folders},

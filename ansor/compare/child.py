@@ -18,9 +18,9 @@ import numpy as np
 from ansor.compare.case import Case, inputs, network
 from ansor.compare.systems import SYSTEMS
 from ansor.compare.turns import LATENCY, Answer, answer_turns
+from ansor.config import COMPARE
 
 EXPORT = "export"
-_LEAST_RUNS = 2
 
 
 def main(system: str, case: Case) -> None:
@@ -74,7 +74,7 @@ def _on_host(result: Any) -> Any:
 def timed(call: Callable[[], Any], warm_up_s: float, seconds: float) -> float:
     """Median seconds of one call, each timed alone, after a warm-up."""
     _times(call, warm_up_s, 1)
-    return statistics.median(_times(call, seconds, _LEAST_RUNS))
+    return statistics.median(_times(call, seconds, COMPARE.least_runs))
 
 
 def _times(call: Callable[[], Any], seconds: float, least: int) -> list[float]:

@@ -12,13 +12,13 @@ from ansor.compare.results import Comparison, judge
 from ansor.compare.system_process import Child, ChildError, run_child
 from ansor.compare.systems import OWN, PEERS, SYSTEMS
 from ansor.compare.turns import take_turns
+from ansor.config import COMPARE
 from ansor.errors import ArgumentError
 from ansor.frontend.deploy.built import uncompiled
 from ansor.frontend.deploy.storage import StoredModel, save_model
 from ansor.run.tuned import TunedModel
 
 ENTRY = ("-m", "ansor.compare.child")  # what a process runs
-_TIMEOUT_S = 600.0  # for an answer; Inductor compiles for minutes on a busy machine
 
 
 def peer_systems(peers: Iterable[str]) -> list[str]:
@@ -74,7 +74,7 @@ def compare(
 def _export(case: Case, names: list[str], missing: dict[str, str]) -> list[str]:
     """Writes the ONNX file; if that fails, whoever needs it is left out."""
     try:
-        run_child(_arguments(case, EXPORT), case.threads, _TIMEOUT_S)
+        run_child(_arguments(case, EXPORT), case.threads, COMPARE.answer_timeout_s)
     except ChildError as error:
         missing |= {name: f"no ONNX file: {error}" for name in names if SYSTEMS[name].exported}
         return [name for name in names if name not in missing]
@@ -82,7 +82,7 @@ def _export(case: Case, names: list[str], missing: dict[str, str]) -> list[str]:
 
 
 def _start(case: Case, system: str) -> Child:
-    return Child(_arguments(case, system), case.threads, _TIMEOUT_S)
+    return Child(_arguments(case, system), case.threads, COMPARE.answer_timeout_s)
 
 
 def _arguments(case: Case, what: str) -> list[str]:

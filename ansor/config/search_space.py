@@ -77,6 +77,7 @@ class SketchConfig:
     min_padding_share: float = 0.03
     min_pack_reuse: int = 256  # reads per element that pay for packing an operand
     min_transpose_reuse: int = 8  # the same for one that would be gathered otherwise
+    min_shuffled_bytes: int = 4  # of an element; a square of smaller ones exceeds the registers
     min_pack_bytes: int = 1 << 20  # operands smaller than this stay in the second cache as they are
     min_prefetch_bytes: int = 1 << 18  # of a constant that may be prefetched
     min_prefetch_part: int = 1 << 13  # bytes; for less, hardware looks far enough

@@ -78,6 +78,7 @@ class SchedulerConfig:
     trial_s: float = 0.15  # seconds of a trial, as long as none has been seen
     patience: int = 12  # rounds without gain after which a task is left alone
     min_gain: float = 0.003  # share of its latency that counts as one
+    slope_step: float = 0.01  # share of a latency over which an objective's slope is taken
     variant_margin: float = 1.25  # a variant slower than the best of its function by so much ends
     promise_margin: float = 1.5  # one that promises to be so much slower never begins
     begin_margin: float = 1.1  # nor one that promises to be so much slower than another one is
@@ -93,6 +94,7 @@ class TuneConfig:
     cost_model: CostModelConfig = field(default_factory=CostModelConfig)
     measure: MeasureConfig = field(default_factory=MeasureConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+    default_minutes: float = 5.0  # of the command, where neither minutes nor trials are given
     finish_base_s: float = 14.0  # kept back from `minutes`: compiling the network
     finish_per_task_s: float = 0.2  # kept back from `minutes`: checking a winner
     finish_per_leader_s: float = 0.3  # kept back from `minutes`: building and timing a leader

@@ -9,8 +9,9 @@ import os
 import pickle
 import struct
 
+from ansor.config import WORKERS
+
 _LENGTH = struct.Struct("<Q")
-_CHUNK = 1 << 16  # bytes; the size of a pipe's buffer
 
 
 class Channel:
@@ -42,7 +43,7 @@ class Channel:
         Raises:
             EOFError: the other end is gone.
         """
-        data = os.read(self.read_fd, _CHUNK)
+        data = os.read(self.read_fd, WORKERS.pipe_bytes)
         if not data:
             raise EOFError("the other end of the pipe is closed")
         self._received += data

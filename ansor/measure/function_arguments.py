@@ -17,7 +17,6 @@ from ansor.targets.host.memory import ALIGNMENT_BYTES, plain_block, scratch_bloc
 
 Rows = npt.NDArray[np.int64]
 _NONE: Mapping[int, Rows] = MappingProxyType({})
-_MOST_DRAWN = (1 << 22) - 3  # floats; larger arrays repeat them, out of step with any dimension
 
 
 def random_arrays(
@@ -161,7 +160,7 @@ def _random(
     if np.issubdtype(dtype, np.integer):
         return rng.integers(0, config.max_int_input, shape, endpoint=True).astype(dtype)
     drawn: Any = np.float64 if dtype == np.float64 else np.float32
-    values = rng.random(min(math.prod(shape), _MOST_DRAWN), dtype=drawn)
+    values = rng.random(min(math.prod(shape), config.max_drawn), dtype=drawn)
     values *= drawn(1.0 - low)
     values += drawn(low)
     return _repeated(values.astype(dtype, copy=False), shape)

@@ -28,12 +28,6 @@ from ansor.program.program import Program, shared_axes
 from ansor.run.task_search import TaskSearch
 from ansor.task import Task
 
-_MOST_RANKED = 64  # measured programs of a task among which leaders are looked for
-_RUNS = 2  # of a slow program, in each turn of a comparison
-_LEAST_TURNS = 3
-_LEAST_WITH_PREFERRED = 4  # leaders, for one of them to be what the draft preferred
-_MOST_CHECKS = 8  # measured programs of a function that are checked before all are given up
-
 
 def nobody(chosen: Mapping[str, TaskProgram]) -> None:
     """Who has no use for what may win before it has been checked."""
@@ -136,7 +130,7 @@ def _leaders(
     variants: Sequence[TaskSearch], database: Database, config: MeasureConfig, count: int
 ) -> list[_Leader]:
     """Measured programs near the best of all variants, best first."""
-    found = [x for search in variants for x in _measured(search, database, _MOST_RANKED)]
+    found = [x for search in variants for x in _measured(search, database, config.max_ranked)]
     ranked = sorted(found, key=_latency)
     if count == 1:
         return _elected(variants[0].task, ranked, database) or ranked[:1]
@@ -144,7 +138,7 @@ def _leaders(
     heads = {x.task.key: x for x in reversed(ranked)}  # in the network another variant may win
     near = [x for x in ranked if _latency(x) <= limit or x in heads.values()]
     leaders = _diverse(near, count)
-    preferred = _preferred(leaders, variants) if count >= _LEAST_WITH_PREFERRED else None
+    preferred = _preferred(leaders, variants) if count >= config.least_with_preferred else None
     return leaders if preferred is None else [*_diverse(near, count - 1), preferred]
 
 
@@ -229,9 +223,9 @@ def _in_turns(
 ) -> list[float | None]:
     """Latencies of the programs of one task."""
     programs = [leader.program for leader in leaders]
-    turn_s = sum(_RUNS * (leader.latency_s or 0.0) for leader in leaders)
+    turn_s = sum(config.compare_runs * (leader.latency_s or 0.0) for leader in leaders)
     fitting = int(config.compare_s / turn_s) if turn_s else config.compare_rounds
-    rounds = min(config.compare_rounds, max(_LEAST_TURNS, fitting))
+    rounds = min(config.compare_rounds, max(config.least_rounds, fitting))
     return device.compare(leaders[0].task, programs, rounds)
 
 
@@ -244,7 +238,11 @@ def _checked(
     ahead: Callable[[Mapping[str, TaskProgram]], None],
 ) -> dict[str, Winner]:
     """Of each function the first of all that may win that is right; checked all at once."""
-    waiting = {n: _in_order(searches, leaders[n], database) for n, searches in functions.items()}
+    most = config.max_checks
+    waiting = {
+        name: _in_order(searches, leaders[name], database, most)
+        for name, searches in functions.items()
+    }
     notes: dict[str, list[str]] = {name: [] for name in functions}
     winners: dict[str, Winner] = {}
     while waiting:
@@ -289,15 +287,15 @@ def _verified(
 
 
 def _in_order(
-    variants: Sequence[TaskSearch], leaders: Sequence[_Leader], database: Database
+    variants: Sequence[TaskSearch], leaders: Sequence[_Leader], database: Database, most: int
 ) -> Iterator[_Leader]:
-    """What may win: the leaders, the next best measured, and the draft's best."""
+    """What may win: the leaders, the next best measured up to `most`, and the draft's best."""
     yield from leaders
     seen = [(leader.task.key, leader.program) for leader in leaders]
-    each = -(-_MOST_CHECKS // len(variants))  # all programs of one may be wrong
+    each = -(-most // len(variants))  # all programs of one may be wrong
     rest = [x for search in variants for x in _measured(search, database, each)]
     fresh = [x for x in sorted(rest, key=_latency) if (x.task.key, x.program) not in seen]
-    yield from fresh[: _MOST_CHECKS - len(leaders)]
+    yield from fresh[: most - len(leaders)]
     promising = sorted(variants, key=lambda s: s.promised_s) if len(variants) > 1 else variants
     for search in promising:
         if search.drafted is not None:

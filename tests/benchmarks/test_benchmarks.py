@@ -21,7 +21,7 @@ from ansor.compare.comparison_table import comparison_table
 from ansor.compare.results import Comparison, SystemResult
 from ansor.compare.rounds import compare, peer_systems
 from ansor.compare.system_process import ChildError
-from ansor.compare.turns import TURNS
+from ansor.config import COMPARE
 from ansor.errors import ArgumentError
 from benchmarks import environment, network, operators, throughput
 
@@ -112,7 +112,7 @@ def test_a_peer_that_fails_is_left_out(case: Case, monkeypatch: pytest.MonkeyPat
 def test_systems_take_turns_and_slow_ones_few(case: Case) -> None:
     found = compare(case, [], rounds=2)
     ours, untuned = found.results
-    assert ours.samples_s == ((1e-3,) * TURNS,) * 2
+    assert ours.samples_s == ((1e-3,) * COMPARE.turns,) * 2
     assert untuned.samples_s == ((2.0,),) * 2
     assert found.to_own(untuned) == pytest.approx(2000.0)
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ansor.compare.system_process import Child, ChildError
-from ansor.compare.turns import TURNS, ratio, take_turns
+from ansor.compare.turns import ratio, take_turns
+from ansor.config import COMPARE
 
 NOISY = """
 from ansor.compare.turns import answer_turns
@@ -28,7 +29,7 @@ answer_turns(load)
 def test_what_a_system_prints_is_no_answer() -> None:
     found = take_turns(lambda _: Child(["-c", NOISY], 1, 60.0), ["noisy"], 2, 1.0)
     assert found.told == {"noisy": {"loaded": True}}
-    assert found.latencies_s("noisy") == ((0.25,) * TURNS,) * 2
+    assert found.latencies_s("noisy") == ((0.25,) * COMPARE.turns,) * 2
     assert not found.missing
 
 
@@ -68,7 +69,7 @@ def test_neighbours_change_and_slow_ones_stop_early() -> None:
     assert "".join(log[:9]) == "abccaacca"
     assert log[-3:] == ["a closed", "b closed", "c closed"]
     counts = {name: len(*found.latencies_s(name)) for name in "abc"}
-    assert counts == {"a": TURNS, "b": 1, "c": TURNS}
+    assert counts == {"a": COMPARE.turns, "b": 1, "c": COMPARE.turns}
     assert found.told["c"] == {"name": "c"}
 
 
@@ -76,7 +77,7 @@ def test_before_each_turn_of_all_something_may_be_done() -> None:
     log: list[str] = []
     take_turns(pretended(log, {}), "ab", 2, 1.0, before=lambda: log.append("-"))
     turns = "".join(entry for entry in log if len(entry) == 1)
-    assert turns == 2 * (TURNS // 2) * "-ab-ba"
+    assert turns == 2 * (COMPARE.turns // 2) * "-ab-ba"
 
 
 def test_who_fails_is_missing_and_the_others_go_on() -> None:
@@ -84,7 +85,7 @@ def test_who_fails_is_missing_and_the_others_go_on() -> None:
     found = take_turns(pretended(log, {"b": 2}), ("a", "absent", "b"), 2, 1.0)
     assert found.missing == {"absent": "not installed", "b": "b is out of order"}
     assert list(found.answers) == ["a"]
-    assert found.latencies_s("a") == ((0.5,) * TURNS,) * 2
+    assert found.latencies_s("a") == ((0.5,) * COMPARE.turns,) * 2
     assert log.count("a closed") == 2  # a round each
     assert log.count("b closed") == 1
 

@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 from clock import Clock, with_clock
 
+from ansor.config import MeasureConfig
 from ansor.measure.call_plan import CallPlan, PlannedCall
 from ansor.measure.child import rehearsal
 from ansor.measure.child.rehearsal import CompiledKernel, costs, rehearse
 from ansor.targets.build import ENTRY
+
+CONFIG = MeasureConfig()
 
 # first(input, weight, a), second(a, weight, b), first(b, weight, a): the last call reuses storage.
 PLAN = CallPlan(
@@ -63,7 +66,7 @@ def small(*shapes: tuple[int, ...]) -> tuple[Param, ...]:
 
 def test_a_small_network_is_run_no_more_often_than_it_needs(log: Log) -> None:
     own = [log.candidate(name, *small((16,), (4, 8), (16,)), seconds=1e-6) for name in "abc"]
-    rehearse(PLAN, {"first": own}, 10.0, seed=0, most_rounds=7)
+    rehearse(PLAN, {"first": own}, 10.0, MeasureConfig(rehearsal_rounds=7))
     first, *runs = [name for name, _ in log.calls][::2]  # two calls each; the first run sizes them
     assert first == "a"
     assert Counter(runs) == {"a": 7, "b": 7, "c": 7}
@@ -73,7 +76,7 @@ def test_storages_are_shared_and_weights_are_not(log: Log) -> None:
     plain = log.candidate("plain", *small((16,), (4, 8), (16,)))
     packed = log.candidate("packed", *small((16,), (2, 4, 8), (16,)))
     other = log.candidate("other", *small((16,), (3, 3), (16,)))
-    rehearse(PLAN, {"first": [plain, packed], "second": [other]}, 0.1, seed=0)
+    rehearse(PLAN, {"first": [plain, packed], "second": [other]}, 0.1, CONFIG)
     for start in range(0, len(log.calls), 3):
         (_, a), (_, b), (_, c) = log.calls[start : start + 3]
         assert a[2][0] == b[0][0] == c[2][0], "an operand lies where it was written"
@@ -92,7 +95,7 @@ def test_all_candidates_get_their_turns_and_their_own_times(log: Log) -> None:
     slow = log.candidate("slow", *small((16,), (8,), (16,)), seconds=4e-3)
     fast = log.candidate("fast", *small((16,), (8,), (16,)), seconds=1e-3)
     other = log.candidate("other", *small((16,), (8,), (16,)), seconds=2e-3)
-    found = rehearse(PLAN, {"first": [slow, fast], "second": [other]}, 0.1, seed=0)
+    found = rehearse(PLAN, {"first": [slow, fast], "second": [other]}, 0.1, CONFIG)
     assert found["first"] == pytest.approx([8e-3, 2e-3])  # two calls in each run
     assert found["second"] == pytest.approx([2e-3])
     counts = Counter(name for name, _ in log.calls)
@@ -101,21 +104,21 @@ def test_all_candidates_get_their_turns_and_their_own_times(log: Log) -> None:
 
 def test_slow_networks_are_run_with_fewer_candidates(log: Log) -> None:
     own = [log.candidate(str(i), *small((16,), (8,), (16,)), seconds=1e-2) for i in range(5)]
-    found = rehearse(PLAN, {"first": own}, 0.15, seed=0)
+    found = rehearse(PLAN, {"first": own}, 0.15, CONFIG)
     assert 1 <= len(found["first"]) <= 2, "of 20 ms a run, three with each"
     assert {name for name, _ in log.calls} <= {"0", "1"}
-    assert len(rehearse(PLAN, {"first": own}, 0.001, seed=0)["first"]) == 1
+    assert len(rehearse(PLAN, {"first": own}, 0.001, CONFIG)["first"]) == 1
 
 
 def test_functions_without_candidates_are_left_out(log: Log) -> None:
     only = log.candidate("only", *small((16,), (8,), (16,)))
-    assert set(rehearse(PLAN, {"second": [only]}, 0.0, seed=0)) == {"second"}
+    assert set(rehearse(PLAN, {"second": [only]}, 0.0, CONFIG)) == {"second"}
     assert {name for name, _ in log.calls} == {"only"}
 
 
 def test_values_are_small_and_indices_are_in_range(log: Log) -> None:
     params = (Param((16,)), Param((8,), "int32"), Param((16,)))
-    rehearse(PLAN, {"first": [log.candidate("a", *params)]}, 0.0, seed=0)
+    rehearse(PLAN, {"first": [log.candidate("a", *params)]}, 0.0, CONFIG)
     for value in log.values:
         if value.dtype == np.int32:
             assert not value.any()
@@ -148,5 +151,5 @@ def test_bfloat16_has_tensors_too(log: Log) -> None:
         log.values += [str(tensor.dtype) for tensor in tensors]
         log.clock.sleep(1e-3)
 
-    rehearse(PLAN, {"first": [CompiledKernel({ENTRY: kernel}, params)]}, 0.0, seed=0)
+    rehearse(PLAN, {"first": [CompiledKernel({ENTRY: kernel}, params)]}, 0.0, CONFIG)
     assert set(log.values) == {"bfloat16", "float32"}

@@ -12,10 +12,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from ansor.config import WORKERS
 from ansor.measure.child.worker import die_with_parent, main
 from ansor.targets.host.thread_pool import prepare
-
-MOST_BYTES = 1 << 16  # of a request or an answer
 
 
 def serve_forks(fd: int) -> None:
@@ -30,7 +29,7 @@ def serve_forks(fd: int) -> None:
     prepare()
     with socket.socket(fileno=fd) as control:
         while True:
-            request, fds, _, _ = socket.recv_fds(control, MOST_BYTES, 3)
+            request, fds, _, _ = socket.recv_fds(control, WORKERS.fork_message_bytes, 3)
             if not request:
                 return
             told = json.loads(request)

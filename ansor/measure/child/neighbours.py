@@ -15,11 +15,9 @@ import tvm
 
 from ansor.measure.function_arguments import in_memory
 from ansor.targets.cpu.probe import kernels
-from ansor.targets.host.memory import plain_block
+from ansor.targets.host.memory import LINE_BYTES, plain_block
 from ansor.targets.host.threads import running_threads
 from ansor.targets.registry import code_target
-
-_LINE_BYTES = 64
 
 
 class Neighbours:
@@ -37,7 +35,7 @@ class Neighbours:
 
     def placed(self, array: Any) -> tuple[Any, Any]:
         """A tensor with the array's values, and the words of its memory, for `visit`."""
-        unit = self._parts * _LINE_BYTES
+        unit = self._parts * LINE_BYTES
         memory = plain_block(-(-max(array.nbytes, 1) // unit) * unit)
         memory[: array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         words = memory.view(np.int32).reshape(self._parts, -1)

@@ -22,8 +22,6 @@ from ansor.targets.host.memory import aligned, huge_block, plain_block
 
 Bytes = npt.NDArray[np.uint8]
 Seconds = npt.NDArray[np.float64]
-_LEAST_ROUNDS = 3
-_DRAWN = 1 << 20  # random floats, of which weights are copies
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +36,7 @@ def rehearse(
     plan: CallPlan,
     candidates: Mapping[str, Sequence[CompiledKernel]],
     seconds: float,
-    seed: int,
-    most_rounds: int = MeasureConfig.rehearsal_rounds,
+    config: MeasureConfig,
 ) -> dict[str, list[float]]:
     """Seconds that each candidate costs in one run, all calls of its function together.
 
@@ -49,24 +46,24 @@ def rehearse(
 
     Args:
         candidates: at least one for each function that is to be run; others are left out.
-        seconds: to be spent on runs, as many as fit in, but at least three with each candidate.
-        most_rounds: how often each candidate has its turn, at most, but at least three times.
+        seconds: to be spent on runs, as many as fit in.
+        config: says how often each candidate has its turn, at least and at most.
 
     Returns:
-        by function, of the first of its candidates: fewer where a run takes so long that three with
-        each would not fit in.
+        by function, of the first of its candidates: fewer where a run takes so long that the least
+        turns of each would not fit in.
     """
-    rng = np.random.default_rng(seed)
-    stage = _Stage(plan, candidates, rng)
+    rng = np.random.default_rng(config.seed)
+    stage = _Stage(plan, candidates, rng, config.rehearsal_drawn)
     run_s = sum(stage.run(dict.fromkeys(candidates, 0)))
-    fitting = max(1, int(seconds / (_LEAST_ROUNDS * run_s)))
+    fitting = max(1, int(seconds / (config.least_rounds * run_s)))
     candidates = {name: kernels[:fitting] for name, kernels in candidates.items()}
     most = max(map(len, candidates.values()))
     times: list[list[float]] = []
     choices: list[list[int]] = []
     rounds, began = 0, time.perf_counter()
-    while rounds < _LEAST_ROUNDS or (
-        rounds < most_rounds and time.perf_counter() - began < seconds
+    while rounds < config.least_rounds or (
+        rounds < config.rehearsal_rounds and time.perf_counter() - began < seconds
     ):
         rounds += 1
         orders = {name: rng.permutation(most) % len(c) for name, c in candidates.items()}
@@ -118,11 +115,12 @@ class _Stage:
         plan: CallPlan,
         candidates: Mapping[str, Sequence[CompiledKernel]],
         rng: np.random.Generator,
+        drawn: int,
     ) -> None:
         calls = [call for call in plan.calls if call.function in candidates]
         self.functions = [call.function for call in calls]
-        storages = [_filled(plain_block(max(1, size)), rng) for size in plan.storage_bytes]
-        weights = _Weights(calls, candidates, rng)
+        storages = [_filled(plain_block(max(1, size)), rng, drawn) for size in plan.storage_bytes]
+        weights = _Weights(calls, candidates, rng, drawn)
         self._calls = [
             (
                 call.function,
@@ -162,12 +160,12 @@ def _arguments(
     return arguments
 
 
-def _filled(block: Bytes, rng: np.random.Generator) -> Bytes:
+def _filled(block: Bytes, rng: np.random.Generator, drawn: int) -> Bytes:
     """The block full of floats so small that activations stay finite, whatever weights are for."""
-    drawn = rng.uniform(-0.01, 0.01, _DRAWN).astype(np.float32).view(np.uint8)
-    for first in range(0, len(block), len(drawn)):
-        part = block[first : first + len(drawn)]
-        part[...] = drawn[: len(part)]
+    values = rng.uniform(-0.01, 0.01, drawn).astype(np.float32).view(np.uint8)
+    for first in range(0, len(block), len(values)):
+        part = block[first : first + len(values)]
+        part[...] = values[: len(part)]
     return block
 
 
@@ -179,13 +177,14 @@ class _Weights:
         calls: Sequence[PlannedCall],
         candidates: Mapping[str, Sequence[CompiledKernel]],
         rng: np.random.Generator,
+        drawn: int,
     ) -> None:
         sizes = [
             max(_weight_bytes(call, candidate) for candidate in candidates[call.function])
             for call in calls
         ]
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
-        self._block = _filled(huge_block(int(self._starts[-1]) or 1), rng)
+        self._block = _filled(huge_block(int(self._starts[-1]) or 1), rng, drawn)
 
     def of(self, number: int) -> Bytes:
         """Memory of one call."""

@@ -123,8 +123,7 @@ class Runner:
                 request.plan,
                 candidates,
                 request.seconds,
-                self.config.seed,
-                self.config.rehearsal_rounds,
+                self.config,
             )
         return {
             slot: seconds
@@ -184,6 +183,7 @@ class Runner:
             others,
             self.watches.get(task.target),
             layouts=elsewhere,
+            other_runs=self.config.other_runs,
         )
 
     def _neighbours(self, target: str) -> Neighbours:

@@ -16,8 +16,6 @@ from ansor.measure.child.timing_conditions import Watch, in_quiet
 from ansor.targets.build import ENTRY
 from ansor.targets.host.threads import free_cores, on_cores
 
-_USUAL = 5  # runs of other functions, whose median is what they usually take
-
 
 @dataclass(frozen=True, eq=False)
 class Timed:
@@ -32,6 +30,7 @@ class Timed:
         flush_bytes: written before each run, to empty the caches of a GPU.
         layouts: where there is one set, the same in other memory, for a repeat each: where pages
             happen to lie decides what fits a cache (by up to 15 %).
+        other_runs: of `others`, whose median is what they usually take.
     """
 
     module: Any
@@ -41,6 +40,7 @@ class Timed:
     watch: Watch | None = None
     flush_bytes: int = 0
     layouts: Sequence[Sequence[Any]] = ()
+    other_runs: int = MeasureConfig.other_runs
 
     @cached_property
     def turns(self) -> Iterator[Sequence[Any]]:
@@ -52,7 +52,7 @@ class Timed:
         """Seconds that the others usually take; zero if there are none."""
         if self.others is None:
             return 0.0
-        return statistics.median([_duration(self.others) for _ in range(_USUAL)])
+        return statistics.median([_duration(self.others) for _ in range(self.other_runs)])
 
 
 def time_program(timed: Timed, best_s: float, config: MeasureConfig) -> tuple[float, ...]:

@@ -24,12 +24,6 @@ from ansor.targets.cpu.vectors import vector_unit
 from ansor.targets.host.threads import running_threads
 from ansor.targets.registry import backend_of, code_target
 
-_ROUNDS = 1024  # of the multiply-adds: 0.1 ms
-_STARTS = 100  # of threads, 0.2 ms with what they do
-# Of the multiply-adds of a thread that starts: 2 us. Of less, the launching thread takes all back.
-_START_ROUNDS = 16
-_FIRST = 8  # runs that the best is taken from before the first question
-
 
 class Sentinel:
     """Work of known length, timed against its own best.
@@ -39,6 +33,7 @@ class Sentinel:
         slower: how many times its best it may take.
         best_s: what it is known to take at full speed.
         patience: excess of negative over positive answers after which an answer is positive.
+        first_runs: of the work, for its best time before the first question.
     """
 
     def __init__(
@@ -47,9 +42,10 @@ class Sentinel:
         slower: float,
         best_s: float = math.inf,
         patience: float = math.inf,
+        first_runs: int = MeasureConfig.watch_runs,
     ) -> None:
         self._run, self._slower = run, slower
-        self._best_s = min(best_s, *(run() for _ in range(_FIRST)))
+        self._best_s = min(best_s, *(run() for _ in range(first_runs)))
         self._patience = self._left = patience
 
     def is_quiet(self) -> bool:
@@ -82,8 +78,15 @@ class Watch:
         config = self.config
         made_for = code_target(self.target)
         threads, lanes = running_threads(), _lanes(made_for)
-        run = _runs(kernels.fma(threads, lanes, _START_ROUNDS), made_for, _STARTS)
-        return Sentinel(run, config.far_factor, patience=config.far_patience)
+        run = _runs(
+            kernels.fma(threads, lanes, config.start_rounds), made_for, config.thread_starts
+        )
+        return Sentinel(
+            run,
+            config.far_factor,
+            patience=config.far_patience,
+            first_runs=config.watch_runs,
+        )
 
     def over(self, seconds: float) -> tuple[Sentinel, ...]:
         """The sentinels that matter to a program that runs for `seconds`."""
@@ -109,10 +112,10 @@ def core_sentinel(target: str, config: MeasureConfig, peak_flops: float = 0.0) -
         return None
     made_for = code_target(target)
     threads, lanes = running_threads(), _lanes(made_for)
-    flops = kernels.fma_flops(threads, lanes, _ROUNDS)
+    flops = kernels.fma_flops(threads, lanes, config.core_rounds)
     best_s = flops / peak_flops if peak_flops else math.inf
-    run = _runs(kernels.fma(threads, lanes, _ROUNDS), made_for, 1)
-    return Sentinel(run, config.quiet_factor, best_s)
+    run = _runs(kernels.fma(threads, lanes, config.core_rounds), made_for, 1)
+    return Sentinel(run, config.quiet_factor, best_s, first_runs=config.watch_runs)
 
 
 def _runs(module: tvm.IRModule, target: tvm.target.Target, number: int) -> Callable[[], float]:

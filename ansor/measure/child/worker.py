@@ -12,6 +12,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from ansor.config import WORKERS
 from ansor.measure.channel import Channel
 from ansor.measure.child.runner import Runner, StageError
 from ansor.measure.protocol import (
@@ -30,7 +31,6 @@ from ansor.measure.result import ErrorKind
 from ansor.targets.registry import load_backend
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
-_MAX_TEXT = 800  # characters of an error's text that are sent
 
 
 def main(read_fd: int, write_fd: int) -> None:
@@ -100,6 +100,6 @@ def dispatch(runner: Runner, request: Request) -> object:
 
 
 def first_lines(text: str) -> str:
-    """The beginning of a text, without blank lines; TVM's errors run to pages."""
+    """The beginning of a text, without blank lines."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    return "\n".join(lines[:8])[:_MAX_TEXT]
+    return "\n".join(lines[: WORKERS.error_lines])[: WORKERS.error_characters]

@@ -18,9 +18,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import IO
 
-_MOST_BYTES = 1 << 16  # of a request or an answer
-_LOG_TAIL = 2000  # bytes of what a dead process printed that are reported
-_ANSWER_S = 120.0  # seconds until it is given up; the first answer waits for imports
+from ansor.config import WORKERS
 
 
 class ForkServerError(Exception):
@@ -51,7 +49,7 @@ class ForkServer:
             return
         self.kill()
         self._control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._control.settimeout(_ANSWER_S)
+        self._control.settimeout(WORKERS.fork_answer_s)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `kill`)
         with other:
             self._process = subprocess.Popen(
@@ -122,7 +120,7 @@ class ForkServer:
     def _next_answer(self) -> tuple[int, int | None]:
         found = b""
         with contextlib.suppress(ConnectionError, TimeoutError):
-            found = b"" if self._control is None else self._control.recv(_MOST_BYTES)
+            found = b"" if self._control is None else self._control.recv(WORKERS.fork_message_bytes)
         if not found:
             raise ForkServerError("" if self._log is None else last_words(self._log))
         number, answer = json.loads(found)
@@ -183,5 +181,5 @@ class Forked:
 
 def last_words(log: IO[bytes]) -> str:
     """The end of what a process printed."""
-    log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_TAIL))
+    log.seek(max(0, log.seek(0, os.SEEK_END) - WORKERS.log_tail_bytes))
     return log.read().decode(errors="replace").strip()

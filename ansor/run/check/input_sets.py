@@ -10,15 +10,11 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from ansor.config import CHECK
 from ansor.frontend.importers.source import SourceModel
 from ansor.frontend.signature import InputSpec
 
 Array = npt.NDArray[Any]
-
-_INTEGERS = (-9, 10)  # ordinary integers: negative ones, and ties in any tensor of some size
-_LARGE = 1e4  # of floats: `exp` overflows, and squares stay finite in float32
-_LARGE_IN_HALF = 1e2
-_SPECIAL_SHARE = 0.05  # of the elements of an input
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +72,11 @@ def _ordinary(spec: InputSpec, rng: np.random.Generator) -> Array:
         return rng.random(spec.shape) < 0.5
     dtype = numpy_dtype(spec.dtype)
     if not _is_float(np.zeros(0, dtype)):
-        low = 0 if dtype.kind == "u" else _INTEGERS[0]
-        return rng.integers(low, _INTEGERS[1], spec.shape).astype(dtype)
+        low = 0 if dtype.kind == "u" else CHECK.least_integer
+        return rng.integers(low, CHECK.integer_limit, spec.shape).astype(dtype)
     values = rng.standard_normal(spec.shape)
     # Zeros, and values that are equal to a neighbour.
-    zeros, ties = (rng.random(spec.shape) < _SPECIAL_SHARE for _ in range(2))
+    zeros, ties = (rng.random(spec.shape) < CHECK.special_share for _ in range(2))
     values = np.where(zeros, 0.0, values)
     return np.where(ties, np.round(values), values).astype(dtype)
 
@@ -106,13 +102,13 @@ def _extreme(spec: InputSpec, ordinary: Array, rng: np.random.Generator) -> Arra
     if spec.dtype == "bool" or not ordinary.size:
         return ordinary
     if _is_float(ordinary):
-        large = _LARGE if ordinary.dtype.itemsize > 2 else _LARGE_IN_HALF
+        large = CHECK.large if ordinary.dtype.itemsize > 2 else CHECK.large_in_half
         special: Sequence[float] = (large, -large, 1 / large, -1 / large)
     else:
         limits = np.iinfo(ordinary.dtype)
         special = (limits.min, limits.max, limits.min + 1, limits.max - 1)
     drawn = rng.choice(np.array(special, ordinary.dtype), ordinary.shape)
-    return np.where(rng.random(ordinary.shape) < _SPECIAL_SHARE, drawn, ordinary)
+    return np.where(rng.random(ordinary.shape) < CHECK.special_share, drawn, ordinary)
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import tvm
 from tvm.target import Target
 
+from ansor.config import CHECK
 from ansor.errors import AnsorError, UnsupportedError
 from ansor.frontend.deploy.assembly import apply_programs
 from ansor.frontend.deploy.runtime import CompiledModel, compile_model
@@ -27,13 +28,6 @@ from ansor.targets.registry import backend_of
 from ansor.targets.target import NATIVE, resolve_target
 
 Array = npt.NDArray[Any]
-
-# Relative change of float inputs that shows how the original amplifies rounding.
-_STEP = 1e-6
-# The changes where each operator is right alone. Under them some elements of a quantised network
-# are rounded to another step, as under another order of summation. The larger effect is the limit.
-_FLIPPING_STEPS = (1e-5, 1e-4)
-_AMPLIFIED = 10.0  # times what the original amplifies, an import may differ
 
 
 @dataclass(frozen=True)
@@ -135,18 +129,18 @@ class SourceComparison:
         found = difference(_outputs(compiled, inputs.arrays), inputs.results, NETWORK_TOLERANCE)
         if found.excess <= 1:
             return found
-        allowed = self._amplified(inputs, _STEP)
+        allowed = self._amplified(inputs, CHECK.step)
         return Difference(found.relative, found.excess / max(1.0, allowed), found.text)
 
     def _amplified(self, inputs: InputSet, step: float) -> float:
         """How far the original's results move with rounding of its inputs, likewise."""
         moved = [_moved(array, step) for array in inputs.arrays]
         results = self._source.run(moved)
-        return _AMPLIFIED * difference(results, inputs.results, NETWORK_TOLERANCE).excess
+        return CHECK.max_amplified * difference(results, inputs.results, NETWORK_TOLERANCE).excess
 
     def _flipped(self, inputs: InputSet) -> float:
         """`_amplified` where each operator is right alone."""
-        return max(self._amplified(inputs, step) for step in _FLIPPING_STEPS)
+        return max(self._amplified(inputs, step) for step in CHECK.flipping_steps)
 
     def _refuse_import(self, inputs: InputSet, found: Difference) -> None:
         """Raises UnsupportedError, unless each operator is right and rounding explains the rest."""

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 PAGE_BYTES = 4096  # of x86-64; addresses beyond are as good as random to a cache
 HUGE_PAGE_BYTES = 2 << 20
+LINE_BYTES = 64  # of the caches of x86-64 and of most Arm processors
 ALIGNMENT_BYTES = 64  # of arrays in a block; what TVM's kernels rely on
 # The environment of a process whose other arrays are to lie as TVM's own: NumPy asks for huge
 # pages, TVM does not, and memory that the one has freed may serve the other.

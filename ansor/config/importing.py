@@ -1,0 +1,34 @@
+"""Imports of models and rewrites of networks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ImportConfig:
+    """Limits of the importers (`ansor.frontend.importers`)."""
+
+    max_steps: int = 256  # of a loop, which is unrolled
+    max_dft_points: int = 2048  # four elements for each pair of points are 64 MiB in float32
+    max_known: int = 1024  # elements of a known ONNX tensor: shapes, axes; a larger one is a weight
+    max_constant: int = 1 << 20  # elements of a PyTorch tensor that is kept as a constant
+    max_joined: int = 32  # tensors that one function puts in a row: each is one more branch in it
+    max_position: float = 1e6  # elements; positions of samples are cut off there to fit an index
+    upgraded_opset: int = 13  # what ONNX models of older operator sets are converted to
+
+
+IMPORTS = ImportConfig()
+
+
+@dataclass(frozen=True)
+class GraphConfig:
+    """Rewrites of networks (`ansor.frontend.passes`, `ansor.winograd`)."""
+
+    # Bytes between two convolutions below which they stay apart: as much stays in the caches of two
+    # cores, and a function of one convolution is searched in less time.
+    min_pair_bytes: int = 1 << 20
+    max_tile_waste: float = 0.35  # of the output's points, where it is no whole number of tiles
+
+
+GRAPH = GraphConfig()
