@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ansor.config import DAG
 from ansor.dag import index as ix
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import (
-    MAX_TABLE,
     Access,
     Axis,
     Buffer,
@@ -263,7 +263,7 @@ def _substitute(stage: Stage, gone: Stage) -> Stage:
 
 def is_table(stage: Stage) -> bool:
     """Whether a stage only holds a few constants."""
-    return not stage.reads and math.prod(axis.size for axis in stage.axes) <= MAX_TABLE
+    return not stage.reads and math.prod(axis.size for axis in stage.axes) <= DAG.max_table
 
 
 def _mapped(access: Access, values: Sequence[ix.Index | None]) -> Access:

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from ansor.config import DAG
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.index import Index
 from ansor.dag.stage import Access, Stage
-
-_MOST_POINTS = 1 << 16  # of axes that an index moves with, counted one by one
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ def _share(stage: Stage, index: Index, first: int, end: int) -> float:
     count = 1
     for size, _ in extents:
         count *= size
-    if count > _MOST_POINTS:
+    if count > DAG.max_points:
         return 1.0
     factors = [factor for _, factor in extents]
     inside = sum(

@@ -113,7 +113,6 @@ class OpCounts:
         return OpCounts(*(a + b for a, b in zip(_fields(self), _fields(other), strict=True)))
 
 
-MAX_TABLE = 128  # entries; larger tables of constants would be unrolled for too long
 Span = tuple[int, int, int]  # an axis, the first of its values, and one past the last
 
 

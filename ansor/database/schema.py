@@ -12,7 +12,6 @@ from ansor.errors import DatabaseError
 
 FORMAT_VERSION = 1
 _MAGIC = b"SQLite format 3\0"
-_BUSY_TIMEOUT_S = 30.0  # another process may be writing
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -82,8 +81,9 @@ def connect(path: str | os.PathLike[str] | None) -> sqlite3.Connection:
         ) from error
 
 
-def _open(name: str, uri: bool = False) -> sqlite3.Connection:
-    return sqlite3.connect(name, timeout=_BUSY_TIMEOUT_S, isolation_level=None, uri=uri)
+def _open(name: str, uri: bool = False, busy_timeout_s: float = 30.0) -> sqlite3.Connection:
+    """Opens a file, in which another process may be writing: each statement waits so long."""
+    return sqlite3.connect(name, timeout=busy_timeout_s, isolation_level=None, uri=uri)
 
 
 def _prepare(connection: sqlite3.Connection) -> sqlite3.Connection:

@@ -6,8 +6,7 @@ intensity curve are logarithms before they are sampled.
 
 from __future__ import annotations
 
-ACCESS_SLOTS = 5  # the write, then the first four reads (TVM's buffers_per_store)
-INTENSITY_SAMPLES = 10  # points of the arithmetic-intensity curve (Ansor, appendix B)
+from ansor.config import FEATURES
 
 _OPS = (
     "float_add",
@@ -56,7 +55,11 @@ _ACCESS = (
 COLUMNS: tuple[tuple[str, str], ...] = (
     *((f"ops.{name}", "log2 operations") for name in _OPS),
     *((f"stage.{name}", unit) for name, unit in _STAGE),
-    *((f"access{slot}.{name}", unit) for slot in range(ACCESS_SLOTS) for name, unit in _ACCESS),
-    *((f"intensity{i}", "log2 operations per byte") for i in range(INTENSITY_SAMPLES)),
+    *(
+        (f"access{slot}.{name}", unit)
+        for slot in range(FEATURES.access_slots)
+        for name, unit in _ACCESS
+    ),
+    *((f"intensity{i}", "log2 operations per byte") for i in range(FEATURES.intensity_samples)),
 )
 NUM_FEATURES = len(COLUMNS)

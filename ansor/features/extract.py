@@ -10,11 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ansor.features.columns import (
-    ACCESS_SLOTS,
-    INTENSITY_SAMPLES,
-    NUM_FEATURES,
-)
+from ansor.config import FEATURES
+from ansor.features.columns import NUM_FEATURES
 from ansor.features.loop_tables import (
     Bools,
     Floats,
@@ -29,8 +26,6 @@ from ansor.features.loop_tables import (
 )
 from ansor.features.profile import AccessProfile, StageProfile
 from ansor.program.sketch import Population
-
-_LINE_BYTES = 64  # the unit of the line features; a feature, not a property of the machine
 
 
 def extract(
@@ -100,19 +95,19 @@ def _accesses(profile: StageProfile) -> list[Floats]:
     """Of the first slots; those of accesses that there are not stay zero."""
     writes = [access for access in profile.accesses if access.is_write][:1]
     reads = [access for access in profile.accesses if not access.is_write]
-    slots = [*writes, *reads][:ACCESS_SLOTS]
+    slots = [*writes, *reads][: FEATURES.access_slots]
     return [row for access in slots for row in _access(profile, access)]
 
 
 def _access(profile: StageProfile, access: AccessProfile) -> list[Floats]:
     ones = np.ones(profile.extents.shape[1], dtype=np.float32)
     item = np.float32(access.buffer.item_bytes)
-    lines = access.lines(_LINE_BYTES)[0]
+    lines = access.lines(FEATURES.line_bytes)[0]
     distance, distance_bytes, count = _reuse(profile, access)
     touched = profile.iterations * item
     updates = access.is_write and bool(profile.nest.stage.reduce)
     vector = access.strides.get(profile.vector) if profile.vector is not None else None
-    total_lines = touched / np.minimum(access.run[0] * item, _LINE_BYTES)
+    total_lines = touched / np.minimum(access.run[0] * item, FEATURES.line_bytes)
     return [
         ones * (not access.is_write or updates),
         ones * access.is_write,
@@ -159,8 +154,8 @@ def _intensity(profile: StageProfile) -> list[Floats]:
     intensity = rough_log2(1 + flops * inner / at_least(profile.bytes, 1))
     sizes = rough_log2(inner)
     rows = []
-    for sample in range(INTENSITY_SAMPLES):
-        limit = sizes[0] * np.float32(sample / (INTENSITY_SAMPLES - 1))
+    for sample in range(FEATURES.intensity_samples):
+        limit = sizes[0] * np.float32(sample / (FEATURES.intensity_samples - 1))
         depth = count(sizes > limit + np.float32(1e-3))
         rows.append(row_of(intensity, depth))
     return rows

@@ -9,18 +9,19 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ansor.config import FEATURES
+
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int64]
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
-_MANTISSAS, _BIAS = 1 << 23, 127  # of a float32 (IEEE 754)
-_APART = 16  # elements between rows: those a power of two apart share the same few lines of a cache
+_FLOAT32 = np.finfo(np.float32)
 
 
 def loop_table(rows: int, programs: int) -> npt.NDArray[np.float32]:
     """`[rows, P]` zeros, of which a program's column is soon read."""
-    return np.zeros((rows, programs + _APART), dtype=np.float32)[:, :programs]
+    return np.zeros((rows, programs + FEATURES.row_gap), dtype=np.float32)[:, :programs]
 
 
 def summed(tables: Iterable[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
@@ -108,6 +109,6 @@ def rough_log2(values: Floats) -> Floats:
     numbers, which is all that trees look at, in a tenth of the time that NumPy needs.
     """
     exponent = values.view(np.int32).astype(np.float32)
-    exponent *= np.float32(1 / _MANTISSAS)
-    exponent -= np.float32(_BIAS)
+    exponent *= np.float32(_FLOAT32.eps)  # one over the number of mantissas
+    exponent -= np.float32(_FLOAT32.maxexp - 1)  # the bias
     return exponent

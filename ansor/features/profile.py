@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from ansor.config import FEATURES
 from ansor.dag.stage import Access, Buffer
 from ansor.features.allocation import Allocation, allocations
 from ansor.features.loop_tables import Floats, at_least, at_most, masked_product, summed
@@ -20,8 +21,6 @@ from ansor.features.prefetch import Operand, PrefetchedPart, no_part, prefetched
 from ansor.features.span import View, add_strides, size_of, span_of, views_of
 from ansor.program.nest import LoopNest, StageNest
 from ansor.targets.host.memory import PAGE_BYTES
-
-_LEAST_SPREAD = 64.0  # bytes; a line
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +201,7 @@ def _profile_access(
     shape: tuple[int, ...] = (len(view.extents) + 1, view.extents.shape[1])
     footprint, run = np.ones(shape, dtype=np.float32), np.ones(shape, dtype=np.float32)
     strides: dict[int, Floats] = {}
-    spread = np.full(shape, _LEAST_SPREAD, dtype=np.float32)
+    spread = np.full(shape, FEATURES.line_bytes, dtype=np.float32)
     stride: Floats | float = 1.0
     dense: npt.NDArray[np.bool_] | bool = True
     if access.buffer in population.sketch.roles.packed:
@@ -235,7 +234,7 @@ def _page_divisor(elements: Floats | float, item_bytes: int) -> Floats:
     """`[P]` or `[]`: greatest common divisor of a distance in memory and a page, a power of two, in
     bytes, or a line's; the lowest bit that is set."""
     distance = np.asarray(elements).astype(np.int64) * item_bytes | PAGE_BYTES
-    divisor: Floats = np.maximum(distance & -distance, _LEAST_SPREAD).astype(np.float32)
+    divisor: Floats = np.maximum(distance & -distance, FEATURES.line_bytes).astype(np.float32)
     return divisor
 
 
@@ -260,7 +259,7 @@ def _profile_packed(view: View, access: Access, buffer: Buffer) -> AccessProfile
         run *= np.where(dense, span, 1)
         dense = dense & (span >= size)
         stride = stride * np.float32(size)
-    spread = np.full(footprint.shape, _LEAST_SPREAD, dtype=np.float32)
+    spread = np.full(footprint.shape, FEATURES.line_bytes, dtype=np.float32)
     return AccessProfile(buffer, False, strides, footprint, run, spread, width)
 
 

@@ -6,14 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax, te, tirx
 
 from ansor.dag.from_tir.read import read_dag
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.passes.plain_definition import plain_definition
-
-_MOST_IN_32_BITS = 2**31 - 1  # elements that indices of TE's default dtype can count
 
 
 def is_operator(model: object) -> bool:
@@ -47,7 +46,8 @@ def import_operator(model: Any) -> tvm.IRModule:
 
 
 def _prim_func(tensors: Sequence[te.Tensor]) -> tirx.PrimFunc:
-    large = any(_elements(tensor) > _MOST_IN_32_BITS for tensor in tensors)
+    most = np.iinfo(np.int32).max  # elements that indices of TE's default dtype can count
+    large = any(_elements(tensor) > most for tensor in tensors)
     try:
         return te.create_prim_func(list(tensors), "int64" if large else None)
     except (tvm.error.TVMError, ValueError, RuntimeError) as error:

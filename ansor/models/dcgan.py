@@ -12,8 +12,6 @@ from tvm.relax.frontend import nn
 
 from ansor.models.layers import BatchNorm, ConvTranspose2d
 
-KERNEL = 4
-
 
 @dataclass(frozen=True)
 class DcganConfig:
@@ -37,12 +35,13 @@ DCGAN = DcganConfig()
 
 @dataclass(frozen=True)
 class SpreadShape:
-    """Channels, stride and padding of one transposed convolution."""
+    """One transposed convolution; stride, padding and kernel are of both height and width."""
 
     in_channels: int
     out_channels: int
     stride: int
     padding: int
+    kernel: int = 4
 
 
 def spread_shapes(config: DcganConfig) -> Iterator[SpreadShape]:
@@ -56,11 +55,11 @@ def spread_shapes(config: DcganConfig) -> Iterator[SpreadShape]:
 
 
 def _spread(shape: SpreadShape) -> ConvTranspose2d:
-    per_channel = 1 if shape.stride == 1 else (KERNEL // shape.stride) ** 2
+    per_channel = 1 if shape.stride == 1 else (shape.kernel // shape.stride) ** 2
     return ConvTranspose2d(
         shape.in_channels,
         shape.out_channels,
-        KERNEL,
+        shape.kernel,
         shape.stride,
         shape.padding,
         fan_in=shape.in_channels * per_channel,

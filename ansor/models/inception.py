@@ -12,8 +12,6 @@ from tvm.relax.frontend import nn
 from ansor.models.inception_shapes import MAX, MEAN, MIXED, STEM, Branch, ConvShape, Mixed
 from ansor.models.layers import BatchNorm, avg_pool2d, global_avg_pool, max_pool2d
 
-EPSILON = 1e-3  # of batch normalisation
-
 
 @dataclass(frozen=True)
 class InceptionConfig:
@@ -42,7 +40,7 @@ class ConvNorm(nn.Module):  # type: ignore[misc]
         super().__init__()
         kernel, padding = list(shape.kernel), shape.padding
         self.conv = nn.Conv2D(inputs, outputs, kernel, shape.stride, padding, bias=False)
-        self.bn = BatchNorm(outputs, EPSILON)
+        self.bn = BatchNorm(outputs, shape.epsilon)
 
     def forward(self, x: nn.Tensor) -> nn.Tensor:
         """`[N, in, H, W] -> [N, out, H', W']`."""

@@ -17,6 +17,7 @@ class ConvShape:
     kernel: tuple[int, int] = (1, 1)
     stride: int = 1
     padded: bool = True  # with stride one, height and width stay
+    epsilon: float = 1e-3  # of the batch normalisation
 
     @property
     def padding(self) -> tuple[int, int]:

@@ -9,14 +9,13 @@ from tvm import relax
 from tvm.relax.frontend import nn
 from tvm.relax.frontend.nn.core import wrap_nested
 
-EPSILON = 1e-5  # of batch normalisation; PyTorch's default
 FAN_IN = "fan_in"  # attribute of parameters whose fan-in their shape does not tell
 
 
 class BatchNorm(nn.Module):  # type: ignore[misc]
     """Batch normalisation with stored statistics, `[N, C, ...] -> [N, C, ...]`."""
 
-    def __init__(self, channels: int, epsilon: float = EPSILON) -> None:
+    def __init__(self, channels: int, epsilon: float = 1e-5) -> None:
         super().__init__()
         self.weight = nn.Parameter((channels,))
         self.bias = nn.Parameter((channels,))

@@ -13,9 +13,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from ansor.config import NEIGHBOURS
+
 IntArray = npt.NDArray[np.int32]
-_OUTERMOST, _INNERMOST = 1e-3, 4.0  # weights of factors when tiles are compared
-_CLOSEST = 4  # neighbours of a tile among those with another product
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +66,8 @@ class Decision:
             return None
         ratios = np.abs(np.log2(self.table + 1) - np.log2(np.asarray(row) + 1))
         if len(row) > 1:
-            ratios[:, 0] *= _OUTERMOST
-            ratios[:, -1] *= _INNERMOST
+            ratios[:, 0] *= NEIGHBOURS.outermost_weight
+            ratios[:, -1] *= NEIGHBOURS.innermost_weight
         return int(ratios.sum(axis=1).argmin())
 
 
@@ -146,7 +146,8 @@ def _closest(table: IntArray) -> list[tuple[int, ...]]:
     for row, product in enumerate(products):
         others = np.flatnonzero(products != product)
         distance = np.abs(logs[others] - logs[row]).sum(axis=1)
-        found.append(tuple(others[np.argsort(distance, kind="stable")[:_CLOSEST]].tolist()))
+        nearest = np.argsort(distance, kind="stable")[: NEIGHBOURS.closest]
+        found.append(tuple(others[nearest].tolist()))
     return found
 
 

@@ -17,8 +17,6 @@ from ansor.sketch.rule import Derivation, RuleContext, holes_of, locations_of
 from ansor.sketch.state import State
 from ansor.targets.cpu.machine import Hardware
 
-_LEAST_SHUFFLED = 4  # bytes of an element; a square of smaller ones has more rows than registers
-
 
 def choose_vector_axis(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Vectorises another axis than the last where that one does not fill vectors.
@@ -93,7 +91,7 @@ def transpose_operand(state: State, context: RuleContext[Hardware]) -> Derivatio
     if operands.reads_per_element(dag, name, buffer) < config.min_transpose_reuse:
         return Derivation()
     copied = _copied(state, buffer, order)
-    squares = _in_squares(copied, f"{name}.{buffer}.pack", context.machine)
+    squares = _in_squares(copied, f"{name}.{buffer}.pack", context)
     return Derivation((squares or copied,))
 
 
@@ -103,17 +101,17 @@ def transpose_in_squares(state: State, context: RuleContext[Hardware]) -> Deriva
     """
     if locations_of(state).host.get(state.current) is None:
         return Derivation()
-    squares = _in_squares(state, state.current, context.machine)
+    squares = _in_squares(state, state.current, context)
     return Derivation() if squares is None else Derivation((squares.advance(),), exclusive=True)
 
 
-def _in_squares(state: State, name: str, hardware: Hardware) -> State | None:
+def _in_squares(state: State, name: str, context: RuleContext[Hardware]) -> State | None:
     """`state` with squares of a transposing stage as a decision, if vectors fill both axes."""
     dag, stage = state.dag, state.dag.stages[name]
     item_bytes = dag.buffers[stage.output].item_bytes
     axes = operands.transposed_axes(dag, name)
-    lanes = hardware.lanes(item_bytes)
-    if axes is None or item_bytes < _LEAST_SHUFFLED:
+    lanes = context.machine.lanes(item_bytes)
+    if axes is None or item_bytes < context.config.min_shuffled_bytes:
         return None
     if any(stage.axes[axis].size % lanes for axis in axes):
         return None

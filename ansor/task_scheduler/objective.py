@@ -17,12 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ansor.config import SchedulerConfig
 from ansor.errors import ArgumentError
 
 Seconds = npt.NDArray[np.float64]
 Objective = Callable[[Seconds], float]  # seconds of each network -> what is to become small
-
-_STEP = 0.01  # share of a latency over which a slope is taken
 
 
 def total_latency(latency_s: Seconds) -> float:
@@ -69,11 +68,16 @@ class GeometricSpeedup:
         return -float(np.exp(np.log(speedups).mean()))
 
 
-def slopes(objective: Objective, latency_s: Seconds) -> Seconds:
+def slopes(
+    objective: Objective, latency_s: Seconds, step: float = SchedulerConfig.slope_step
+) -> Seconds:
     """Change of the objective by a second of each network's latency, as it becomes faster.
 
-    Taken over the next hundredth of the latency, so that any function will do, corners included.
-    Where only all networks together would gain (the slowest of several equal ones), each counts.
+    Taken over a small share of the latency, so that any function will do, corners included. Where
+    only all networks together would gain (the slowest of several equal ones), each counts.
+
+    Args:
+        step: that share.
 
     Raises:
         ArgumentError: the objective fails, is no finite number, or would have a network slower.
@@ -84,9 +88,9 @@ def slopes(objective: Objective, latency_s: Seconds) -> Seconds:
     found = np.zeros(len(latency_s))
     for i in np.flatnonzero(tuned):
         faster = latency_s.copy()
-        faster[i] *= 1 - _STEP
-        found[i] = (here - _value(objective, faster)) / (_STEP * latency_s[i])
-    if not found.any() and _value(objective, latency_s * np.where(tuned, 1 - _STEP, 1.0)) < here:
+        faster[i] *= 1 - step
+        found[i] = (here - _value(objective, faster)) / (step * latency_s[i])
+    if not found.any() and _value(objective, latency_s * np.where(tuned, 1 - step, 1.0)) < here:
         return tuned.astype(np.float64)
     if found.min() < 0:
         remedy = "must not grow when a network becomes faster; it is made as small as possible"

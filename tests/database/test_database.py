@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -81,7 +82,7 @@ def test_a_killed_writer_loses_nothing(tmp_path: Path) -> None:
 def test_what_cannot_be_written_is_named_and_may_be_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schema, "_BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(schema, "_open", partial(schema._open, busy_timeout_s=0.05))
     path = tmp_path / "r.sqlite"
     with Database(path) as database:
         database.add(make_task(), program(1), took(1.0))

@@ -11,8 +11,8 @@ from test_frontend_graph import kernel, plain_result, relax_module
 from tvm import relax
 from tvm.target import Target
 
+from ansor.config import GRAPH
 from ansor.frontend import compile_model, extract_functions, optimize
-from ansor.frontend.passes.depthwise_pointwise import LEAST_BYTES
 
 op = relax.op
 
@@ -41,7 +41,7 @@ SMALL = (1, 64, 28, 28)
 def test_a_pair_becomes_one_function_where_much_lies_between(
     target: Target, shape: tuple[int, ...], expected: list[int]
 ) -> None:
-    assert bool(4 * np.prod(shape) >= LEAST_BYTES) is (expected == [2])
+    assert bool(4 * np.prod(shape) >= GRAPH.min_pair_bytes) is (expected == [2])
     mod = relax_module(shape, lambda x: pointwise(depthwise(x, 64), 64, 16))
     assert convolutions(mod, target) == expected
 

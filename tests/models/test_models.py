@@ -25,7 +25,6 @@ from ansor.models import (
 from ansor.models.bert import BertConfig
 from ansor.models.dcgan import DcganConfig
 from ansor.models.inception import InceptionConfig
-from ansor.models.layers import EPSILON
 from ansor.models.mobilenet import MobileNetConfig
 from ansor.models.parameters import Array
 from ansor.models.resnet import BlockShape, block_shapes
@@ -98,7 +97,7 @@ class NumpyResNet:
             key: self.params[f"{name}.{key}"][:, None, None]
             for key in ("weight", "bias", "running_mean", "running_var")
         }
-        centred = (x - vector["running_mean"]) / np.sqrt(vector["running_var"] + EPSILON)
+        centred = (x - vector["running_mean"]) / np.sqrt(vector["running_var"] + 1e-5)
         return centred * vector["weight"] + vector["bias"]
 
     def branch(self, x: Any, name: str, shape: BlockShape) -> Any:

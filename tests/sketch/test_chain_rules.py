@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from definitions import HARDWARE, dag, sketches
 
-from ansor.config import SketchConfig
+from ansor.config import DagConfig, SketchConfig
 from ansor.dag import edit
 from ansor.dag.chains import ends_chain, whole_axes
 from ansor.dag.graph import ComputeDAG
@@ -42,7 +42,7 @@ def test_indices_of_inlined_tables_are_folded() -> None:
 
 
 def test_a_large_table_is_not_unrolled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edit, "MAX_TABLE", 8)
+    monkeypatch.setattr(edit, "DAG", DagConfig(max_table=8))
     assert not any(stage.folded for stage in folded("winograd_conv2d").stages.values())
 
 

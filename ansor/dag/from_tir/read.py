@@ -15,7 +15,7 @@ from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Access, Axis, Buffer, Stage
 from ansor.errors import UnsupportedError
 
-SPATIAL, REDUCE = 0, 2  # tirx.IterVar kinds
+SPATIAL, REDUCE = tirx.IterVar.DataPar, tirx.IterVar.CommReduce
 
 
 def read_dag(func: tirx.PrimFunc, constants: Collection[int] = ()) -> ComputeDAG:

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 from tvm import ir, sym, tirx
 from tvm_ffi import structural_map
 
+from ansor.config import DAG
 from ansor.dag.from_tir.expression import Reader
-from ansor.dag.stage import MAX_TABLE, Span
+from ansor.dag.stage import Span
 
 
 class Nonzero(NamedTuple):
@@ -43,7 +44,7 @@ def nonzero(reader: Reader, value: Any) -> Nonzero:
 def density(reader: Reader, value: Any) -> float:
     """The share of a table of constants that is not zero; 1 if the table is larger, or empty."""
     count = math.prod(reader.extents)
-    if not 0 < count <= MAX_TABLE:
+    if not 0 < count <= DAG.max_table:
         return 1.0
     entries = (_entry(reader, value, at) for at in product(*map(range, reader.extents)))
     return 1 - sum(_is_zero(entry) for entry in entries) / count

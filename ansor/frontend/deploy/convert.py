@@ -13,9 +13,7 @@ import tvm
 from ansor.errors import ArgumentError
 from ansor.frontend.signature import InputSpec
 from ansor.measure.function_arguments import on_host
-from ansor.targets.host.memory import plain_block
-
-ALIGNMENT_BYTES = 64  # compiled kernels load whole vectors and assume TVM's own alignment
+from ansor.targets.host.memory import ALIGNMENT_BYTES, plain_block
 
 
 def is_torch_tensor(value: object) -> bool:

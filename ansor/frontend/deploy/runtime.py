@@ -14,6 +14,7 @@ import tvm
 from tvm import relax
 from tvm.target import Target
 
+from ansor.config import MeasureConfig
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.deploy.built import DeployableNetwork, built
 from ansor.frontend.deploy.convert import Staging, check_array, from_tvm, is_torch_tensor, to_tvm
@@ -23,8 +24,6 @@ from ansor.frontend.signature import InputSpec
 from ansor.measure.function_arguments import on_device, on_host
 from ansor.targets.host.threads import on_threads, start_threads
 from ansor.targets.registry import backend_of
-
-MAX_RUNS = 100_000  # inside one timed repeat
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +126,7 @@ class CompiledModel:
         with self._turn():
             tensors = self._tensors(random_inputs(self.inputs))
             once = self._mean_times(tensors, number=1, repeat=1)[0]
-            number = min(MAX_RUNS, max(1, round(min_time_s / repeats / once)))
+            number = min(MeasureConfig.max_network_runs, max(1, round(min_time_s / repeats / once)))
             return float(np.median(self._mean_times(tensors, number, repeats)))
 
     def _mean_times(self, tensors: Sequence[Any], number: int, repeat: int) -> Sequence[float]:

@@ -11,32 +11,27 @@ from typing import Any
 import tvm
 from tvm import relax, tirx
 
+from ansor.config import GRAPH
 from ansor.dag.convolutions import is_depthwise, is_pointwise
 from ansor.dag.from_tir.read import read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.errors import UnsupportedError
 from ansor.frontend.distinct_functions import tir_calls
+from ansor.frontend.passes.fusion_kind import FusionKind
 from ansor.frontend.rewrite import op_name
 from ansor.frontend.signature import entry_of
 
-# Bytes between two convolutions below which they stay apart: as much stays in the caches of two
-# cores, and a function of one convolution is searched in less time.
-LEAST_BYTES = 1 << 20
 
-# Kinds of functions, as TVM's fusion knows them: it puts together one that anything elementwise may
-# follow and an elementwise one, and nothing with an opaque one.
-_FIRST, _SECOND, _OPAQUE = 4, 0, 8
-
-
-def fuse_pairs(mod: tvm.IRModule, least_bytes: int = LEAST_BYTES) -> tvm.IRModule:
+def fuse_pairs(mod: tvm.IRModule, least_bytes: int = GRAPH.min_pair_bytes) -> tvm.IRModule:
     """`mod`, fused and lowered, with pairs of functions as one wherever at least `least_bytes` lie
     between them."""
     firsts, seconds = _ends(mod, least_bytes)
     if not seconds:
         return mod
-    kinds = dict.fromkeys(firsts, _FIRST) | dict.fromkeys(seconds, _SECOND)
+    kinds = dict.fromkeys(firsts, FusionKind.BEFORE_ELEMENTWISE)
+    kinds |= dict.fromkeys(seconds, FusionKind.ELEMENTWISE)
     marked = {
-        variable: _marked(function, kinds.get(str(variable.name_hint), _OPAQUE))
+        variable: _marked(function, kinds.get(str(variable.name_hint), FusionKind.OPAQUE))
         for variable, function in mod.functions.items()
     }
     passes = [
@@ -47,10 +42,9 @@ def fuse_pairs(mod: tvm.IRModule, least_bytes: int = LEAST_BYTES) -> tvm.IRModul
     return tvm.transform.Sequential(passes)(tvm.IRModule(marked, attrs=mod.attrs))
 
 
-def _marked(function: Any, kind: int) -> Any:
-    return (
-        function.with_attr("op_pattern", kind) if isinstance(function, tirx.PrimFunc) else function
-    )
+def _marked(function: Any, kind: FusionKind) -> Any:
+    is_marked = isinstance(function, tirx.PrimFunc)
+    return function.with_attr("op_pattern", int(kind)) if is_marked else function
 
 
 def _ends(mod: tvm.IRModule, least_bytes: int) -> tuple[set[str], set[str]]:

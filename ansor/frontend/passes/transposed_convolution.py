@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import tvm
 from tvm import te, tirx
 
-from ansor.frontend.passes.winograd_convolution import OP_PATTERN, TRANSPOSED
+from ansor.frontend.passes.fusion_kind import FusionKind
+from ansor.frontend.passes.winograd_convolution import TRANSPOSED
 from ansor.frontend.rewrite import op_name, replace_calls, static_shape
 from ansor.workloads.transposed import transposed_convolution_tensor
 
@@ -76,4 +77,4 @@ def _definition(shapes: _Shapes) -> tirx.PrimFunc:
     )
     func = te.create_prim_func([data, weight, out], index_dtype_override="int64")  # as Relax's
     func = func.without_attr("global_symbol")  # private: several are in one module
-    return func.with_attr({"op_pattern": OP_PATTERN, "tirx.noalias": True})
+    return func.with_attr({"op_pattern": int(FusionKind.BEFORE_ELEMENTWISE), "tirx.noalias": True})

@@ -11,6 +11,7 @@ import tvm
 from tvm import te, tirx
 from tvm.ir import GenericConst
 
+from ansor.frontend.passes.fusion_kind import FusionKind
 from ansor.frontend.rewrite import constant, op_name, replace_calls, static_shape
 from ansor.workloads.minimal_filtering.stages import DepthForm, Form, filtered, joined
 from ansor.workloads.minimal_filtering.transformed_weights import transform_weight
@@ -19,7 +20,6 @@ from ansor.workloads.transposed import zeros_before
 from ansor.workloads.workload import Array
 
 Convert = Callable[[Array, Transform], Array]
-OP_PATTERN = 4  # of TVM's fusion: elementwise operators may follow
 TRANSPOSED = "relax.nn.conv2d_transpose"
 _DTYPES = {"float32"}
 _LAYOUTS = MappingProxyType(
@@ -122,4 +122,4 @@ def _definition(shapes: _Shapes, transform: Transform) -> tirx.PrimFunc:
     out = joined(tiles, shapes.form, _stage_name(shapes, transform))
     func = te.create_prim_func([data, weight, out], index_dtype_override="int64")  # as Relax's
     func = func.without_attr("global_symbol")  # private: several are in one module
-    return func.with_attr({"op_pattern": OP_PATTERN, "tirx.noalias": True})
+    return func.with_attr({"op_pattern": int(FusionKind.BEFORE_ELEMENTWISE), "tirx.noalias": True})

@@ -17,9 +17,9 @@ from tvm import tirx
 from tvm.s_tir import SBlockRealize
 from tvm.s_tir.transform import CanonicalizeLoop
 
+from ansor.config import WORK_STEALING
 from ansor.lowering.statements import with_body, with_llvm, with_loop_body, with_statement
 
-_PIECES = 16  # of a core's share, at most; of 4, 8, 16 and 32 the best, by 1 to 2 % of a network
 _CLAIM = "ansor_claim"
 # Whether the caller is the first to ask for this piece. What the pieces compute is seen by others
 # only after the loop, where all cores meet: the order of memory accesses does not matter here.
@@ -72,7 +72,8 @@ class _Sharing:
 
     def __init__(self, cores: int) -> None:
         self.cores, self.is_used = cores, False
-        self.claimed = tirx.decl_buffer((cores * _PIECES,), "int32", name="claimed")
+        most = cores * WORK_STEALING.max_pieces
+        self.claimed = tirx.decl_buffer((most,), "int32", name="claimed")
 
     def rewritten(self, stmt: Any) -> Any:
         """A statement with its parallel loops shared out."""
@@ -118,7 +119,7 @@ class _Sharing:
 
 def num_pieces(extent: int, cores: int) -> int:
     """Into how many equal pieces a loop is cut: as many as there may be."""
-    most = cores * _PIECES
+    most = cores * WORK_STEALING.max_pieces
     return max(n for n in range(1, min(extent, most) + 1) if extent % n == 0)
 
 

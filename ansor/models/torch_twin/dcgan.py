@@ -7,13 +7,13 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from ansor.models.dcgan import KERNEL, DcganConfig, SpreadShape, spread_shapes
+from ansor.models.dcgan import DcganConfig, SpreadShape, spread_shapes
 from ansor.models.torch_twin.layers import norm
 
 
 def _spread(shape: SpreadShape) -> nn.ConvTranspose2d:
     channels = (shape.in_channels, shape.out_channels)
-    return nn.ConvTranspose2d(*channels, KERNEL, shape.stride, shape.padding, bias=False)
+    return nn.ConvTranspose2d(*channels, shape.kernel, shape.stride, shape.padding, bias=False)
 
 
 class TorchGenerator(nn.Module):

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ansor.models.inception import EPSILON, InceptionConfig
+from ansor.models.inception import InceptionConfig
 from ansor.models.inception_shapes import MAX, MEAN, MIXED, STEM, Branch, ConvShape, Mixed
 
 
@@ -19,7 +19,7 @@ class TorchBasicConv(nn.Module):
         super().__init__()
         kernel, padding = shape.kernel, shape.padding
         self.conv = nn.Conv2d(inputs, outputs, kernel, shape.stride, padding, bias=False)
-        self.bn = nn.BatchNorm2d(outputs, eps=EPSILON)
+        self.bn = nn.BatchNorm2d(outputs, eps=shape.epsilon)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """`[N, in, H, W] -> [N, out, H', W']`."""

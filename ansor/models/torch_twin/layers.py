@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from ansor.models.layers import EPSILON
-
 
 def norm(channels: int) -> nn.BatchNorm2d:
     """Batch normalisation of images."""
-    return nn.BatchNorm2d(channels, eps=EPSILON)
+    return nn.BatchNorm2d(channels)

@@ -7,14 +7,13 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from ansor.models.layers import EPSILON
 from ansor.models.resnet import BlockShape
 from ansor.models.resnet3d import ResNet3dConfig
 
 
 def _conv_norm(inputs: int, outputs: int, kernel: int, stride: int) -> list[nn.Module]:
     conv = nn.Conv3d(inputs, outputs, kernel, stride, padding=kernel // 2, bias=False)
-    return [conv, nn.BatchNorm3d(outputs, eps=EPSILON)]
+    return [conv, nn.BatchNorm3d(outputs)]
 
 
 class _TorchBlock(nn.Module):
@@ -39,7 +38,7 @@ class TorchResNet3d(nn.Module):
     def __init__(self, config: ResNet3dConfig) -> None:
         super().__init__()
         conv = nn.Conv3d(3, config.width, (3, 7, 7), (1, 2, 2), (1, 3, 3), bias=False)
-        self.stem = nn.Sequential(conv, nn.BatchNorm3d(config.width, eps=EPSILON), nn.ReLU())
+        self.stem = nn.Sequential(conv, nn.BatchNorm3d(config.width), nn.ReLU())
         stages = config.stages()
         self.depth = len(stages)
         for index, shapes in enumerate(stages, start=1):

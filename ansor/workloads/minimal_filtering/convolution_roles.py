@@ -9,7 +9,6 @@ from ansor.dag.index import Index, Quotient, add, axis_index, quotient, remainde
 from ansor.dag.stage import Access, Stage
 
 Layout = tuple[int, ...]  # where each dimension of the canonical order stands
-_RANKS = (4, 5)  # images and volumes
 
 
 class ConvolutionRoles(NamedTuple):
@@ -44,7 +43,8 @@ def roles_of(stage: Stage, data: Access, weight: Access) -> ConvolutionRoles | N
 
 def _convolved(stage: Stage, data: Access, weight: Access) -> ConvolutionRoles | None:
     kernel, out, rank = plain_axes(weight), plain_axes(stage.writes[0]), len(data.indices)
-    if rank not in _RANKS or len(kernel) != rank or len(out) != rank:
+    image_rank, volume_rank = 4, 5
+    if rank not in (image_rank, volume_rank) or len(kernel) != rank or len(out) != rank:
         return None
     filters = [axis for axis in kernel if axis in stage.spatial]
     images = {i: axis for i, axis in enumerate(_plain(data)) if axis in set(out) - set(kernel)}

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from ansor.config import GRAPH
+
 Matrix = tuple[tuple[float, ...], ...]
-_MOST_WASTE = 0.35  # of the output's points computed in vain, where it is no whole number of tiles
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ def is_nearly_whole(sizes: Sequence[int], transform: Transform, dilation: int = 
     """Whether few points are computed beyond an output of such sizes."""
     step = transform.tile * dilation
     whole = math.prod(-(-size // step) * step for size in sizes)
-    return whole <= math.prod(sizes) * (1 + _MOST_WASTE)
+    return whole <= math.prod(sizes) * (1 + GRAPH.max_tile_waste)
 
 
 _HALF = Fraction(1, 2)

@@ -33,7 +33,7 @@ class FileType(IntEnum):
     SHARED = 3  # ET_DYN
 
 
-class Machine(IntEnum):
+class Architecture(IntEnum):
     """Processor (e_machine)."""
 
     X86_64 = 62  # EM_X86_64

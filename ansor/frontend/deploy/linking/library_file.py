@@ -14,11 +14,11 @@ from ansor.frontend.deploy.linking.elf import (
     RELOCATION,
     SECTION_HEADER,
     SYMBOL,
+    Architecture,
     Binding,
     DynamicFlag,
     DynamicTag,
     FileType,
-    Machine,
     SegmentFlag,
     SegmentType,
     Version,
@@ -66,7 +66,7 @@ def headers_bytes(segments: Sequence[Segment], dynamic: Segment) -> bytes:
     programs.append(_program(SegmentType.DYNAMIC, dynamic, 8))
     programs.append(_program(SegmentType.STACK, Segment(0, 0, READ_WRITE), 16))  # never run as code
     identity = MAGIC + bytes([Version.CURRENT])
-    kind = (FileType.SHARED, Machine.X86_64, Version.CURRENT)
+    kind = (FileType.SHARED, Architecture.X86_64, Version.CURRENT)
     places = (0, FILE_HEADER.size, 0)  # of the first instruction, of `programs`, of sections
     sizes = (FILE_HEADER.size, PROGRAM_HEADER.size, len(programs), SECTION_HEADER.size, 0, 0)
     return FILE_HEADER.pack(identity, *kind, *places, 0, *sizes) + b"".join(programs)

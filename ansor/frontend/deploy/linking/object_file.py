@@ -10,9 +10,9 @@ from ansor.frontend.deploy.linking.elf import (
     RELOCATION,
     SECTION_HEADER,
     SYMBOL,
+    Architecture,
     Binding,
     FileType,
-    Machine,
     SectionFlag,
     SectionIndex,
     SectionType,
@@ -89,7 +89,7 @@ def read_object(data: bytes) -> ObjectFile:
     """
     magic, kind, machine, *_ = fields = FILE_HEADER.unpack_from(data)
     is_object = magic.startswith(MAGIC) and kind == FileType.RELOCATABLE
-    if not is_object or machine != Machine.X86_64:
+    if not is_object or machine != Architecture.X86_64:
         raise LinkError("not an object file for x86-64")
     first, count = fields[6], fields[12]
     headers = [_section_header(data, first + i * SECTION_HEADER.size) for i in range(count)]

@@ -9,12 +9,12 @@ import numpy as np
 from onnx import helper, numpy_helper
 from tvm import relax
 
+from ansor.config import IMPORTS
 from ansor.errors import UnsupportedError
 from ansor.frontend.importers.conversion import shape_of
 from ansor.frontend.rewrite import constant
 
 FLOW = ("If", "Loop", "Scan")
-MOST_STEPS = 256
 _REMEDY = "is control flow; export the model with fixed branches"
 
 Values = dict[str, Any]
@@ -53,7 +53,7 @@ class _Flow:
     def loop(self, operands: Sequence[Any]) -> Sequence[Any]:
         """Step after step while the count and the condition are known."""
         body = self._attributes["body"]
-        count = MOST_STEPS + 1 if operands[0] is None else _known(operands[0])
+        count = IMPORTS.max_steps + 1 if operands[0] is None else _known(operands[0])
         goes_on, states = operands[1], list(operands[2:])
         collected: list[list[Any]] = [[] for _ in body.output[1 + len(states) :]]
         step = 0
@@ -126,8 +126,8 @@ def _known(value: Any) -> Any:
 
 
 def _check_length(steps: int) -> None:
-    if steps > MOST_STEPS:
-        raise UnsupportedError(f"it has more than {MOST_STEPS} steps, which are unrolled")
+    if steps > IMPORTS.max_steps:
+        raise UnsupportedError(f"it has more than {IMPORTS.max_steps} steps, which are unrolled")
 
 
 def _shape(value: Any) -> tuple[int, ...]:

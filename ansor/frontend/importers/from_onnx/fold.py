@@ -15,7 +15,7 @@ import numpy.typing as npt
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from ansor.frontend.importers.from_onnx.skeleton import SMALL
+from ansor.config import IMPORTS
 
 Array = npt.NDArray[Any]
 
@@ -35,7 +35,8 @@ def folded(node: Any, values: Sequence[Any], version: int) -> tuple[Array, ...]:
         results: Sequence[Any] = [_quotient(*values)]
     else:
         results = _evaluated(node, values, version)
-    small = all(isinstance(value, np.ndarray) and value.size <= SMALL for value in results)
+    most = IMPORTS.max_known
+    small = all(isinstance(value, np.ndarray) and value.size <= most for value in results)
     return tuple(results) if small else ()
 
 

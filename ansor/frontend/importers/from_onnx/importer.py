@@ -8,6 +8,7 @@ from typing import Any
 import tvm
 from onnx import inliner, version_converter
 
+from ansor.config import IMPORTS
 from ansor.errors import UnsupportedError
 from ansor.frontend.importers.from_onnx.inputs import examples_of
 from ansor.frontend.importers.from_onnx.skeleton import (
@@ -25,7 +26,6 @@ from ansor.frontend.importers.source import ImportedModel
 
 _DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 _OLDEST = 7  # the first version that broadcasts as all later ones do
-_CONVERTED = 13  # what older models are converted to
 
 
 def import_onnx(source: object, example_inputs: object, sizes: Sizes) -> ImportedModel:
@@ -60,7 +60,7 @@ def _modern(model: Any) -> Any:
     if version >= _OLDEST:
         return model
     try:
-        return version_converter.convert_version(model, _CONVERTED)
+        return version_converter.convert_version(model, IMPORTS.upgraded_opset)
     except Exception as error:  # no adapter for an operator
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise UnsupportedError(

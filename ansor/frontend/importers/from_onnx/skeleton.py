@@ -15,12 +15,12 @@ import numpy as np
 import onnx
 from onnx import checker, external_data_helper, helper
 
+from ansor.config import IMPORTS
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.importers.from_onnx.inputs import dtype_of_code, fix_shapes
 from ansor.frontend.importers.sizes import Sizes
 from ansor.frontend.signature import check_dtype
 
-SMALL = 1024  # elements: shapes, axes, bounds; anything larger is a weight
 # Of the first version that lets initializers be constants rather than defaults of inputs.
 _IR_VERSION = 4
 
@@ -133,7 +133,7 @@ def _by_size(tensors: Any) -> tuple[list[Any], list[Any]]:
     small: list[Any] = []
     weights: list[Any] = []
     for tensor in tensors:
-        is_small = np.prod(tensor.dims, dtype=np.int64) <= SMALL
+        is_small = np.prod(tensor.dims, dtype=np.int64) <= IMPORTS.max_known
         (small if is_small else weights).append(tensor)
     return small, weights
 

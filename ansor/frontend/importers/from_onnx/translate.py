@@ -17,6 +17,7 @@ from onnx import helper, numpy_helper
 from tvm import relax
 from tvm.ir import GenericConst
 
+from ansor.config import IMPORTS
 from ansor.errors import UnsupportedError
 from ansor.frontend.importers.conversion import supported_dtype
 from ansor.frontend.importers.from_onnx.control import FLOW, control_flow
@@ -25,7 +26,6 @@ from ansor.frontend.importers.from_onnx.converters.context import Context
 from ansor.frontend.importers.from_onnx.fold import folded
 from ansor.frontend.importers.from_onnx.functions import body_of, given_attributes, with_attributes
 from ansor.frontend.importers.from_onnx.inputs import dtype_of_code
-from ansor.frontend.importers.from_onnx.skeleton import SMALL
 from ansor.frontend.rewrite import constant, static_shape
 
 _OWN = ("", "ai.onnx", "ai.onnx.preview")
@@ -171,7 +171,7 @@ def _settled(value: Any) -> Any:
     shape = static_shape(value)
     if shape is None:
         raise UnsupportedError("the shape of its result depends on values")
-    if isinstance(value, GenericConst) and np.prod(shape, dtype=np.int64) <= SMALL:
+    if isinstance(value, GenericConst) and np.prod(shape, dtype=np.int64) <= IMPORTS.max_known:
         return value.value.numpy()
     if 0 in shape:
         return np.zeros(shape, str(value.ty.dtype))

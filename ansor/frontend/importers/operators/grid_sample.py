@@ -7,10 +7,8 @@ from typing import Any
 
 from tvm import relax, te, tirx
 
+from ansor.config import IMPORTS
 from ansor.frontend.importers.conversion import shape_of
-
-_FAR = 1e6  # positions are cut off here, so that they fit into an index
-_CUBIC = -0.75  # the coefficient of both frameworks
 
 
 @dataclass(frozen=True)
@@ -21,11 +19,13 @@ class Sampling:
         mode: "linear", "nearest" or "cubic".
         padding: "zeros", "border" or "reflection", for what lies outside.
         align_corners: whether -1 and 1 are the centres of the outer elements, or their edges.
+        cubic: the coefficient of the cubic kernel; that of both frameworks.
     """
 
     mode: str
     padding: str
     align_corners: bool
+    cubic: float = -0.75
 
 
 def grid_sample(bb: relax.BlockBuilder, data: Any, grid: Any, sampling: Sampling) -> Any:
@@ -85,7 +85,8 @@ def _tap(position: Any, number: Any, size: int, sampling: Sampling) -> tuple[Any
     place = _place(position, size, sampling.align_corners)
     if sampling.mode != "cubic":
         place = _padded(place, size, sampling)
-    place = tirx.max(tirx.min(place, tirx.const(_FAR, dtype)), tirx.const(-_FAR, dtype))
+    far = IMPORTS.max_position
+    place = tirx.max(tirx.min(place, tirx.const(far, dtype)), tirx.const(-far, dtype))
     if sampling.mode == "nearest":
         index = tirx.Cast("int32", tirx.nearbyint(place))
         return _inside(index, size), tirx.const(1, dtype)
@@ -98,7 +99,7 @@ def _tap(position: Any, number: Any, size: int, sampling: Sampling) -> tuple[Any
     if sampling.padding != "zeros":
         moved = _padded(tirx.Cast(dtype, index), size, sampling)
         index = tirx.Cast("int32", tirx.nearbyint(moved))
-    return _inside(index, size), _cubic(rest, number)
+    return _inside(index, size), _cubic(rest, number, sampling.cubic)
 
 
 def _inside(index: Any, size: int) -> Any:
@@ -136,15 +137,15 @@ def _reflected(place: Any, size: int, align_corners: bool) -> Any:
     return tirx.Select(is_even, rest, tirx.const(span, dtype) - rest) + tirx.const(low, dtype)
 
 
-def _cubic(rest: Any, number: Any) -> Any:
+def _cubic(rest: Any, number: Any, a: float) -> Any:
     """Weight of one of the four elements around a place, `rest` behind the second."""
     distance = tirx.abs(rest + 1 - tirx.Cast(rest.ty.dtype, number))
-    return tirx.Select(tirx.any(number == 0, number == 3), _outer(distance), _inner(distance))
+    return tirx.Select(tirx.any(number == 0, number == 3), _outer(distance, a), _inner(distance, a))
 
 
-def _inner(x: Any) -> Any:
-    return ((_CUBIC + 2) * x - (_CUBIC + 3)) * x * x + 1
+def _inner(x: Any, a: float) -> Any:
+    return ((a + 2) * x - (a + 3)) * x * x + 1
 
 
-def _outer(x: Any) -> Any:
-    return ((_CUBIC * x - 5 * _CUBIC) * x + 8 * _CUBIC) * x - 4 * _CUBIC
+def _outer(x: Any, a: float) -> Any:
+    return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a

@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 from tvm import relax, te, tirx
 
+from ansor.config import IMPORTS
 from ansor.frontend.importers.conversion import shape_of
 from ansor.frontend.importers.operators.recurrent_cells import Cell, Operands, define_step
 from ansor.frontend.rewrite import constant
-
-# Tensors that one function puts in a row: each is one more branch in it.
-_MOST_JOINED = 32
 
 
 @dataclass(frozen=True)
@@ -166,7 +164,8 @@ def _stacked(bb: relax.BlockBuilder, parts: Sequence[Any]) -> Any:
     """`[T, B, P]` of T tensors `[B, P]`."""
     rows = [bb.emit(relax.op.expand_dims(part, 0)) for part in parts]
     while len(rows) > 1:
-        groups = [rows[i : i + _MOST_JOINED] for i in range(0, len(rows), _MOST_JOINED)]
+        most = IMPORTS.max_joined
+        groups = [rows[i : i + most] for i in range(0, len(rows), most)]
         rows = [_joined(bb, group) for group in groups]
     return rows[0]
 

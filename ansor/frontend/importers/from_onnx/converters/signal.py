@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from tvm import relax, te
 
+from ansor.config import IMPORTS
 from ansor.errors import UnsupportedError
 from ansor.frontend.importers.conversion import HALF, axis_of, dtype_of, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
@@ -20,9 +21,6 @@ from ansor.frontend.importers.from_onnx.converters.linear import product
 from ansor.frontend.rewrite import constant
 
 Array = npt.NDArray[Any]
-
-# The matrix has 4 elements for each pair of points: 64 MiB in float32.
-_LONGEST = 2048  # points
 
 
 def dft(c: Context) -> Any:
@@ -131,8 +129,9 @@ def _inverse_to_real(points: int) -> Array:
 
 
 def _angles(rows: int, points: int) -> Array:
-    if not 0 < points <= _LONGEST:
-        raise UnsupportedError(f"transforms of {points} points are not supported, 1 to {_LONGEST}")
+    most = IMPORTS.max_dft_points
+    if not 0 < points <= most:
+        raise UnsupportedError(f"transforms of {points} points are not supported, 1 to {most}")
     return 2 * np.pi * (np.outer(np.arange(rows), np.arange(points)) % points) / points
 
 

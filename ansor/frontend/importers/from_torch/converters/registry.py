@@ -16,6 +16,7 @@ import torch
 from torch.utils import _pytree as pytree
 from tvm import relax
 
+from ansor.config import IMPORTS
 from ansor.errors import UnsupportedError
 from ansor.frontend.importers.conversion import dtype_of, shape_of
 from ansor.frontend.importers.from_torch.converters.context import Context, dtype_from_torch
@@ -136,7 +137,6 @@ def _without_data(context: Context) -> list[Any] | None:
 FILLS = frozenset(
     ("full.default", "empty.memory_format", "empty_strided.default", "empty_permuted.default")
 )
-LARGEST = 1 << 20  # elements of a tensor that is kept as a constant
 KNOWN = "ansor_known"  # in a node's `meta`: its results, where they depend on no input
 
 
@@ -147,7 +147,7 @@ def _known(node: torch.fx.Node) -> Any:
     value = node.meta.get("val")
     if isinstance(value, torch.Tensor) and value.numel() == 0:
         return torch.zeros(tuple(value.shape), dtype=value.dtype)
-    if node.target == torch.ops.aten.full.default and value.numel() <= LARGEST:
+    if node.target == torch.ops.aten.full.default and value.numel() <= IMPORTS.max_constant:
         return torch.full(tuple(value.shape), node.args[1], dtype=value.dtype)
     return None
 
@@ -155,7 +155,7 @@ def _known(node: torch.fx.Node) -> Any:
 def _evaluated(context: Context, values: dict[torch.fx.Node, Any]) -> list[Any] | None:
     """What PyTorch computes of known operands; None if that is a large tensor."""
     node = context.node
-    if sum(result.numel() for result in context.results) > LARGEST:
+    if sum(result.numel() for result in context.results) > IMPORTS.max_constant:
         return None
     args, kwargs = pytree.tree_map(
         lambda leaf: values[leaf] if isinstance(leaf, torch.fx.Node) else leaf,
