@@ -8,9 +8,11 @@ Polynomials: Cephes (expf); erf after Abramowitz and Stegun 7.1.26.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import tvm
@@ -24,16 +26,48 @@ _RULES = (
     "default.FLowerIntrinsic",
     "default.FLegalize",
 )
-_LEVEL = 120  # above TVM's own rules for LLVM
 
-_LOG2_E = 1.44269504088896341
-_LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4  # ln 2 in two parts: n * high is exact
-_EXP_RANGE = (-87.33654, 88.37626)  # where the power of two that is nearest to exp is finite
-_EXP_OVERFLOW = 88.72283  # up to here exp is finite: the rest is then up to ln 2
-_EXP = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5)
-_ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
-_ERF_NEAR = (5.2239776e-3, -2.6866171e-2, 1.1283792e-1, -3.7612639e-1, 1.1283792)  # Taylor
-_ERF_SCALE = 0.3275911
+
+@dataclass(frozen=True)
+class _Exponential:
+    """Numbers of Cephes' expf, for float32: 2^n times a polynomial on the rest.
+
+    Attributes:
+        ln2: in two parts, of which multiples of the first are exact.
+        range: where the power of two that is nearest to the result is finite.
+        overflow: up to here the result is finite: the rest is then up to ln 2.
+        polynomial: of the rest, the highest power first.
+    """
+
+    ln2: tuple[float, float] = (0.693359375, -2.12194440e-4)
+    range: tuple[float, float] = (-87.33654, 88.37626)
+    overflow: float = 88.72283
+    polynomial: tuple[float, ...] = (
+        1.9875691500e-4,
+        1.3981999507e-3,
+        8.3334519073e-3,
+        4.1665795894e-2,
+        1.6666665459e-1,
+        0.5,
+    )
+
+
+@dataclass(frozen=True)
+class _ErrorFunction:
+    """Numbers of the error function.
+
+    Attributes:
+        scale: Abramowitz and Stegun's p.
+        far: their a5 to a1.
+        near: Taylor's series at zero, the highest power first.
+    """
+
+    scale: float = 0.3275911
+    far: tuple[float, ...] = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
+    near: tuple[float, ...] = (5.2239776e-3, -2.6866171e-2, 1.1283792e-1, -3.7612639e-1, 1.1283792)
+
+
+_EXP, _ERF = _Exponential(), _ErrorFunction()
 
 
 @contextmanager
@@ -48,17 +82,19 @@ def vector_math() -> Iterator[None]:
 
 def _exp(x: Any) -> Any:
     """2^n times a polynomial on the rest, ``|rest| <= ln 2 / 2``; NaN stays NaN."""
-    low, high = (_like(x, limit) for limit in _EXP_RANGE)
-    n = tirx.floor(tirx.max(tirx.min(x, high), low) * _like(x, _LOG2_E) + _like(x, 0.5))
-    rest = x - n * _like(x, _LN2_HIGH) - n * _like(x, _LN2_LOW)
-    value = _horner(rest, _EXP) * rest * rest + rest + _like(x, 1.0)
+    low, high = (_like(x, limit) for limit in _EXP.range)
+    log2_e = _like(x, math.log2(math.e))
+    n = tirx.floor(tirx.max(tirx.min(x, high), low) * log2_e + _like(x, 0.5))
+    ln2_high, ln2_low = (_like(x, part) for part in _EXP.ln2)
+    rest = x - n * ln2_high - n * ln2_low
+    value = _horner(rest, _EXP.polynomial) * rest * rest + rest + _like(x, 1.0)
     lanes = _lanes(x)
     exponent = (n.astype(f"int32{lanes}") + _constant(127, f"int32{lanes}")) << _constant(
         23, f"int32{lanes}"
     )
     power = value * tirx.reinterpret(f"float32{lanes}", exponent)
     zero, infinity = _like(x, 0.0), _like(x, float("inf"))
-    overflow = _like(x, _EXP_OVERFLOW)
+    overflow = _like(x, _EXP.overflow)
     return tirx.Select(x > overflow, infinity, tirx.Select(x < low, zero, power))
 
 
@@ -76,9 +112,9 @@ def _tanh(x: Any) -> Any:
 
 def _erf(x: Any) -> Any:
     size, square = tirx.abs(x), x * x
-    near = x * _horner(square, _ERF_NEAR)
-    t = _like(x, 1.0) / (_like(x, 1.0) + _like(x, _ERF_SCALE) * size)
-    value = _like(x, 1.0) - _horner(t, _ERF) * t * _exp(_like(x, 0.0) - square)
+    near = x * _horner(square, _ERF.near)
+    t = _like(x, 1.0) / (_like(x, 1.0) + _like(x, _ERF.scale) * size)
+    value = _like(x, 1.0) - _horner(t, _ERF.far) * t * _exp(_like(x, 0.0) - square)
     far = tirx.Select(x < _like(x, 0.0), _like(x, 0.0) - value, value)
     return tirx.Select(size < _like(x, 0.3), near, far)
 
@@ -114,7 +150,8 @@ def _install(name: str, make: Callable[[Any], Any]) -> None:
             return make(call.args[0])
         return call if before is None else before(call)
 
-    tirx.register_intrin_lowering(name, "llvm", f=rule, level=_LEVEL)
+    # The level is above those of TVM's own rules for LLVM.
+    tirx.register_intrin_lowering(name, "llvm", f=rule, level=120)
 
 
 for _name, _make in {

@@ -8,12 +8,29 @@ from datetime import datetime, timezone
 
 from ansor.database.database import Database, TaskEntry
 from ansor.database.record import Record
-from ansor.report.formatting import align, microseconds, shorten
+from ansor.report.formatting import Column, align_columns, microseconds
 
-_NAME = 44  # characters of a function's name
-_TARGET = 40  # characters of a target
-_HEADER = ("task", "key", "latency µs", "sketch", "build ms", "seed", "measured (UTC)", "error")
-_BEST_HEADER = ("task", "key", "records", "failed", "best µs", "sketch", "target")
+_TASK = Column("task", is_text=True, most=44)
+_KEY = Column("key", is_text=True)
+_COLUMNS = (
+    _TASK,
+    _KEY,
+    Column("latency µs"),
+    Column("sketch"),
+    Column("build ms"),
+    Column("seed"),
+    Column("measured (UTC)"),
+    Column("error", is_text=True, most=60),
+)
+_BEST_COLUMNS = (
+    _TASK,
+    _KEY,
+    Column("records"),
+    Column("failed"),
+    Column("best µs"),
+    Column("sketch"),
+    Column("target", is_text=True, most=40),
+)
 
 
 def matching(database: Database, task: str | None) -> list[TaskEntry]:
@@ -26,14 +43,14 @@ def records_table(database: Database, task: str | None = None, limit: int = 20) 
     names = {entry.key: entry.name for entry in matching(database, task)}
     found = [r for r in _all_records(database) if r.task_key in names]
     newest = sorted(found, key=lambda record: record.origin.time_s)[-limit:]
-    table = align(_HEADER, [_row(record, names[record.task_key]) for record in newest], (0, 1, 7))
+    table = align_columns(_COLUMNS, [_row(record, names[record.task_key]) for record in newest])
     return f"{table}\n\n{len(newest)} of {len(found)} records"
 
 
 def best_table(database: Database, task: str | None = None) -> str:
     """The best program of every task on every target."""
     rows = [row for entry in matching(database, task) for row in _best_rows(database, entry)]
-    return align(_BEST_HEADER, rows, (0, 1, 6))
+    return align_columns(_BEST_COLUMNS, rows)
 
 
 def _all_records(database: Database) -> Iterable[Record]:
@@ -46,14 +63,14 @@ def _row(record: Record, name: str) -> tuple[str, ...]:
     error = f"{measurement.error.value}: {measurement.message}" if measurement.error else ""
     when = datetime.fromtimestamp(origin.time_s, timezone.utc)
     return (
-        shorten(name, _NAME),
+        name,
         record.task_key[:8],
         microseconds(record.latency_s),
         record.program.sketch,
         f"{measurement.build_s * 1e3:.0f}",
         "-" if origin.seed is None else str(origin.seed),
         f"{when:%Y-%m-%d %H:%M:%S}",
-        shorten(error, 60),
+        error,
     )
 
 
@@ -65,13 +82,13 @@ def _best_row(database: Database, entry: TaskEntry, target: str) -> tuple[str, .
     records = database.records(entry.key, target)
     best = database.best(entry.key, target)
     return (
-        shorten(entry.name, _NAME),
+        entry.name,
         entry.key[:8],
         str(len(records)),
         str(sum(record.latency_s is None for record in records)),
         microseconds(best[0].latency_s if best else None),
         best[0].program.sketch if best else "-",
-        shorten(_target_name(target), _TARGET),
+        _target_name(target),
     )
 
 

@@ -4,8 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 _GAP = "  "
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        header: its title.
+        is_text: whether it is aligned to the left; numbers are aligned to the right.
+        most: characters of a cell, None for no limit; longer texts lose their middle.
+    """
+
+    header: str
+    is_text: bool = False
+    most: int | None = None
+
+    def fit(self, cell: str) -> str:
+        """A cell's text within the limit."""
+        return cell if self.most is None else shorten(cell, self.most)
+
+
+def align_columns(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
+    """A table with a rule below its header."""
+    fitting = [[c.fit(cell) for c, cell in zip(columns, row, strict=True)] for row in rows]
+    left = [number for number, column in enumerate(columns) if column.is_text]
+    return align([column.header for column in columns], fitting, left)
 
 
 def align(header: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:

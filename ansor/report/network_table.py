@@ -7,30 +7,29 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ansor.report.formatting import (
-    align,
+    Column,
+    align_columns,
     gflops,
     microseconds,
     milliseconds,
     percent,
-    shorten,
     significant,
 )
 
-_NAME = 44  # characters of a function's name
-_HEADER = (
-    "function",
-    "calls",
-    "latency µs",
-    "share",
-    "MFLOP",
-    "GFLOP/s",
-    "of peak",
-    "trials",
-    "variant",
-    "sketch",
-    "error",
+_FUNCTION = Column("function", is_text=True, most=44)
+_COLUMNS = (
+    _FUNCTION,
+    Column("calls"),
+    Column("latency µs"),
+    Column("share"),
+    Column("MFLOP"),
+    Column("GFLOP/s"),
+    Column("of peak"),
+    Column("trials"),
+    Column("variant", is_text=True),
+    Column("sketch", is_text=True),
+    Column("error"),
 )
-_LEFT = (0, 8, 9)
 
 
 class TaskRow(Protocol):
@@ -85,9 +84,9 @@ def network_table(tasks: Sequence[TaskRow], summary: Summary) -> str:
     """
     ranked = sorted(tasks, key=_total, reverse=True)
     total = sum(map(_total, tasks))
-    table = align(_HEADER, [_row(task, total, summary.peak_flops) for task in ranked], _LEFT)
-    notes = [f"  {shorten(task.name, _NAME)}: {task.note}" for task in ranked if task.note]
-    blocks = [table, _network(tasks, total, summary)]
+    rows = [_row(task, total, summary.peak_flops) for task in ranked]
+    notes = [f"  {_FUNCTION.fit(task.name)}: {task.note}" for task in ranked if task.note]
+    blocks = [align_columns(_COLUMNS, rows), _network(tasks, total, summary)]
     if notes:
         blocks.append("\n".join(["notes", *notes]))
     return "\n\n".join(blocks)
@@ -101,7 +100,7 @@ def _total(task: TaskRow) -> float:
 def _row(task: TaskRow, total_s: float, peak_flops: float | None) -> tuple[str, ...]:
     rate = task.flops / task.latency_s if task.latency_s and task.flops else None
     return (
-        shorten(task.name, _NAME),
+        task.name,
         str(task.weight),
         microseconds(task.latency_s),
         percent(None if task.latency_s is None else _total(task), total_s),

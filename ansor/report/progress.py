@@ -11,11 +11,10 @@ from rich.text import Text
 
 from ansor.callbacks import Callback, Finish, Round, Start, TaskStatus
 from ansor.closing import Closing
-from ansor.report.formatting import gflops, microseconds, milliseconds, shorten
+from ansor.report.formatting import Column, gflops, microseconds, milliseconds, shorten
 
-_NAME = 40  # characters of a function's name
-_MARGIN = 8  # lines of a terminal that the table leaves free
-_HEADERS = ("function", "calls", "latency µs", "GFLOP/s", "trials", "errors")
+_FUNCTION = Column("function", is_text=True, most=40)
+_COLUMNS = (_FUNCTION, *map(Column, ("calls", "latency µs", "GFLOP/s", "trials", "errors")))
 
 
 class Progress(Callback, Closing):
@@ -23,9 +22,11 @@ class Progress(Callback, Closing):
 
     Args:
         console: where to; standard error by default, so that output can be piped.
+        free_lines: of a terminal, below and above the table.
     """
 
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(self, console: Console | None = None, free_lines: int = 8) -> None:
+        self._free_lines = free_lines
         self._console = console or Console(stderr=True)
         self._tasks: dict[str, TaskStatus] = {}
         self._errors: Counter[str] = Counter()
@@ -77,10 +78,10 @@ class Progress(Callback, Closing):
     def _view(self) -> Group:
         """The table of the tasks that take the most time, as many as the terminal has room for."""
         table = Table(box=None, pad_edge=False)
-        for column, header in enumerate(_HEADERS):
-            table.add_column(header, justify="right" if column else "left")
+        for column in _COLUMNS:
+            table.add_column(column.header, justify="left" if column.is_text else "right")
         ranked = sorted(self._tasks.values(), key=_total, reverse=True)
-        room = max(1, self._console.height - _MARGIN)
+        room = max(1, self._console.height - self._free_lines)
         for task in ranked[:room]:
             table.add_row(*_cells(task, self._errors[task.name]))
         hidden = len(ranked) - room
@@ -95,7 +96,7 @@ def _total(task: TaskStatus) -> float:
 
 def _cells(task: TaskStatus, errors: int) -> tuple[str, ...]:
     return (
-        shorten(task.name, _NAME),
+        _FUNCTION.fit(task.name),
         str(task.weight),
         microseconds(task.best_s),
         gflops(task.flops, task.best_s),
@@ -109,7 +110,7 @@ def _line(done: Round) -> str:
     errors = ", ".join(f"{count} {kind}" for kind, count in sorted(done.errors.items()))
     failed = f"; failed: {errors} ({shorten(done.first_error, 100)})" if errors else ""
     return (
-        f"{done.elapsed_s:6.1f} s  {shorten(task.name, _NAME)}: best {microseconds(task.best_s)} µs"
+        f"{done.elapsed_s:6.1f} s  {_FUNCTION.fit(task.name)}: best {microseconds(task.best_s)} µs"
         f", {gflops(task.flops, task.best_s)} GFLOP/s after {task.trials} programs; network about "
         f"{milliseconds(done.network_s)} ms{failed}"
     )

@@ -9,8 +9,7 @@ from typing import Any
 
 from tvm import relax, te, tirx, topi
 
-RELAX_MAX = {1: relax.op.nn.max_pool1d, 2: relax.op.nn.max_pool2d, 3: relax.op.nn.max_pool3d}
-RELAX_AVERAGE = {1: relax.op.nn.avg_pool1d, 2: relax.op.nn.avg_pool2d, 3: relax.op.nn.avg_pool3d}
+from ansor.frontend.importers.operators.by_rank import AVERAGE_POOLS, MAX_POOLS
 
 
 @dataclass(frozen=True)
@@ -72,8 +71,8 @@ def pooling_windows(
 def max_pool(bb: relax.BlockBuilder, data: relax.Expr, at: Windows) -> relax.Expr:
     """The largest element of each window."""
     ndim = len(at.extents)
-    if at.is_plain and ndim in RELAX_MAX:
-        return RELAX_MAX[ndim](
+    if at.is_plain and ndim in MAX_POOLS:
+        return MAX_POOLS[ndim](
             data,
             list(at.kernel),
             list(at.stride),
@@ -124,8 +123,8 @@ def average_pool(
     Padding counts or not; what lies past it never does.
     """
     ndim = len(at.extents)
-    if at.is_plain and divisor is None and ndim in RELAX_AVERAGE:
-        return RELAX_AVERAGE[ndim](
+    if at.is_plain and divisor is None and ndim in AVERAGE_POOLS:
+        return AVERAGE_POOLS[ndim](
             data,
             list(at.kernel),
             list(at.stride),

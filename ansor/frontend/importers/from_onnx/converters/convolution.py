@@ -10,10 +10,9 @@ from tvm import relax
 from ansor.errors import UnsupportedError
 from ansor.frontend.importers.conversion import HALF, dtype_of, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
+from ansor.frontend.importers.operators.by_rank import CONVOLUTIONS, TRANSPOSED_CONVOLUTIONS
 
 op = relax.op
-CONV = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}
-TRANSPOSED = {1: op.nn.conv1d_transpose, 2: op.nn.conv2d_transpose, 3: op.nn.conv3d_transpose}
 
 
 def paddings(
@@ -47,7 +46,7 @@ def convolve(c: Context, x: Any, weight: Any, bias: Any = None) -> Any:
     Raises:
         UnsupportedError: other than one to three spatial axes.
     """
-    ndim = _ndim(x, CONV)
+    ndim = _ndim(x, CONVOLUTIONS)
     kernel = shape_of(weight)[2:]
     strides = list(c.attr("strides") or [1] * ndim)
     dilations = list(c.attr("dilations") or [1] * ndim)
@@ -55,7 +54,7 @@ def convolve(c: Context, x: Any, weight: Any, bias: Any = None) -> Any:
     dtype = dtype_of(x)
     wide = "float32" if dtype in HALF else dtype
     result = c.emit(
-        CONV[ndim](
+        CONVOLUTIONS[ndim](
             c.cast(x, wide), c.cast(weight, wide), strides, [*before, *after], dilations,
             c.attr("group", 1), out_dtype=wide,
         )
@@ -84,7 +83,7 @@ def _with_bias(c: Context, x: Any, bias: Any) -> Any:
 def conv_transpose(c: Context) -> Any:
     """A transposed convolution."""
     x, weight = c.operand(0), c.operand(1)
-    ndim = _ndim(x, TRANSPOSED)
+    ndim = _ndim(x, TRANSPOSED_CONVOLUTIONS)
     kernel, extents = shape_of(weight)[2:], shape_of(x)[2:]
     strides = list(c.attr("strides") or [1] * ndim)
     dilations = list(c.attr("dilations") or [1] * ndim)
@@ -143,7 +142,7 @@ def _plain_kernel(c: Context, weight: Any, dilations: Sequence[int]) -> Any:
 def _transposed(c: Context, x: Any, weight: Any, strides: list[int], groups: int) -> Any:
     """Without padding; each group by itself, which TVM computes right."""
     ndim = len(shape_of(x)) - 2
-    function = TRANSPOSED[ndim]
+    function = TRANSPOSED_CONVOLUTIONS[ndim]
     if groups == 1:
         return c.emit(function(x, weight, strides, [0] * 2 * ndim))
     xs, weights = (c.emit(op.split(value, groups, axis)) for value, axis in ((x, 1), (weight, 0)))

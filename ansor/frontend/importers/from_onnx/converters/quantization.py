@@ -15,7 +15,8 @@ from ansor.frontend.importers.from_onnx.converters.context import (
     Converter,
     dtype_from_onnx,
 )
-from ansor.frontend.importers.from_onnx.converters.convolution import CONV, paddings
+from ansor.frontend.importers.from_onnx.converters.convolution import paddings
+from ansor.frontend.importers.operators.by_rank import CONVOLUTIONS
 
 op = relax.op
 
@@ -135,13 +136,13 @@ def qlinear_matmul(c: Context) -> Any:
 
 def _integer_conv(c: Context, x: Any, weight: Any) -> Any:
     ndim = len(shape_of(x)) - 2
-    if ndim not in CONV:
+    if ndim not in CONVOLUTIONS:
         raise UnsupportedError(f"{ndim} spatial axes are not supported, one to three are")
     strides = list(c.attr("strides") or [1] * ndim)
     dilations = list(c.attr("dilations") or [1] * ndim)
     before, after = paddings(c, shape_of(x)[2:], shape_of(weight)[2:], strides, dilations)
     return c.emit(
-        CONV[ndim](
+        CONVOLUTIONS[ndim](
             x, weight, strides, [*before, *after], dilations, c.attr("group", 1), out_dtype="int32"
         )
     )

@@ -6,16 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tvm import relax
-
 from ansor.errors import UnsupportedError
 from ansor.frontend.importers.conversion import is_float, shape_of
 from ansor.frontend.importers.from_torch.converters.context import Context
 from ansor.frontend.importers.from_torch.converters.elementwise import wide
 from ansor.frontend.importers.from_torch.converters.registry import FUNCTIONS
 from ansor.frontend.importers.operators import adaptive_pooling, pooling
-
-op = relax.op
+from ansor.frontend.importers.operators.by_rank import ADAPTIVE_AVERAGE_POOLS, SPATIAL
 
 
 def _each(values: int | Sequence[int], ndim: int) -> list[int]:
@@ -88,14 +85,6 @@ def _average_pool(ndim: int) -> Callable[..., Any]:
     return convert
 
 
-_ADAPTIVE = {
-    1: op.nn.adaptive_avg_pool1d,
-    2: op.nn.adaptive_avg_pool2d,
-    3: op.nn.adaptive_avg_pool3d,
-}
-_LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
-
-
 def _adaptive_average(ndim: int) -> Callable[..., Any]:
     def convert(context: Context, x: Any, output_size: Any) -> Any:
         shape = shape_of(x)
@@ -104,7 +93,8 @@ def _adaptive_average(ndim: int) -> Callable[..., Any]:
             data = x
         data = context.cast(data, wide(context.dtype))
         size = list(context.shape[-ndim:])
-        result = context.emit(_ADAPTIVE[ndim](data, size, layout=_LAYOUTS[ndim]))
+        layout = f"NC{SPATIAL[ndim]}"
+        result = context.emit(ADAPTIVE_AVERAGE_POOLS[ndim](data, size, layout=layout))
         return context.cast(context.reshape(result, context.shape), context.dtype)
 
     return convert

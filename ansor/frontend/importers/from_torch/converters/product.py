@@ -11,11 +11,13 @@ from ansor.errors import UnsupportedError
 from ansor.frontend.importers.conversion import is_float, shape_of
 from ansor.frontend.importers.from_torch.converters.context import Context, number
 from ansor.frontend.importers.from_torch.converters.registry import converts
+from ansor.frontend.importers.operators.by_rank import (
+    CONVOLUTIONS,
+    SPATIAL,
+    TRANSPOSED_CONVOLUTIONS,
+)
 
 op = relax.op
-LAYOUTS = {1: "W", 2: "HW", 3: "DHW"}
-CONVOLUTIONS = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}
-TRANSPOSED = {1: op.nn.conv1d_transpose, 2: op.nn.conv2d_transpose, 3: op.nn.conv3d_transpose}
 
 
 def matmul(context: Context, x: Any, other: Any, dtype: str) -> Any:
@@ -120,20 +122,20 @@ def convolution(
 ) -> Any:
     """A convolution over lines, areas or volumes, transposed or not."""
     ndim = len(shape_of(x)) - 2
-    if ndim not in LAYOUTS:
+    if ndim not in CONVOLUTIONS:
         raise UnsupportedError(f"convolutions over {ndim} dimensions are not supported")
     settings: dict[str, Any] = {
         "strides": _each(stride, ndim),
         "padding": _each(padding, ndim),
         "dilation": _each(dilation, ndim),
         "groups": groups,
-        "data_layout": f"NC{LAYOUTS[ndim]}",
-        "kernel_layout": f"{'IO' if transposed else 'OI'}{LAYOUTS[ndim]}",
+        "data_layout": f"NC{SPATIAL[ndim]}",
+        "kernel_layout": f"{'IO' if transposed else 'OI'}{SPATIAL[ndim]}",
         "out_dtype": context.dtype,
     }
     if transposed:
         settings |= _further_output(settings, _each(output_padding, ndim))
-    function = (TRANSPOSED if transposed else CONVOLUTIONS)[ndim]
+    function = (TRANSPOSED_CONVOLUTIONS if transposed else CONVOLUTIONS)[ndim]
     result = context.emit(function(x, weight, **settings))
     if bias is None:
         return result
