@@ -18,7 +18,7 @@ from ansor.errors import DatabaseError
 
 _NAMES = COLUMNS.split(", ")
 _NESTED = ("program", "latencies_s", "versions")  # JSON text in the table, JSON proper in a line
-_FORMAT = 1
+_FORMAT = 1  # version of the lines; a reader refuses a higher one
 _TEXTS = ("task_key", "target", "message", "host")
 _NUMBERS = ("build_s", "run_s", "time_s")
 _TYPES: Mapping[str, Any] = MappingProxyType(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ansor.errors import DatabaseError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 1  # of the tables; a reader refuses a higher one
 _MAGIC = b"SQLite format 3\0"
 
 _TABLES = """

@@ -30,7 +30,7 @@ from ansor.frontend.deploy.machine_code import MachineCode
 from ansor.frontend.signature import InputSpec
 
 FORMAT = "ansor-network"
-VERSION = 2
+VERSION = 2  # of the format; a reader refuses any other one
 METADATA, MODULE, WEIGHTS, STATE = "ansor.json", "module.json", "weights", "state"
 PROGRAM, LIBRARY = "code/program.vm", "code/library.so"
 
