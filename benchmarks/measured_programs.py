@@ -44,14 +44,14 @@ class Programs:
 
     def take(self, mask: npt.NDArray[np.bool_]) -> Programs:
         """Those where `mask [P]` is true."""
-        parts = [p.take(np.flatnonzero(mask[rows])) for p, rows in self._rows()]
+        parts = [p.take(np.flatnonzero(mask[rows])) for p, rows in self.parts()]
         return replace(
             self, populations=tuple(p for p in parts if len(p)), latency_s=self.latency_s[mask]
         )
 
     def program(self, number: int) -> Program:
         """One of them, by its position in `latency_s`."""
-        population, rows = next(found for found in self._rows() if number < found[1].stop)
+        population, rows = next(found for found in self.parts() if number < found[1].stop)
         return population.program(number - rows.start)
 
     def scores(self, model: CostModel) -> npt.NDArray[np.float32]:
@@ -60,10 +60,10 @@ class Programs:
 
     def teach(self, model: CostModel) -> None:
         """Lets a model learn from them."""
-        for population, rows in self._rows():
+        for population, rows in self.parts():
             model.add(self.key, population, self.latency_s[rows].tolist())
 
-    def _rows(self) -> Iterator[tuple[Population, slice]]:
+    def parts(self) -> Iterator[tuple[Population, slice]]:
         """Each population and where it lies in `latency_s`."""
         start = 0
         for population in self.populations:
