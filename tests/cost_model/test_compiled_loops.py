@@ -19,6 +19,7 @@ from ansor.lowering.lower import lower
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
 from ansor.targets.cpu.draft.compiled import CompiledLoops, compiled_loops
+from ansor.targets.cpu.draft.constants import DEFAULTS
 from ansor.targets.cpu.draft.full_unroll import unrolled_by_llvm, unrolled_by_tvm
 from ansor.targets.cpu.draft.register_tile import register_tiles
 from ansor.targets.cpu.machine import Hardware
@@ -41,7 +42,7 @@ def matmul() -> Sketch:
 
 def loops_of(sketch: Sketch, *programs: Values, hardware: Hardware = HARDWARE) -> CompiledLoops:
     found = profile(build_nest(population_of(sketch, programs)))["C"]
-    return compiled_loops(found, hardware)
+    return compiled_loops(found, hardware, DEFAULTS)
 
 
 def test_a_run_of_the_reduction_goes_on_until_other_elements_follow(matmul: Sketch) -> None:
@@ -116,7 +117,7 @@ def test_reads_under_a_condition_are_left_alone(inlined: bool) -> None:
         scalar = np.ones(found.extents.shape[1], dtype=np.bool_)
         if found.vector is not None:
             scalar = found.extents[found.vector] == 1
-        widths = compiled_loops(found, HARDWARE).width[scalar]
+        widths = compiled_loops(found, HARDWARE, DEFAULTS).width[scalar]
         assert len(widths)
         assert (widths == 1).all() == inlined
 
@@ -142,9 +143,9 @@ def test_blocks_cover_all_iterations(name: str) -> None:
     rng = np.random.default_rng(0)
     for sketch in sketches(name):
         profiles = profile(build_nest(sample(sketch, 100, rng)))
-        tiles = register_tiles(profiles, HARDWARE)
+        tiles = register_tiles(profiles, HARDWARE, DEFAULTS)
         for stage, found in profiles.items():
-            loops, tile = compiled_loops(found, HARDWARE), tiles[stage]
+            loops, tile = compiled_loops(found, HARDWARE, DEFAULTS), tiles[stage]
             assert (loops.unrolled >= 1).all()
             assert (loops.unrolled <= np.maximum(found.extents, 1)).all()
             assert (loops.width >= 1).all()
@@ -161,7 +162,7 @@ def test_a_longer_chain_waits_longer(matmul: Sketch) -> None:
         for k in (16, 64, 256)
     ]
     profiles = profile(build_nest(population_of(matmul, programs)))
-    found = register_tiles(profiles, HARDWARE)["C"]
+    found = register_tiles(profiles, HARDWARE, DEFAULTS)["C"]
     assert all(a < b for a, b in pairwise(found.chain.tolist()))
 
 
@@ -242,10 +243,10 @@ def test_a_reduction_that_is_barely_unrolled_is_a_risk_for_vectors() -> None:
     programs = [rest | window | tile for tile in tiles]
     nest = profile(build_nest(population_of(sketch, programs)))["conv"]
     one = np.ones(2, dtype=np.float32)
-    alone, barely = unrolled_by_llvm(nest, unrolled_by_tvm(nest), one)
+    alone, barely = unrolled_by_llvm(nest, unrolled_by_tvm(nest), one, DEFAULTS.compiler)
     assert (alone & nest.reductions).any(axis=0).all()
     assert barely.tolist() == [True, False]
-    compiled = compiled_loops(nest, HARDWARE)
+    compiled = compiled_loops(nest, HARDWARE, DEFAULTS)
     assert (compiled.width > 1).all()
     assert compiled.risk[0] > 1.1
     assert compiled.risk[1] == 1

@@ -21,6 +21,7 @@ from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
 from ansor.sketch.rules import CPU_RULES
+from ansor.targets.cpu.draft.constants import DEFAULTS
 from ansor.targets.cpu.draft.draft import draft, parallel_speedup
 from ansor.targets.cpu.draft.register_tile import TileCost, register_tiles
 from ansor.targets.cpu.machine import Hardware
@@ -52,7 +53,7 @@ def drafted(sketch: Sketch, *programs: Values, hardware: Hardware = HARDWARE) ->
 
 
 def tile_of(sketch: Sketch, *programs: Values) -> TileCost:
-    return register_tiles(profiles_of(sketch, *programs), HARDWARE)["C"]
+    return register_tiles(profiles_of(sketch, *programs), HARDWARE, DEFAULTS)["C"]
 
 
 @pytest.mark.parametrize(
@@ -148,8 +149,8 @@ def test_narrow_units_take_half_a_register_in_one_turn(lanes: int, fill: float) 
     """By hand: of two turns for 16 lanes, 8 lanes need one, and 24 three of four."""
     values = {"C.i": (48, 1, 1, 4), "C.j": (192 // lanes, 1, 1, lanes), "C.k": (48, 4)}
     made = profiles_of(square_matmul(192), GOOD | values)
-    assert register_tiles(made, HARDWARE)["C"].fill.tolist() == [1]
-    assert register_tiles(made, NARROW)["C"].fill.tolist() == [fill]
+    assert register_tiles(made, HARDWARE, DEFAULTS)["C"].fill.tolist() == [1]
+    assert register_tiles(made, NARROW, DEFAULTS)["C"].fill.tolist() == [fill]
 
 
 def test_narrow_vectors_lose_nothing_on_narrow_units(matmul: Sketch) -> None:
@@ -235,7 +236,7 @@ def test_conditions_cost_arithmetic_only_where_copies_do_not_know_their_answers(
     """A depthwise convolution with its padding inlined: a multiply-add, or that and a selection."""
     (sketch, *_) = (s for s in sketches("depthwise_conv2d") if s.dag.stages["conv"].has_branch)
     found = profile(build_nest(sample(sketch, 400, np.random.default_rng(0))))
-    tile = register_tiles(found, HARDWARE)["conv"]
+    tile = register_tiles(found, HARDWARE, DEFAULTS)["conv"]
     busy = draft(found, HARDWARE)["conv"].arithmetic
     least = tile.steps * tile.statements * tile.fill / HARDWARE.fma_per_cycle
     bound = busy > 1.001 * least  # by a selection, or by additions that wait

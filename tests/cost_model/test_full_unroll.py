@@ -15,6 +15,7 @@ from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
 from ansor.sketch.rules import CPU_RULES
+from ansor.targets.cpu.draft.constants import DEFAULTS
 from ansor.targets.cpu.draft.register_tile import register_tiles
 from ansor.workloads import build
 
@@ -51,7 +52,7 @@ def matmul() -> Sketch:
 def test_the_draft_knows_what_llvm_unrolls(matmul: Sketch, name: str, processor: str) -> None:
     values, whole, gone = TILES[name]
     population = population_of(matmul, [REST | values])
-    tile = register_tiles(profile(build_nest(population)), HARDWARE)["C"]
+    tile = register_tiles(profile(build_nest(population)), HARDWARE, DEFAULTS)["C"]
     assert (tile.statements == whole).tolist() == [gone]
     block = hottest_block(FUNC, population.program(0), processor)
     assert (block.count("vfmadd") == whole) == gone  # it may be unrolled in part

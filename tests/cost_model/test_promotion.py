@@ -20,6 +20,7 @@ from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
 from ansor.sketch.rules import CPU_RULES
 from ansor.targets.cpu.draft.compiled import compiled_loops
+from ansor.targets.cpu.draft.constants import DEFAULTS
 from ansor.targets.cpu.draft.promotion import promoted_buffers
 from ansor.targets.cpu.draft.register_tile import register_tiles
 from ansor.workloads import build
@@ -60,8 +61,8 @@ def in_memory(sketch: Sketch, tiles: Values, processor: str) -> bool:
 @pytest.mark.parametrize("name", list(TILES))
 def test_the_draft_knows_what_llvm_promotes(cached: Sketch, name: str, processor: str) -> None:
     profiles = profile(build_nest(population_of(cached, [REST | TILES[name]])))
-    loops = {stage: compiled_loops(found, HARDWARE) for stage, found in profiles.items()}
-    promoted = promoted_buffers(profiles, loops, HARDWARE)
+    loops = {stage: compiled_loops(found, HARDWARE, DEFAULTS) for stage, found in profiles.items()}
+    promoted = promoted_buffers(profiles, loops, HARDWARE, DEFAULTS.compiler)
     assert set(promoted) == {"C.cache"}
     assert promoted["C.cache"].tolist() == [name in ("held", "unrolled")]
     assert promoted["C.cache"][0] != in_memory(cached, TILES[name], processor)
@@ -70,7 +71,7 @@ def test_the_draft_knows_what_llvm_promotes(cached: Sketch, name: str, processor
 def test_a_promoted_cache_is_neither_stored_nor_loaded(cached: Sketch) -> None:
     """By hand: the tile of 8 registers leaves none of its stores, and its copy stores them once."""
     tiles = register_tiles(
-        profile(build_nest(population_of(cached, [REST | TILES["held"]]))), HARDWARE
+        profile(build_nest(population_of(cached, [REST | TILES["held"]]))), HARDWARE, DEFAULTS
     )
     assert tiles["C"].stores.tolist() == [0]
     copy = tiles["C.cache"]
@@ -83,8 +84,10 @@ def test_a_buffer_outside_of_all_loops_is_in_memory() -> None:
     assert apart
     for sketch in apart:
         profiles = profile(build_nest(sample(sketch, 50, np.random.default_rng(0))))
-        loops = {stage: compiled_loops(found, HARDWARE) for stage, found in profiles.items()}
-        promoted = promoted_buffers(profiles, loops, HARDWARE)
+        loops = {
+            stage: compiled_loops(found, HARDWARE, DEFAULTS) for stage, found in profiles.items()
+        }
+        promoted = promoted_buffers(profiles, loops, HARDWARE, DEFAULTS.compiler)
         assert not np.any(promoted.get("C", False))
 
 
@@ -95,10 +98,14 @@ def test_sums_under_conditions_go_to_memory_unless_they_are_promoted() -> None:
         if not sketch.dag.stages["conv"].has_branch:
             continue
         profiles = profile(build_nest(sample(sketch, 300, np.random.default_rng(0))))
-        tile = register_tiles(profiles, HARDWARE)["conv"]
-        loops = {stage: compiled_loops(found, HARDWARE) for stage, found in profiles.items()}
+        tile = register_tiles(profiles, HARDWARE, DEFAULTS)["conv"]
+        loops = {
+            stage: compiled_loops(found, HARDWARE, DEFAULTS) for stage, found in profiles.items()
+        }
         buffer = profiles["conv"].accesses[-1].buffer.name
-        kept = promoted_buffers(profiles, loops, HARDWARE).get(buffer, np.zeros(300, dtype=bool))
+        kept = promoted_buffers(profiles, loops, HARDWARE, DEFAULTS.compiler).get(
+            buffer, np.zeros(300, dtype=bool)
+        )
         checked = tile.checks > 0
         assert (tile.stores >= tile.statements * tile.fill / 2)[checked & ~kept].all()
         few = tile.accumulators < HARDWARE.vector_registers / 2  # nothing else is spilled

@@ -17,6 +17,7 @@ from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
 from ansor.sketch.rules import CPU_RULES
+from ansor.targets.cpu.draft.constants import DEFAULTS
 from ansor.targets.cpu.draft.register_tile import register_tiles
 from ansor.workloads import build
 
@@ -44,7 +45,7 @@ def matmul() -> Sketch:
 def spilled(sketch: Sketch, tiles: Values) -> float:
     """Stores of a step beside the block's results, by the draft."""
     found = profile(build_nest(population_of(sketch, [REST | tiles])))
-    tile = register_tiles(found, HARDWARE)["C"]
+    tile = register_tiles(found, HARDWARE, DEFAULTS)["C"]
     results = tile.accumulators * tile.depth / tile.chain
     return float((tile.stores - results)[0])
 

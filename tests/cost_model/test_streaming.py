@@ -14,6 +14,7 @@ from ansor.program.nest import build_nest
 from ansor.program.sketch import Population, Sketch
 from ansor.sketch.generate import generate
 from ansor.sketch.rules import CPU_RULES
+from ansor.targets.cpu.draft.constants import DEFAULTS
 from ansor.targets.cpu.draft.draft import draft
 from ansor.targets.cpu.draft.streaming import cold_bytes, sequential_run, stall_cycles
 from ansor.targets.cpu.machine import Hardware
@@ -86,8 +87,10 @@ def test_runs_by_hand(
 def test_short_runs_cost_more() -> None:
     packed = matmul((3, 1, 1, 16), (1, 24), 16)
     plain = matmul((3, 1, 1, 16), (1, 24), 0)
-    assert cold_bytes(packed)[0] == pytest.approx(WEIGHT_BYTES * (1 + 256 / WEIGHT_BYTES))
-    assert cold_bytes(plain)[0] == pytest.approx(WEIGHT_BYTES * (1 + 256 / 64))
+    assert cold_bytes(packed, DEFAULTS.core)[0] == pytest.approx(
+        WEIGHT_BYTES * (1 + 256 / WEIGHT_BYTES)
+    )
+    assert cold_bytes(plain, DEFAULTS.core)[0] == pytest.approx(WEIGHT_BYTES * (1 + 256 / 64))
     slow = draft({"C": plain}, HARDWARE)["C"].dram_traffic[0]
     fast = draft({"C": packed}, HARDWARE)["C"].dram_traffic[0]
     assert slow > fast
@@ -98,7 +101,7 @@ def test_other_operands_are_not_cold() -> None:
     state = next(s for s in generate(dag, HARDWARE, CPU_RULES) if len(s.dag.stages) == 1)
     made = complete(state, HARDWARE, SketchConfig())
     population = Population(made, np.zeros((1, len(made.decisions)), dtype=np.int32))
-    assert cold_bytes(profile(build_nest(population))["C"])[0] == 0
+    assert cold_bytes(profile(build_nest(population))["C"], DEFAULTS.core)[0] == 0
 
 
 def waiting(stage: StageProfile, cold: float, busy: float) -> float:
@@ -156,5 +159,5 @@ def test_nothing_is_waited_for_without_weights() -> None:
     made = complete(generate(dag, HARDWARE, CPU_RULES, CONFIG)[0], HARDWARE, CONFIG)
     row = np.zeros((1, len(made.decisions)), dtype=np.int32)
     stage = profile(build_nest(Population(made, row)))["C"]
-    assert cold_bytes(stage).tolist() == [0]
+    assert cold_bytes(stage, DEFAULTS.core).tolist() == [0]
     assert waiting(stage, 0, 100) == 0

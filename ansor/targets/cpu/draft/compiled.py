@@ -22,7 +22,11 @@ from ansor.features.loop_tables import (
     of_loop,
 )
 from ansor.features.profile import StageProfile
-from ansor.targets.cpu.draft.constants import COMPILER, OVERLAP
+from ansor.targets.cpu.draft.constants import (
+    CompilerConstants,
+    DraftConstants,
+    OverlapConstants,
+)
 from ansor.targets.cpu.draft.full_unroll import unrolled_by_llvm, unrolled_by_tvm
 from ansor.targets.cpu.machine import Hardware
 
@@ -54,18 +58,21 @@ class CompiledLoops:
     risk: Floats
 
 
-def compiled_loops(profile: StageProfile, hardware: Hardware) -> CompiledLoops:
+def compiled_loops(
+    profile: StageProfile, hardware: Hardware, constants: DraftConstants
+) -> CompiledLoops:
     """Predicts the transformations of a stage's loops."""
     width = np.ones(profile.extents.shape[1], dtype=np.float32)
     if profile.vector is not None:
         width = profile.extents[profile.vector]
     lanes = np.float32(hardware.lanes(profile.accesses[-1].buffer.item_bytes))
     asked = unrolled_by_tvm(profile)
-    alone, barely = unrolled_by_llvm(profile, asked, np.ceil(width / lanes))
+    vectors = np.ceil(width / lanes)
+    alone, barely = unrolled_by_llvm(profile, asked, vectors, constants.compiler)
     loops: Floats = np.where(asked | alone, profile.extents, np.float32(1))
-    unrolled, wide, along = _vectorised(profile, loops, width, lanes)
+    unrolled, wide, along = _vectorised(profile, loops, width, lanes, constants.compiler)
     trips = _trips(profile, loops, along, wide / width)
-    risk = _risk(profile, alone, barely, wide > width)
+    risk = _risk(profile, alone, barely, wide > width, constants.overlap)
     copies = (asked & (profile.extents > 1)).any(axis=0)
     spelled = np.logical_and(copies, ~alone.any(axis=0))
     kept = _kept(profile, unrolled, trips)
@@ -77,6 +84,7 @@ def _risk(
     alone: Bools,
     barely: npt.NDArray[np.bool_],
     vectors: npt.NDArray[np.bool_],
+    overlap: OverlapConstants,
 ) -> Floats:
     """`[P]`: factor on the time for optimisations that LLVM may miss.
 
@@ -86,11 +94,11 @@ def _risk(
         vectors: `[P]`: whether LLVM finds the vectors.
     """
     stage = profile.nest.stage
-    conditional, plain = OVERLAP.conditional_unrolling_risk, OVERLAP.unrolling_risk
+    conditional, plain = overlap.conditional_unrolling_risk, overlap.unrolling_risk
     unrolling = np.float32(conditional if stage.has_branch else plain)
     risk = np.where(alone.any(axis=0) & bool(stage.reduce), unrolling, np.float32(1))
     reduced = (alone & profile.reductions).any(axis=0) & ~barely
-    of_vectors = np.where(reduced, np.float32(1), np.float32(OVERLAP.vectorisation_risk))
+    of_vectors = np.where(reduced, np.float32(1), np.float32(overlap.vectorisation_risk))
     result: Floats = np.where(vectors, of_vectors, risk)
     return result
 
@@ -114,7 +122,11 @@ def _kept(profile: StageProfile, unrolled: Floats, trips: Floats) -> tuple[Float
 
 
 def _vectorised(
-    profile: StageProfile, unrolled: Floats, width: Floats, lanes: np.float32
+    profile: StageProfile,
+    unrolled: Floats,
+    width: Floats,
+    lanes: np.float32,
+    compiler: CompilerConstants,
 ) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
     """Vectorises the loop along memory if it is unrolled, or if it is the innermost remaining loop.
 
@@ -130,9 +142,9 @@ def _vectorised(
     along = free & profile.others & reached & (moves == width) & (extents > 1)
     loop = innermost(along)
     extent, copies = of_loop(extents, loop), of_loop(unrolled, loop)
-    long = extent >= COMPILER.least_vectorised_iterations
+    long = extent >= compiler.least_vectorised_iterations
     whole = np.where(long, lanes, np.float32(1))
-    most: Floats = np.where(copies > 1, _slp_lanes(profile, unrolled, lanes), whole)
+    most: Floats = np.where(copies > 1, _slp_lanes(profile, unrolled, lanes, compiler), whole)
     more: Floats = np.minimum(extent, np.maximum(most / width, 1))
     chosen = along & (np.arange(len(along))[:, None] == loop)
     out = np.where(chosen, at_least(unrolled / more, 1), unrolled)
@@ -156,7 +168,9 @@ def _trips(
     return trips
 
 
-def _slp_lanes(profile: StageProfile, unrolled: Floats, lanes: np.float32) -> Floats:
+def _slp_lanes(
+    profile: StageProfile, unrolled: Floats, lanes: np.float32, compiler: CompilerConstants
+) -> Floats:
     """`[P]`: most elements of a vector that LLVM forms from straight-line code.
 
     These are whole registers if the innermost remaining loop is a reduction loop, because LLVM
@@ -164,5 +178,5 @@ def _slp_lanes(profile: StageProfile, unrolled: Floats, lanes: np.float32) -> Fl
     """
     stays = profile.others & (profile.extents > 1) & (unrolled == 1)
     reduced = (stays & all_inside(~stays) & profile.reductions).any(axis=0)
-    most: Floats = np.where(reduced, lanes, np.float32(COMPILER.slp_lanes))
+    most: Floats = np.where(reduced, lanes, np.float32(compiler.slp_lanes))
     return most

@@ -17,7 +17,13 @@ import numpy.typing as npt
 
 from ansor.features.loop_tables import Floats, masked_product
 from ansor.features.profile import StageProfile
-from ansor.targets.cpu.draft.constants import CORE, OVERLAP
+from ansor.targets.cpu.draft.constants import (
+    DEFAULTS,
+    LEAST_RATIO,
+    CoreConstants,
+    DraftConstants,
+    OverlapConstants,
+)
 from ansor.targets.cpu.draft.register_tile import TileCost, register_tiles, runs_in_flight
 from ansor.targets.cpu.draft.streaming import cold_bytes, stall_cycles
 from ansor.targets.cpu.draft.traffic import fetched_bytes, page_misses, traffic_bytes
@@ -43,11 +49,11 @@ class Breakdown:
         """Inputs of the learned model, `[P]` each; `total` is the time of the program."""
         cycles = np.maximum(self.arithmetic, 1)
         return [
-            np.log2(self.memory_ports / cycles + 1e-3),
-            np.log2(self.issue / cycles + 1e-3),
-            np.log2(self.l2_traffic / cycles + 1e-3),
-            np.log2(self.l3_traffic / cycles + 1e-3),
-            np.log2(self.dram_traffic / cycles + 1e-3),
+            np.log2(self.memory_ports / cycles + LEAST_RATIO),
+            np.log2(self.issue / cycles + LEAST_RATIO),
+            np.log2(self.l2_traffic / cycles + LEAST_RATIO),
+            np.log2(self.l3_traffic / cycles + LEAST_RATIO),
+            np.log2(self.dram_traffic / cycles + LEAST_RATIO),
             self.parallel_speedup,
             self.accumulators,
             self.seconds / total,
@@ -64,6 +70,7 @@ class _Needs:
         issue: front end.
         core: the three above, with their overlap.
         transfers: transfers from L2, from the last cache and from memory.
+        overlap: constants of the overlap.
     """
 
     arithmetic: Floats
@@ -71,6 +78,7 @@ class _Needs:
     issue: Floats
     core: Floats
     transfers: tuple[Floats, Floats, Floats]
+    overlap: OverlapConstants
 
     @property
     def traffic(self) -> Floats:
@@ -81,48 +89,56 @@ class _Needs:
     @property
     def cycles(self) -> Floats:
         """Cycles of the stage, with the overlap of core and transfers."""
-        return _overlapped(OVERLAP.traffic_share, self.core, self.traffic)
+        return _overlapped(self.overlap.traffic_share, self.core, self.traffic)
 
     def beside(self, host: _Needs) -> Floats:
         """Cycles that the stage adds to its host. The lines of the stage come in during the host's
         reduction."""
         both = (self.core + host.core, self.traffic + host.traffic)
-        added: Floats = np.maximum(_overlapped(OVERLAP.traffic_share, *both) - host.cycles, 0)
+        together = _overlapped(self.overlap.traffic_share, *both)
+        added: Floats = np.maximum(together - host.cycles, 0)
         return added
 
 
-def draft(profiles: dict[str, StageProfile], hardware: Hardware) -> dict[str, Breakdown]:
+def draft(
+    profiles: dict[str, StageProfile], hardware: Hardware, constants: DraftConstants = DEFAULTS
+) -> dict[str, Breakdown]:
     """Estimates each stage of a population."""
-    tiles = register_tiles(profiles, hardware)
-    needs = {name: _needs(p, tiles[name], hardware) for name, p in profiles.items()}
+    tiles = register_tiles(profiles, hardware, constants)
+    needs = {name: _needs(p, tiles[name], hardware, constants) for name, p in profiles.items()}
     hosts = {name: p.nest.finishes for name, p in profiles.items()}
     beside = {name: needs[host] for name, host in hosts.items() if host is not None}
     return {
-        name: _breakdown(p, tiles[name], needs[name], beside.get(name), hardware)
+        name: _breakdown(p, tiles[name], needs[name], beside.get(name), hardware, constants.core)
         for name, p in profiles.items()
     }
 
 
-def _needs(profile: StageProfile, tile: TileCost, hardware: Hardware) -> _Needs:
+def _needs(
+    profile: StageProfile, tile: TileCost, hardware: Hardware, constants: DraftConstants
+) -> _Needs:
     """The needs of one stage for the core and the caches."""
-    computing = tile.steps * _arithmetic_cycles(profile, tile, hardware)
-    waiting = tile.steps * _latency(profile, tile, hardware)
+    core, overlap = constants.core, constants.overlap
+    computing = tile.steps * _arithmetic_cycles(profile, tile, hardware, core)
+    waiting = tile.steps * _latency(profile, tile, hardware, core)
     arithmetic = np.maximum(computing, waiting)
     ports = tile.steps * np.maximum(
         tile.loads / hardware.loads_per_cycle, tile.stores / hardware.stores_per_cycle
     )
     issued = np.maximum(
-        tile.steps * (_code(tile) + 2) / np.float32(hardware.issue_width),
+        tile.steps
+        * (_code(tile) + constants.compiler.loop_instructions)
+        / np.float32(hardware.issue_width),
         tile.steps * tile.vectors / np.float32(hardware.vector_issue),
     )
-    issue: Floats = issued + _decoding(profile)
-    traffic = traffic_bytes(profile, hardware)
+    issue: Floats = issued + _decoding(profile, core)
+    traffic = traffic_bytes(profile, hardware, constants)
     level2, last, _ = hardware.cache_bandwidth
-    reached = np.float32(level2) * _l2_share(traffic[0], tile, hardware)
+    reached = np.float32(level2) * _l2_share(traffic[0], tile, hardware, core)
     rates = (reached, np.float32(last), np.float32(_memory_bytes_per_cycle(hardware)))
     l2, l3, dram = (t / rate for t, rate in zip(traffic, rates, strict=True))
-    core = _overlapped(OVERLAP.core_share, computing, waiting, ports, issue)
-    return _Needs(arithmetic, ports, issue, core, (l2, l3, dram))
+    busy = _overlapped(overlap.core_share, computing, waiting, ports, issue)
+    return _Needs(arithmetic, ports, issue, busy, (l2, l3, dram), overlap)
 
 
 def _breakdown(
@@ -131,24 +147,25 @@ def _breakdown(
     needs: _Needs,
     host: _Needs | None,
     hardware: Hardware,
+    core: CoreConstants,
 ) -> Breakdown:
     """The draft of one stage; `host` belongs to the stage that it finishes as a fused consumer."""
     cycles = needs.cycles
     if host is not None:
         cycles = np.where(_is_prefetched(profile), needs.beside(host), cycles)
     lookups = page_misses(profile, hardware.tlb_pages) * np.float32(hardware.tlb_miss_cycles)
-    cold = cold_bytes(profile) / np.float32(_memory_bytes_per_cycle(hardware))
+    cold = cold_bytes(profile, core) / np.float32(_memory_bytes_per_cycle(hardware))
     stalls = stall_cycles(profile, cold, cycles, hardware.cores)
-    cycles = cycles + np.maximum(np.float32(OVERLAP.cold_share) * cold, stalls)
-    conditions = _conditions(profile) * np.float32(CORE.skip_condition_cycles)
-    serial = tile.drain + np.float32(CORE.boundary_check_cycles) * tile.checks
+    cycles = cycles + np.maximum(np.float32(needs.overlap.cold_share) * cold, stalls)
+    conditions = _conditions(profile) * np.float32(core.skip_condition_cycles)
+    serial = tile.drain + np.float32(core.boundary_check_cycles) * tile.checks
     cycles = cycles + tile.steps * serial + lookups + conditions
     cycles = cycles * tile.risk
     fetched = fetched_bytes(profile, hardware.cores)
-    cycles = cycles + np.float32(CORE.shared_byte_cycles) * fetched
+    cycles = cycles + np.float32(core.shared_byte_cycles) * fetched
     speedup = parallel_speedup(profile.parallel, hardware.cores)
     time: Floats = cycles / np.float32(hardware.frequency_hz) / speedup
-    start = _thread_start(profile, fetched, hardware)
+    start = _thread_start(profile, fetched, hardware, core)
     l2, l3, dram = needs.transfers
     total: Floats = (time + start).astype(np.float32)
     return Breakdown(
@@ -157,9 +174,11 @@ def _breakdown(
     )
 
 
-def _thread_start(profile: StageProfile, fetched: Floats, hardware: Hardware) -> Floats:
+def _thread_start(
+    profile: StageProfile, fetched: Floats, hardware: Hardware, core: CoreConstants
+) -> Floats:
     """`[P]`: seconds to start threads; the stage reads `fetched` bytes of other threads."""
-    sharing, alone = CORE.thread_start_with_sharing, CORE.thread_start
+    sharing, alone = core.thread_start_with_sharing, core.thread_start
     starts = np.where(fetched > 0, np.float32(sharing), np.float32(alone))
     start = np.where(profile.parallel > 1, starts * np.float32(hardware.parallel_overhead_s), 0)
     if profile.nest.num_host:  # an attached stage starts threads only at the root
@@ -191,7 +210,7 @@ def _overlapped(share: float, *needs: Floats) -> Floats:
     return cycles
 
 
-def _l2_share(traffic: Floats, tile: TileCost, hardware: Hardware) -> Floats:
+def _l2_share(traffic: Floats, tile: TileCost, hardware: Hardware, core: CoreConstants) -> Floats:
     """`[P]`: share of the probed L2 rate that a stage reaches.
 
     A loop that loads all its data from L2 reaches less than the probe, because LLVM changes the
@@ -201,17 +220,18 @@ def _l2_share(traffic: Floats, tile: TileCost, hardware: Hardware) -> Floats:
         traffic: `[P]`: bytes from L2.
     """
     loaded = tile.steps * tile.loads * np.float32(hardware.vector_bytes)
-    streamed = np.minimum(traffic / np.maximum(loaded, 1), 1) ** np.float32(CORE.streaming_exponent)
-    reached: Floats = 1 - np.float32(1 - CORE.streaming_l2_share) * streamed
+    share = np.minimum(traffic / np.maximum(loaded, 1), 1)
+    streamed = share ** np.float32(core.streaming_exponent)
+    reached: Floats = 1 - np.float32(1 - core.streaming_l2_share) * streamed
     return reached
 
 
-def _decoding(profile: StageProfile) -> Floats:
+def _decoding(profile: StageProfile, core: CoreConstants) -> Floats:
     """`[P]`: cycles to compute the indices of a fused parallel loop. An attached stage needs none,
     because its host computes them."""
     fused = profile.nest.parallel[list(profile.active)] & (profile.extents > 1)
     further = np.maximum(fused.sum(axis=0, dtype=np.float32) - 1, 0)
-    cycles = profile.parallel * further * np.float32(CORE.index_decoding_cycles)
+    cycles = profile.parallel * further * np.float32(core.index_decoding_cycles)
     at_root: Floats = np.where(profile.nest.position == 0, cycles, 0).astype(np.float32)
     return at_root
 
@@ -229,18 +249,20 @@ def parallel_speedup(iterations: Floats, cores: int) -> Floats:
     return ratio
 
 
-def _arithmetic_cycles(profile: StageProfile, tile: TileCost, hardware: Hardware) -> Floats:
+def _arithmetic_cycles(
+    profile: StageProfile, tile: TileCost, hardware: Hardware, core: CoreConstants
+) -> Floats:
     """`[P]`: cycles of one step in the arithmetic units."""
     ops = profile.nest.stage.ops
     fused = min(ops.float_add, ops.float_mul)
     plain = ops.float_add + ops.float_mul - fused + ops.float_cmp + _selects(profile, tile)
-    plain += ops.int_add + ops.int_mul + ops.int_cmp + ops.int_div * int(CORE.division_cycles)
+    plain += ops.int_add + ops.int_mul + ops.int_cmp + ops.int_div * core.division_cycles
     vectors = tile.statements * tile.fill
     cycles = vectors * np.maximum(plain, np.float32(1)) / np.float32(hardware.fma_per_cycle)
-    cycles = cycles + vectors * np.float32(ops.float_div * CORE.division_cycles)
-    special = np.float32(ops.float_special * CORE.special_function_cycles)
+    cycles = cycles + vectors * np.float32(ops.float_div * core.division_cycles)
+    special = np.float32(ops.float_special * core.special_function_cycles)
     cycles = cycles + vectors * special
-    cycles = cycles + tile.shuffles * np.float32(CORE.shuffle_cycles)
+    cycles = cycles + tile.shuffles * np.float32(core.shuffle_cycles)
     result: Floats = cycles.astype(np.float32)
     return result
 
@@ -253,11 +275,13 @@ def _selects(profile: StageProfile, tile: TileCost) -> Floats:
     return count
 
 
-def _latency(profile: StageProfile, tile: TileCost, hardware: Hardware) -> Floats:
+def _latency(
+    profile: StageProfile, tile: TileCost, hardware: Hardware, core: CoreConstants
+) -> Floats:
     """`[P]`: cycles of one step in which dependent additions wait, with several runs in flight."""
     if not profile.nest.stage.reduce:
         return np.zeros_like(tile.depth)
-    runs = runs_in_flight(tile.statements * tile.chain / tile.depth, hardware)
+    runs = runs_in_flight(tile.statements * tile.chain / tile.depth, hardware, core)
     waits: Floats = np.float32(hardware.fma_latency) * tile.depth / runs
     return waits
 

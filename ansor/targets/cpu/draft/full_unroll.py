@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ansor.features.loop_tables import Bools, Floats, all_inside, from_inside, masked_product
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.targets.cpu.draft.constants import COMPILER
+from ansor.targets.cpu.draft.constants import CompilerConstants
 
 
 def unrolled_by_tvm(profile: StageProfile) -> Bools:
@@ -24,7 +24,7 @@ def unrolled_by_tvm(profile: StageProfile) -> Bools:
 
 
 def unrolled_by_llvm(
-    profile: StageProfile, asked: Bools, vectors: Floats
+    profile: StageProfile, asked: Bools, vectors: Floats, compiler: CompilerConstants
 ) -> tuple[Bools, npt.NDArray[np.bool_]]:
     """The loops that LLVM unrolls by itself.
 
@@ -39,13 +39,13 @@ def unrolled_by_llvm(
     """
     extents = profile.extents
     most = np.where(
-        extents <= COMPILER.most_short_iterations,
-        np.float32(COMPILER.most_instructions_of_short_loop),
-        np.float32(COMPILER.most_unrolled_instructions),
+        extents <= compiler.most_short_iterations,
+        np.float32(compiler.most_instructions_of_short_loop),
+        np.float32(compiler.most_unrolled_instructions),
     )
-    count = extents * _body(profile, vectors)
+    count = extents * _body(profile, vectors, compiler)
     unrolled = _unbroken(profile, asked, count <= most) & (extents > 1)
-    above = count > np.float32(COMPILER.most_unrolled_instructions)
+    above = count > np.float32(compiler.most_unrolled_instructions)
     return unrolled, (unrolled & above).any(axis=0)
 
 
@@ -58,7 +58,7 @@ def _unbroken(profile: StageProfile, asked: Bools, short: Bools) -> Bools:
     return unrolled
 
 
-def _body(profile: StageProfile, vectors: Floats) -> Floats:
+def _body(profile: StageProfile, vectors: Floats, compiler: CompilerConstants) -> Floats:
     """`[L, P]`: instructions in one iteration of each loop, if all its inner loops are unrolled.
 
     The count covers arithmetic, loads and stores. Each register counts once. An instruction that
@@ -72,11 +72,13 @@ def _body(profile: StageProfile, vectors: Floats) -> Floats:
     copies[:-1] = from_inside(np.multiply, loops[1:])
     body: Floats = np.float32(arithmetic) * copies * vectors
     for access in profile.accesses:
-        body += access.moved * _instructions(profile, access, vectors)
+        body += access.moved * _instructions(profile, access, vectors, compiler)
     return body
 
 
-def _instructions(profile: StageProfile, access: AccessProfile, vectors: Floats) -> Floats:
+def _instructions(
+    profile: StageProfile, access: AccessProfile, vectors: Floats, compiler: CompilerConstants
+) -> Floats:
     """`[L, P]`: loads and stores of an access in one iteration of each loop. A written element has
     a load and a store."""
     elements = access.footprint[1:]
@@ -84,7 +86,7 @@ def _instructions(profile: StageProfile, access: AccessProfile, vectors: Floats)
         count = elements
     else:
         width = profile.extents[profile.vector]
-        broadcast = np.float32(COMPILER.broadcast_instructions)
+        broadcast = np.float32(compiler.broadcast_instructions)
         spread = np.where(width > 1, broadcast, np.float32(1))
         along = access.moved[profile.vector]
         count = elements * np.where(along, vectors / width, spread)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ansor.features.loop_tables import Floats, innermost, masked_product, row_of
 from ansor.features.profile import AccessProfile, StageProfile
 from ansor.targets.cpu.draft.compiled import CompiledLoops
-from ansor.targets.cpu.draft.constants import CORE
+from ansor.targets.cpu.draft.constants import DraftConstants
 from ansor.targets.cpu.machine import Hardware
 
 
@@ -31,6 +31,7 @@ class Block:
     profile: StageProfile
     loops: CompiledLoops
     hardware: Hardware
+    constants: DraftConstants
     lanes: int
     vectors: Floats
     fill: Floats
@@ -47,7 +48,9 @@ class Block:
         return [(read, registers(self, read)) for read in reads]
 
 
-def block_of(profile: StageProfile, loops: CompiledLoops, hardware: Hardware) -> Block:
+def block_of(
+    profile: StageProfile, loops: CompiledLoops, hardware: Hardware, constants: DraftConstants
+) -> Block:
     """The sizes of a stage's innermost block."""
     lanes = hardware.lanes(profile.accesses[-1].buffer.item_bytes)
     vectors = np.ceil(loops.width / np.float32(lanes))
@@ -57,7 +60,7 @@ def block_of(profile: StageProfile, loops: CompiledLoops, hardware: Hardware) ->
     points = np.minimum(loops.points, copies) if profile.nest.stage.reduce else copies
     depth = np.maximum(folded * profile.nest.density, 1)
     sizes = (lanes, vectors, fill, folded, copies, depth, points * vectors)
-    return Block(profile, loops, hardware, *sizes, copies * depth * vectors)
+    return Block(profile, loops, hardware, constants, *sizes, copies * depth * vectors)
 
 
 def _fill(width: Floats, lanes: int, slots: int) -> Floats:
@@ -85,11 +88,11 @@ def registers(block: Block, access: AccessProfile) -> Floats:
     Each distinct vector needs one. An operand that does not move along the vector is broadcast. An
     operand with a stride is gathered element by element.
     """
-    loops, vectors = block.loops, block.vectors
+    loops, vectors, core = block.loops, block.vectors, block.constants.core
     depth = _outermost(block)
     elements = row_of(access.footprint, depth)
     stride = lane_stride(block, access)
-    gathered = np.where(np.abs(stride) > 1, np.float32(CORE.loads_per_strided_element), 1)
+    gathered = np.where(np.abs(stride) > 1, np.float32(core.loads_per_strided_element), 1)
     looped = (depth > loops.lanes) & (loops.lanes >= 0) & (stride != 0)
     elements = elements * np.where(looped, loops.width, 1)  # LLVM vectorised the loop
     result: Floats = np.where(

@@ -9,14 +9,17 @@ import numpy as np
 from ansor.features.loop_tables import Bools, row_of
 from ansor.features.profile import AccessProfile, StageProfile
 from ansor.targets.cpu.draft.compiled import CompiledLoops
-from ansor.targets.cpu.draft.constants import COMPILER
+from ansor.targets.cpu.draft.constants import CompilerConstants
 from ansor.targets.cpu.machine import Hardware
 
 Promoted = Mapping[str, Bools]  # buffer to `[P]`; an absent buffer is never promoted
 
 
 def promoted_buffers(
-    profiles: Mapping[str, StageProfile], loops: Mapping[str, CompiledLoops], hardware: Hardware
+    profiles: Mapping[str, StageProfile],
+    loops: Mapping[str, CompiledLoops],
+    hardware: Hardware,
+    compiler: CompilerConstants,
 ) -> Promoted:
     """The intermediate buffers that never reach memory.
 
@@ -27,7 +30,7 @@ def promoted_buffers(
     for name, profile in profiles.items():
         for access in profile.accesses:
             if access.inside is not None and np.any(access.private):
-                allowed = _allows_promotion(profile, access, loops[name], hardware)
+                allowed = _allows_promotion(profile, access, loops[name], hardware, compiler)
                 buffer = access.buffer.name
                 promoted[buffer] = promoted.get(buffer, allowed) & allowed
     return promoted
@@ -39,7 +42,11 @@ def is_promoted(promoted: Promoted, access: AccessProfile) -> Bools | np.bool_:
 
 
 def _allows_promotion(
-    profile: StageProfile, access: AccessProfile, loops: CompiledLoops, hardware: Hardware
+    profile: StageProfile,
+    access: AccessProfile,
+    loops: CompiledLoops,
+    hardware: Hardware,
+    compiler: CompilerConstants,
 ) -> Bools:
     """`[P]`: whether one access of a stage allows the promotion of its buffer.
 
@@ -53,7 +60,7 @@ def _allows_promotion(
     elements = row_of(access.footprint, len(inside) - inside.sum(axis=0))
     item_bytes = access.buffer.item_bytes
     registers = elements / np.minimum(loops.width, np.float32(hardware.lanes(item_bytes)))
-    small = elements * np.float32(item_bytes) <= COMPILER.most_stack_bytes
+    small = elements * np.float32(item_bytes) <= compiler.most_stack_bytes
     enough = registers <= hardware.vector_registers
     allowed: Bools = np.asarray(access.private) & fixed & small & enough
     return allowed

@@ -13,7 +13,7 @@ from ansor.features.loop_tables import (
     of_loop,
 )
 from ansor.features.profile import AccessProfile
-from ansor.targets.cpu.draft.constants import COMPILER
+from ansor.targets.cpu.draft.constants import ROUNDING
 from ansor.targets.cpu.draft.innermost_block import Block, read_width
 
 
@@ -27,14 +27,15 @@ def spilled_registers(block: Block) -> Floats:
     held = _held_between_statements(block) + _held_between_copies(block, needed)
     free = np.float32(block.hardware.vector_registers) - needed
     over = block.depth * np.maximum(-free, 0) + np.maximum(held - np.maximum(free, 0), 0)
-    spilled = np.where(over > 0, over + np.float32(COMPILER.spill_margin), np.float32(0))
+    margin = np.float32(block.constants.compiler.spill_margin)
+    spilled = np.where(over > 0, over + margin, np.float32(0))
     in_runs: Floats = np.where(block.loops.reduction > 1, spilled, np.float32(0))
     return in_runs
 
 
 def conditional_spills(block: Block, conditional: Bools) -> Floats:
     """`[P]`: accumulators that a step stores and reloads because of conditions on padding."""
-    share = np.float32(COMPILER.accumulator_spills_per_check)
+    share = np.float32(block.constants.compiler.accumulator_spills_per_check)
     around = share * block.statements * block.fill
     spilled: Floats = np.where(conditional, around, np.float32(0))
     return spilled
@@ -45,7 +46,7 @@ def _held_between_statements(block: Block) -> Floats:
     held = np.zeros_like(block.fill)
     for read, needed in block.reads:
         shared = _shared(block, read, needed)
-        held = held + np.float32(COMPILER.registers_per_distant_use) * shared
+        held = held + np.float32(block.constants.compiler.registers_per_distant_use) * shared
     return held
 
 
@@ -60,7 +61,7 @@ def _held_between_copies(block: Block, needed: Floats) -> Floats:
         values = _shared_by_copies(block, read)
         shared = shared + read_width(block, read) * (values - 1)
     occupied = np.minimum(needed / np.float32(block.hardware.vector_registers), 1)
-    held: Floats = occupied ** np.float32(COMPILER.shared_value_exponent) * shared
+    held: Floats = occupied ** np.float32(block.constants.compiler.shared_value_exponent) * shared
     return held
 
 
@@ -71,7 +72,7 @@ def _shared(block: Block, access: AccessProfile, needed: Floats) -> Floats:
         needed: `[P]`: registers of all its values.
     """
     uses = read_width(block, access) * masked_product(access.moved, block.loops.unrolled)
-    shared: Floats = np.where(uses > 1.01 * needed, needed, 0)
+    shared: Floats = np.where(uses > ROUNDING * needed, needed, 0)
     return shared
 
 

@@ -9,12 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ansor.dag.stage import OpCounts
 from ansor.features.loop_tables import Bools, Floats, innermost, of_loop, row_of
 from ansor.features.profile import AccessProfile, StageProfile
 from ansor.targets.cpu.draft.boundary_checks import checked_share
 from ansor.targets.cpu.draft.compiled import compiled_loops
-from ansor.targets.cpu.draft.constants import COMPILER, CORE
+from ansor.targets.cpu.draft.constants import CoreConstants, DraftConstants
 from ansor.targets.cpu.draft.innermost_block import Block, block_of, lane_stride, registers
 from ansor.targets.cpu.draft.promotion import Promoted, is_promoted, promoted_buffers
 from ansor.targets.cpu.draft.register_pressure import conditional_spills, spilled_registers
@@ -80,11 +79,13 @@ class _Moves(NamedTuple):
     chain: Floats
 
 
-def register_tiles(profiles: Mapping[str, StageProfile], hardware: Hardware) -> dict[str, TileCost]:
+def register_tiles(
+    profiles: Mapping[str, StageProfile], hardware: Hardware, constants: DraftConstants
+) -> dict[str, TileCost]:
     """Counts the work of each stage's innermost block."""
-    loops = {name: compiled_loops(profile, hardware) for name, profile in profiles.items()}
-    promoted = promoted_buffers(profiles, loops, hardware)
-    blocks = {name: block_of(p, loops[name], hardware) for name, p in profiles.items()}
+    loops = {name: compiled_loops(p, hardware, constants) for name, p in profiles.items()}
+    promoted = promoted_buffers(profiles, loops, hardware, constants.compiler)
+    blocks = {n: block_of(p, loops[n], hardware, constants) for n, p in profiles.items()}
     return {name: _tile(block, promoted) for name, block in blocks.items()}
 
 
@@ -95,7 +96,7 @@ def _tile(block: Block, promoted: Promoted) -> TileCost:
     transposed = block.profile.nest.transposed
     exchanges = block.vectors * block.lanes * np.log2(block.lanes)
     shuffles = np.where(transposed, exchanges, 0)
-    operations = block.statements * np.float32(_operations(block.profile.nest.stage.ops))
+    operations = block.statements * np.float32(_operations(block))
     vectors = operations * block.fill + shuffles + moves.filled + moves.stores
     return TileCost(
         steps=_steps(block),
@@ -150,7 +151,7 @@ def _around_runs(block: Block, plain: _Moves, conditional: Bools) -> _Moves:
     """
     rounds = np.maximum(block.loops.reduction / block.folded, 1)
     spilled = spilled_registers(block) + conditional_spills(block, conditional)
-    in_flight = runs_in_flight(block.statements * rounds, block.hardware)
+    in_flight = runs_in_flight(block.statements * rounds, block.hardware, block.constants.core)
     drain = _drain(block, plain.stores) / rounds / in_flight + spilled
     stores = plain.stores / rounds
     return _Moves(
@@ -162,7 +163,7 @@ def _around_runs(block: Block, plain: _Moves, conditional: Bools) -> _Moves:
     )
 
 
-def runs_in_flight(statements: Floats, hardware: Hardware) -> Floats:
+def runs_in_flight(statements: Floats, hardware: Hardware, core: CoreConstants) -> Floats:
     """`[P]`: runs of a reduction in flight at the same time.
 
     A run starts as soon as the rest of the earlier runs fits the scheduler window.
@@ -170,7 +171,7 @@ def runs_in_flight(statements: Floats, hardware: Hardware) -> Floats:
     Args:
         statements: `[P]`: statements of one run.
     """
-    window = np.float32(CORE.further_runs_per_window * hardware.scheduler_window)
+    window = np.float32(core.further_runs_per_window * hardware.scheduler_window)
     runs: Floats = 1 + window / statements
     return runs
 
@@ -197,16 +198,17 @@ def _drain(block: Block, stores: Floats) -> Floats:
         stores: `[P]`: stores of the accumulators.
     """
     exchange = 1 / block.hardware.stores_per_cycle + 1 / block.hardware.loads_per_cycle
-    points = np.float32(CORE.drain_cycles_per_point) * block.copies
+    points = np.float32(block.constants.core.drain_cycles_per_point) * block.copies
     cycles: Floats = np.maximum(points, np.float32(exchange) * stores)
     return cycles
 
 
-def _operations(ops: OpCounts) -> int:
+def _operations(block: Block) -> float:
     """Instructions of one statement, without loads and stores."""
+    ops = block.profile.nest.stage.ops
     count = max(ops.float_add, ops.float_mul) + ops.float_cmp + ops.float_div + ops.select
     count += ops.int_add + ops.int_mul + ops.int_cmp
-    return count + ops.float_special * COMPILER.special_function_instructions
+    return count + ops.float_special * block.constants.compiler.special_function_instructions
 
 
 def _repeats(block: Block, access: AccessProfile) -> Floats:

@@ -6,16 +6,16 @@ import numpy as np
 
 from ansor.features.loop_tables import Floats
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.targets.cpu.draft.constants import CORE
+from ansor.targets.cpu.draft.constants import CoreConstants
 
 
-def cold_bytes(profile: StageProfile) -> Floats:
+def cold_bytes(profile: StageProfile, core: CoreConstants) -> Floats:
     """`[P]`: bytes of constant operands, plus the bytes that memory could deliver during jumps."""
     total = np.zeros(profile.extents.shape[1], dtype=np.float32)
     for access in profile.accesses:
         if access.buffer.constant:
             run = sequential_run(profile, access) * np.float32(access.buffer.item_bytes)
-            total += access.bytes[0] * (1 + np.float32(CORE.cold_jump_bytes) / run)
+            total += access.bytes[0] * (1 + np.float32(core.cold_jump_bytes) / run)
     return total
 
 

@@ -18,14 +18,16 @@ from ansor.features.loop_tables import (
     summed,
 )
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.targets.cpu.draft.constants import CORE, OVERLAP
+from ansor.targets.cpu.draft.constants import CoreConstants, DraftConstants
 from ansor.targets.cpu.machine import Hardware
 from ansor.targets.host.memory import PAGE_BYTES
 
 _Touched = tuple[AccessProfile, Floats]  # an access and the `[L + 1, P]` bytes of its lines
 
 
-def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
+def traffic_bytes(
+    profile: StageProfile, hardware: Hardware, constants: DraftConstants
+) -> list[Floats]:
     """`[P]` each: bytes that enter L1, L2 and the last cache.
 
     At the innermost depth whose data do not fit a level, each execution brings in all data of that
@@ -35,51 +37,53 @@ def traffic_bytes(profile: StageProfile, hardware: Hardware) -> list[Floats]:
     all threads. Jumps between runs of memory add bytes to the transfers into L2 and into the last
     cache.
     """
-    line = np.float32(hardware.line_bytes)
+    core, line = constants.core, np.float32(hardware.line_bytes)
     pairs = [(access, access.lines(hardware.line_bytes) * line) for access in profile.accesses]
     total = summed(size for _, size in pairs)
-    room = _room(total, pairs, hardware)
+    room = _room(total, pairs, hardware, core)
     written = summed(size for access, size in pairs if access.is_write)
-    with_jumps = summed(size * _jump_factor(access, line) for access, size in pairs)
+    with_jumps = summed(size * _jump_factor(access, line, core) for access, size in pairs)
     crossing = []
     threads = np.minimum(profile.parallel, np.float32(hardware.cores))
     level1, level2, last = hardware.cache_bytes
     all_room = _room_of_all(threads, room, pairs)
     levels = (
-        (room, level1, total - np.float32(1 - OVERLAP.written_share) * written),
+        (room, level1, total - np.float32(1 - constants.overlap.written_share) * written),
         (room, level2, with_jumps),
-        (all_room, CORE.usable_last_cache_share * last, with_jumps),
+        (all_room, core.usable_last_cache_share * last, with_jumps),
     )
     for needed, capacity, moved in levels:
         fits_not = count(needed > np.float32(capacity))
         crossing.append(_touched_inside(profile, moved, fits_not))
     crossing[-1] = np.where(fits_not > 0, crossing[-1], np.float32(0))
     share = room[0] / threads  # the same in each run of the program
-    stays = share < np.float32(CORE.warm_l2_share * hardware.cache_bytes[1])
+    stays = share < np.float32(core.warm_l2_share * hardware.cache_bytes[1])
     crossing[1] = np.where(stays, np.float32(0), crossing[1])
     return crossing
 
 
-def _jump_factor(access: AccessProfile, line: np.float32) -> Floats:
+def _jump_factor(access: AccessProfile, line: np.float32, core: CoreConstants) -> Floats:
     """`[L + 1, P]`: factor on the bytes of an access for its jumps; no prefetcher predicts the
     start of a run."""
-    factor: Floats = np.float32(CORE.jump_bytes) / at_least(_swept(access), float(line))
+    factor: Floats = np.float32(core.jump_bytes) / at_least(_swept(access, core), float(line))
     factor += 1
     return factor
 
 
-def _swept(access: AccessProfile) -> Floats:
+def _swept(access: AccessProfile, core: CoreConstants) -> Floats:
     """`[L + 1, P]`: bytes of a run as a prefetcher sees it.
 
     A prefetcher follows a limited number of runs. A loop that interleaves more of them ends each
     run, even if an outer loop continues it.
     """
-    few = access.footprint <= np.float32(CORE.prefetcher_streams) * access.run
+    few = access.footprint <= np.float32(core.prefetcher_streams) * access.run
     swept: Floats = from_inside(np.maximum, access.run_bytes * all_inside(few))
     return swept
 
 
-def _room(total: Floats, pairs: Sequence[_Touched], hardware: Hardware) -> Floats:
+def _room(
+    total: Floats, pairs: Sequence[_Touched], hardware: Hardware, core: CoreConstants
+) -> Floats:
     """`[L + 1, P]`: bytes of a cache that the accesses occupy.
 
     Rows with a bad stride reach few sets, and the other sets are lost. The losses of several reads
@@ -89,7 +93,7 @@ def _room(total: Floats, pairs: Sequence[_Touched], hardware: Hardware) -> Float
     idle = [(a.is_write, a.room(hardware.line_bytes) - size) for a, size in pairs]
     reads = [lost for is_write, lost in idle if not is_write]
     losses = [lost for is_write, lost in idle if is_write] + ([summed(reads)] if reads else [])
-    taken: Floats = total + np.float32(CORE.idle_set_share) * reduce(np.maximum, losses)
+    taken: Floats = total + np.float32(core.idle_set_share) * reduce(np.maximum, losses)
     return taken
 
 
