@@ -15,13 +15,13 @@ from tvm import te
 
 from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
-from ansor.frontend.passes.definition import plain_definition
+from ansor.frontend.passes.plain_definition import plain_definition
 from ansor.program.sketch import Sketch
 from ansor.targets.cpu.machine import Hardware
 from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.task import Task
 from ansor.workloads import Workload, suite_workload
-from ansor.workloads.convolution_nd import Convolution, convolution
+from ansor.workloads.convolution_nd import ConvolutionSizes, convolution
 from ansor.workloads.opevo import convolution_nchw
 from ansor.workloads.workload import Array
 from benchmarks.operator_case import workload_of
@@ -68,7 +68,7 @@ def _named(op: str, *constants: int) -> Definition:
     return Definition(lambda: workload_of(op), constants)
 
 
-def _conv(name: str, sizes: Convolution, *constants: int) -> Definition:
+def _conv(name: str, sizes: ConvolutionSizes, *constants: int) -> Definition:
     return Definition(lambda: convolution(name, sizes), constants)
 
 
@@ -106,7 +106,7 @@ DEFINITIONS: Mapping[str, Definition] = MappingProxyType(
         "C2D.0": _member("C2D.0"),  # stride 2
         "C2D.1": _member("C2D.1"),
         "C2D.2": _member("C2D.2"),
-        "conv3d": _conv("conv3d", Convolution(1, (4, 14, 14), 64, 64, 3, 1, 1)),
+        "conv3d": _conv("conv3d", ConvolutionSizes(1, (4, 14, 14), 64, 64, 3, 1, 1)),
         "GRP.0": _member("GRP.0"),
         "DIL.2": _member("DIL.2"),
         "DEP.1": _member("DEP.1"),
@@ -125,7 +125,7 @@ DEFINITIONS: Mapping[str, Definition] = MappingProxyType(
         "classifier": _named("dense:rows=1;columns=1000;depth=2048", 1),
         "dense_few": _named("dense:rows=8;columns=768;depth=3072", 1),
         "projection": _named("matmul:rows=128;columns=768;depth=768", 1),
-        "deep_conv": _conv("deep_conv", Convolution(1, (7, 7), 512, 512, 3, 1, 1), 1),
+        "deep_conv": _conv("deep_conv", ConvolutionSizes(1, (7, 7), 512, 512, 3, 1, 1), 1),
         "winograd": _named("winograd_conv2d:height=28;width=28;channels=128;filters=128", 1),
         # Little arithmetic.
         "SFM.1": _member("SFM.1"),

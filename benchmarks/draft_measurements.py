@@ -22,7 +22,7 @@ import numpy as np
 from ansor.annotate.sample import sample
 from ansor.config import FULL, EvolutionConfig
 from ansor.cost_model.model import CostModel
-from ansor.evolve.search import evolve
+from ansor.evolve.evolution import evolve
 from ansor.measure.local_device import LocalDevice
 from ansor.program.sketch import Population, Sketch, concatenate
 from ansor.targets.cpu.detect import detect

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import click
 
-from ansor.report.text import align
+from ansor.report.formatting import align
 from ansor.targets.cpu.draft.constants import DEFAULTS, DraftConstants
 from benchmarks.draft_data import FOLDER, SUFFIX, read
 from benchmarks.draft_fitting import (
