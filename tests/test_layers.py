@@ -48,7 +48,7 @@ LATE = {"cost_model/gbdt.py": {"xgboost"}}  # takes 0.3 s, and is not always nee
 SCHEDULES = {
     "lowering/replay.py",
     "lowering/reference.py",
-    "targets/cpu/probe/kernels.py",
+    "targets/cpu/probe/benchmark_kernels.py",
     "targets/cuda/compiler.py",  # TVM's default for functions without a program
 }
 

@@ -40,7 +40,7 @@ def is_padded(dag: ComputeDAG, buffer: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Source:
+class PaddedSource:
     """A buffer that a stage pads with zeros.
 
     Attributes:
@@ -56,7 +56,7 @@ class Source:
     after: tuple[int, ...]
 
 
-def source_of(dag: ComputeDAG, buffer: str) -> Source | None:
+def source_of(dag: ComputeDAG, buffer: str) -> PaddedSource | None:
     """What a buffer holds with zeros around it, if it holds just that."""
     writers = [stage for stage in dag.stages.values() if stage.output == buffer]
     if len(writers) != 1 or not _only_pads(writers[0]):
@@ -74,7 +74,7 @@ def source_of(dag: ComputeDAG, buffer: str) -> Source | None:
             return None
         before.append(first)
         after.append(whole - first - size)
-    return Source(stage.name, read.buffer, tuple(before), tuple(after))
+    return PaddedSource(stage.name, read.buffer, tuple(before), tuple(after))
 
 
 def _only_pads(stage: Stage) -> bool:

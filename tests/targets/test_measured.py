@@ -16,8 +16,8 @@ import tvm
 
 from ansor.targets.cpu.detect import read_system
 from ansor.targets.cpu.probe import benchmark as probe
+from ansor.targets.cpu.probe import benchmark_kernels
 from ansor.targets.cpu.probe import kept as measured
-from ansor.targets.cpu.probe import kernels
 from ansor.targets.cpu.probe.benchmark import Probe, Spec
 from ansor.targets.cpu.probe.kept import ProbeError, key_of, run_probe
 from ansor.targets.target import resolve_target, target_text
@@ -208,27 +208,29 @@ def test_the_fma_kernel_computes_what_it_says() -> None:
     expected = np.zeros(4, dtype=np.float32)
     for row in np.tile(source, (2, 1)):
         expected = expected / 2 + row
-    out = _run(kernels.fma(2, 4, rounds=2), source, np.empty((2, 12, 4), dtype=np.float32))
+    out = _run(
+        benchmark_kernels.fma(2, 4, rounds=2), source, np.empty((2, 12, 4), dtype=np.float32)
+    )
     np.testing.assert_allclose(out, np.broadcast_to(expected, out.shape), rtol=1e-5)
-    assert kernels.fma_flops(2, 4, 2) == 2 * 2 * 12 * 4 * 64 * 2
+    assert benchmark_kernels.fma_flops(2, 4, 2) == 2 * 2 * 12 * 4 * 64 * 2
 
 
 def test_the_product_kernel_computes_what_it_says() -> None:
     rng = np.random.default_rng(0)
     left = rng.standard_normal((64, 12), dtype=np.float32)
     right = rng.standard_normal((64, 4), dtype=np.float32)
-    out = _run(kernels.product(4, 2), left, right, np.empty((1, 12, 4), dtype=np.float32))
+    out = _run(benchmark_kernels.product(4, 2), left, right, np.empty((1, 12, 4), dtype=np.float32))
     np.testing.assert_allclose(out[0], 2 * left.T @ right, rtol=1e-4, atol=1e-4)
 
 
 def test_the_stream_kernel_computes_what_it_says() -> None:
     source = np.random.default_rng(0).standard_normal((2, 5, 12, 4), dtype=np.float32)
-    out = _run(kernels.stream(2, 4, 5, 3), source, np.empty((2, 12, 4), dtype=np.float32))
+    out = _run(benchmark_kernels.stream(2, 4, 5, 3), source, np.empty((2, 12, 4), dtype=np.float32))
     np.testing.assert_allclose(out, 3 * source.sum(axis=1), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("parallel", [True, False])
 def test_the_touch_kernel_computes_what_it_says(parallel: bool) -> None:
     source = np.arange(4, dtype=np.float32)
-    out = _run(kernels.touch(4, parallel), source, np.empty(4, dtype=np.float32))
+    out = _run(benchmark_kernels.touch(4, parallel), source, np.empty(4, dtype=np.float32))
     assert (out == source + 1).all()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tvm
 
-from ansor.targets.cpu.probe import kernels
+from ansor.targets.cpu.probe import benchmark_kernels
 from ansor.targets.host import thread_pool as pool
 from ansor.targets.host.threads import available_cores, on_threads, running_threads, use_threads
 
@@ -21,7 +21,7 @@ _PARTS = 2
 def _touch() -> tuple[Any, list[Any]]:
     """A parallel loop that adds one to each element, and its arguments."""
     running_threads()
-    module = kernels.touch(_PARTS, parallel=True)
+    module = benchmark_kernels.touch(_PARTS, parallel=True)
     arrays = [
         tvm.runtime.tensor(np.zeros([int(n) for n in buffer.shape], "float32"))
         for buffer in module["main"].params

@@ -19,12 +19,12 @@ from ansor.targets.host.threads import (
 _SCRIPT = """
 import json, os
 import tvm
-from ansor.targets.cpu.probe import kernels
+from ansor.targets.cpu.probe import benchmark_kernels
 from ansor.targets.cpu.probe.benchmark import _zeros
 from ansor.targets.host.threads import free_cores, on_cores, use_threads
 before = free_cores()
 use_threads(2)
-module = kernels.touch(2, parallel=True)
+module = benchmark_kernels.touch(2, parallel=True)
 built = tvm.compile(module, tvm.target.Target("llvm"))
 built["main"](*[_zeros(buffer) for buffer in module["main"].params])
 tasks = [int(task) for task in os.listdir("/proc/self/task")]

@@ -14,7 +14,7 @@ import numpy as np
 import tvm
 
 from ansor.measure.function_arguments import in_memory
-from ansor.targets.cpu.probe import kernels
+from ansor.targets.cpu.probe import benchmark_kernels
 from ansor.targets.host.memory import LINE_BYTES, plain_block
 from ansor.targets.host.threads import running_threads
 from ansor.targets.registry import code_target
@@ -29,7 +29,7 @@ class Neighbours:
 
     def __init__(self, target: str) -> None:
         self._parts = running_threads()
-        built: Any = tvm.compile(kernels.rewrite(self._parts), code_target(target)).mod
+        built: Any = tvm.compile(benchmark_kernels.rewrite(self._parts), code_target(target)).mod
         self._rewrite = built["main"]
         self._nothing = tvm.runtime.tensor(np.zeros(1, dtype=np.int32))
 

@@ -19,7 +19,7 @@ import numpy as np
 import tvm
 
 from ansor.config import MeasureConfig
-from ansor.targets.cpu.probe import kernels
+from ansor.targets.cpu.probe import benchmark_kernels
 from ansor.targets.cpu.vectors import vector_unit
 from ansor.targets.host.threads import running_threads
 from ansor.targets.registry import backend_of, code_target
@@ -79,7 +79,9 @@ class Watch:
         made_for = code_target(self.target)
         threads, lanes = running_threads(), _lanes(made_for)
         run = _runs(
-            kernels.fma(threads, lanes, config.start_rounds), made_for, config.thread_starts
+            benchmark_kernels.fma(threads, lanes, config.start_rounds),
+            made_for,
+            config.thread_starts,
         )
         return Sentinel(
             run,
@@ -112,9 +114,9 @@ def core_sentinel(target: str, config: MeasureConfig, peak_flops: float = 0.0) -
         return None
     made_for = code_target(target)
     threads, lanes = running_threads(), _lanes(made_for)
-    flops = kernels.fma_flops(threads, lanes, config.core_rounds)
+    flops = benchmark_kernels.fma_flops(threads, lanes, config.core_rounds)
     best_s = flops / peak_flops if peak_flops else math.inf
-    run = _runs(kernels.fma(threads, lanes, config.core_rounds), made_for, 1)
+    run = _runs(benchmark_kernels.fma(threads, lanes, config.core_rounds), made_for, 1)
     return Sentinel(run, config.quiet_factor, best_s, first_runs=config.watch_runs)
 
 

@@ -10,8 +10,8 @@ from tvm.target import Target
 from ansor.targets.cpu.caches import read_caches
 from ansor.targets.cpu.machine import Hardware
 from ansor.targets.cpu.probe.benchmark import CHAINS, Probe, Spec, peak_meter, start_meter
+from ansor.targets.cpu.probe.benchmark_kernels import ACCUMULATORS
 from ansor.targets.cpu.probe.kept import Run, measured, processor_name
-from ansor.targets.cpu.probe.kernels import ACCUMULATORS
 from ansor.targets.cpu.target import text
 from ansor.targets.cpu.vectors import vector_unit
 

@@ -7,7 +7,7 @@ from itertools import permutations
 
 from ansor.dag.contraction import product_dtypes
 from ansor.dag.graph import ComputeDAG
-from ansor.dag.padding import Source, source_of
+from ansor.dag.padding import PaddedSource, source_of
 from ansor.dag.stage import Access, Stage
 from ansor.workloads.minimal_filtering.convolution_roles import (
     ConvolutionRoles,
@@ -115,7 +115,7 @@ def _found(
     )
 
 
-def _around_images(dag: ComputeDAG, buffer: str, layout: Layout) -> Source | None:
+def _around_images(dag: ComputeDAG, buffer: str, layout: Layout) -> PaddedSource | None:
     """What a buffer holds with zeros around its sides, and nothing else."""
     source = source_of(dag, buffer)
     if source is None or any(source.before[d] or source.after[d] for d in (layout[0], layout[-1])):

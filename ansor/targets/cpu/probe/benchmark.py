@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 import tvm
 
-from ansor.targets.cpu.probe import kernels
+from ansor.targets.cpu.probe import benchmark_kernels
 from ansor.targets.host.threads import free_cores, on_cores, running_threads
 
 T = TypeVar("T")
@@ -128,13 +128,13 @@ def _core_flops(spec: Spec) -> tuple[float, float, float]:
 
 
 def _flops_meter(spec: Spec, parts: int, lanes: int) -> Callable[[], float]:
-    best_s = _meter(kernels.fma(parts, lanes, _FMA_ROUNDS), spec.target, number=3)
-    return lambda: kernels.fma_flops(parts, lanes, _FMA_ROUNDS) / best_s()
+    best_s = _meter(benchmark_kernels.fma(parts, lanes, _FMA_ROUNDS), spec.target, number=3)
+    return lambda: benchmark_kernels.fma_flops(parts, lanes, _FMA_ROUNDS) / best_s()
 
 
 def _product_meter(spec: Spec) -> Callable[[], float]:
-    best_s = _meter(kernels.product(spec.lanes, _FMA_ROUNDS), spec.target, number=3)
-    return lambda: kernels.fma_flops(1, spec.lanes, _FMA_ROUNDS) / best_s()
+    best_s = _meter(benchmark_kernels.product(spec.lanes, _FMA_ROUNDS), spec.target, number=3)
+    return lambda: benchmark_kernels.fma_flops(1, spec.lanes, _FMA_ROUNDS) / best_s()
 
 
 def peak_meter(spec: Spec) -> Callable[[], float]:
@@ -145,7 +145,7 @@ def peak_meter(spec: Spec) -> Callable[[], float]:
 def start_meter(spec: Spec) -> Callable[[], float]:
     """Tells seconds that threads take to start and to be joined at the moment; the pool of threads
     must have its size already."""
-    return _meter(kernels.touch(spec.threads, True), spec.target, number=200)
+    return _meter(benchmark_kernels.touch(spec.threads, True), spec.target, number=200)
 
 
 def _peak(flops: Callable[[], float], expected: float) -> float:
@@ -181,10 +181,10 @@ def _streams(spec: Spec, wait: Callable[[], object]) -> tuple[float, float, floa
 
 def _stream_meter(spec: Spec, part_bytes: int) -> Callable[[], float]:
     """Tells bytes per second that all cores read, each from its own array of `part_bytes`."""
-    rows = max(1, part_bytes // (kernels.ACCUMULATORS * spec.vector_bytes))
-    read = spec.threads * rows * kernels.ACCUMULATORS * spec.vector_bytes
+    rows = max(1, part_bytes // (benchmark_kernels.ACCUMULATORS * spec.vector_bytes))
+    read = spec.threads * rows * benchmark_kernels.ACCUMULATORS * spec.vector_bytes
     rounds = max(1, _STREAM_BYTES // read)
-    best_s = _meter(kernels.stream(spec.threads, spec.lanes, rows, rounds), spec.target)
+    best_s = _meter(benchmark_kernels.stream(spec.threads, spec.lanes, rows, rounds), spec.target)
     return lambda: read * rounds / best_s()
 
 
@@ -192,7 +192,7 @@ def _overhead(spec: Spec, wait: Callable[[], object]) -> float:
     """Seconds that a parallel loop adds; both loops at their best of a few passes, each over in
     milliseconds."""
     parallel, serial = (
-        _meter(kernels.touch(spec.threads, parallel), spec.target, number=200)
+        _meter(benchmark_kernels.touch(spec.threads, parallel), spec.target, number=200)
         for parallel in (True, False)
     )
     passes = _in_passes(lambda: (parallel(), serial()), wait)
@@ -204,7 +204,9 @@ def _chains(spec: Spec) -> tuple[float, float]:
     """Seconds of one run of each length; the best of a few arrays, as where they lie matters."""
     short, long = (
         min(
-            _meter(kernels.chains(_CHAIN_RUNS, length, spec.lanes), spec.target, number=10)()
+            _meter(
+                benchmark_kernels.chains(_CHAIN_RUNS, length, spec.lanes), spec.target, number=10
+            )()
             for _ in range(_PLACES)
         )
         for length in CHAINS
