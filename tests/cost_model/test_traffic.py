@@ -38,7 +38,7 @@ def of(sketch: Sketch, *programs: Values) -> StageProfile:
 def test_what_fits_comes_in_once(matmul: Sketch) -> None:
     """All three matrices, 12 MiB, fit the last level: nothing comes from memory, and each level
     above reads at least all of them."""
-    _, last, memory = traffic_bytes(of(matmul, BASE), HARDWARE, DEFAULTS)
+    _, last, memory = traffic_bytes(of(matmul, BASE), HARDWARE, DEFAULTS.core)
     assert memory.tolist() == [0.0]
     assert last[0] >= 3 * 4 * N * N
 
@@ -50,15 +50,15 @@ def test_each_thread_has_its_own_of_what_the_parallel_loop_allocates(matmul: Ske
     level1, level2, _ = HARDWARE.cache_bytes
     for cores, comes in ((1, False), (2, True)):
         machine = replace(HARDWARE, cores=cores, cache_bytes=(level1, level2, 21 << 20))
-        assert traffic_bytes(profile, machine, DEFAULTS)[-1].tolist() == [0.0]
-        assert (traffic_bytes(private, machine, DEFAULTS)[-1][0] > 0) == comes
+        assert traffic_bytes(profile, machine, DEFAULTS.core)[-1].tolist() == [0.0]
+        assert (traffic_bytes(private, machine, DEFAULTS.core)[-1][0] > 0) == comes
 
 
 def test_the_last_level_does_not_hold_as_much_as_it_is_large(matmul: Sketch) -> None:
     level1, level2, _ = HARDWARE.cache_bytes
     for size, comes in ((19 << 20, True), (21 << 20, False)):
         machine = replace(HARDWARE, cache_bytes=(level1, level2, size))
-        assert (traffic_bytes(of(matmul, BASE), machine, DEFAULTS)[-1][0] > 0) == comes
+        assert (traffic_bytes(of(matmul, BASE), machine, DEFAULTS.core)[-1][0] > 0) == comes
 
 
 def test_what_a_core_keeps_from_run_to_run_does_not_come_again() -> None:
@@ -66,7 +66,9 @@ def test_what_a_core_keeps_from_run_to_run_does_not_come_again() -> None:
     though half of them is each core's."""
     for size, stays in ((240, True), (480, False)):
         tiles = {"C.i": (size // 4, 1, 1, 4), "C.j": (size // 48, 1, 1, 48), "C.k": (size, 1)}
-        first, last, _ = traffic_bytes(of(square_matmul(size), BASE | tiles), HARDWARE, DEFAULTS)
+        first, last, _ = traffic_bytes(
+            of(square_matmul(size), BASE | tiles), HARDWARE, DEFAULTS.core
+        )
         assert first[0] > 0
         assert (last[0] == 0) == stays
 
@@ -75,7 +77,7 @@ def test_smaller_blocks_move_more() -> None:
     """Of a size whose rows do not all fall on the same few sets."""
     shape = BASE | {"C.j": (15, 1, 1, 64), "C.k": (960, 1)}
     programs = [shape | {"C.i": (960 // i, 1, i // 4, 4)} for i in (8, 16, 32)]
-    first, _, _ = traffic_bytes(of(square_matmul(960), *programs), HARDWARE, DEFAULTS)
+    first, _, _ = traffic_bytes(of(square_matmul(960), *programs), HARDWARE, DEFAULTS.core)
     assert first[0] > first[1] > first[2]
 
 
@@ -86,7 +88,7 @@ def test_runs_that_are_left_for_many_others_are_short(matmul: Sketch) -> None:
     columns = BASE | {"C.k": (1, 1024), "C.parallel": (0,)}
     level1, _, last = HARDWARE.cache_bytes
     machine = replace(HARDWARE, cache_bytes=(level1, 13 << 20, last))
-    moved = traffic_bytes(of(matmul, rows, columns), machine, DEFAULTS)[1] / (4 * N * N)
+    moved = traffic_bytes(of(matmul, rows, columns), machine, DEFAULTS.core)[1] / (4 * N * N)
     assert moved.tolist() == [pytest.approx(3, rel=0.02), pytest.approx(3.25, rel=0.02)]
 
 
@@ -126,7 +128,9 @@ def test_rows_of_two_operands_that_are_pages_apart_share_the_same_sets(matmul: S
             replace(a, spread=np.full_like(a.spread, 64)) if a.buffer.name in apart else a
             for a in profile.accesses
         )
-        return float(traffic_bytes(replace(profile, accesses=accesses), machine, DEFAULTS)[0][0])
+        return float(
+            traffic_bytes(replace(profile, accesses=accesses), machine, DEFAULTS.core)[0][0]
+        )
 
     assert moved() == moved("C")
     assert moved() > 1.5 * moved("A")

@@ -144,7 +144,7 @@ def _vectorised(
     extent, copies = of_loop(extents, loop), of_loop(unrolled, loop)
     long = extent >= compiler.least_vectorised_iterations
     whole = np.where(long, lanes, np.float32(1))
-    most: Floats = np.where(copies > 1, _slp_lanes(profile, unrolled, lanes, compiler), whole)
+    most: Floats = np.where(copies > 1, _straight_lanes(profile, unrolled, lanes), whole)
     more: Floats = np.minimum(extent, np.maximum(most / width, 1))
     chosen = along & (np.arange(len(along))[:, None] == loop)
     out = np.where(chosen, at_least(unrolled / more, 1), unrolled)
@@ -168,15 +168,13 @@ def _trips(
     return trips
 
 
-def _slp_lanes(
-    profile: StageProfile, unrolled: Floats, lanes: np.float32, compiler: CompilerConstants
-) -> Floats:
+def _straight_lanes(profile: StageProfile, unrolled: Floats, lanes: np.float32) -> Floats:
     """`[P]`: most elements of a vector that LLVM forms from straight-line code.
 
     These are whole registers if the innermost remaining loop is a reduction loop, because LLVM
-    then keeps the sums in registers.
+    then keeps the sums in registers. Other straight-line code stays scalar.
     """
     stays = profile.others & (profile.extents > 1) & (unrolled == 1)
     reduced = (stays & all_inside(~stays) & profile.reductions).any(axis=0)
-    most: Floats = np.where(reduced, lanes, np.float32(compiler.slp_lanes))
+    most: Floats = np.where(reduced, lanes, np.float32(1))
     return most

@@ -132,11 +132,10 @@ def _needs(
         tile.steps * tile.vectors / np.float32(hardware.vector_issue),
     )
     issue: Floats = issued + _decoding(profile, core)
-    traffic = traffic_bytes(profile, hardware, constants)
+    traffic = traffic_bytes(profile, hardware, core)
     level2, last, _ = hardware.cache_bandwidth
-    reached = np.float32(level2) * _l2_share(traffic[0], tile, hardware, core)
-    rates = (reached, np.float32(last), np.float32(_memory_bytes_per_cycle(hardware)))
-    l2, l3, dram = (t / rate for t, rate in zip(traffic, rates, strict=True))
+    rates = (level2, last, _memory_bytes_per_cycle(hardware))
+    l2, l3, dram = (t / np.float32(rate) for t, rate in zip(traffic, rates, strict=True))
     busy = _overlapped(overlap.core_share, computing, waiting, ports, issue)
     return _Needs(arithmetic, ports, issue, busy, (l2, l3, dram), overlap)
 
@@ -156,7 +155,7 @@ def _breakdown(
     lookups = page_misses(profile, hardware.tlb_pages) * np.float32(hardware.tlb_miss_cycles)
     cold = cold_bytes(profile, core) / np.float32(_memory_bytes_per_cycle(hardware))
     stalls = stall_cycles(profile, cold, cycles, hardware.cores)
-    cycles = cycles + np.maximum(np.float32(needs.overlap.cold_share) * cold, stalls)
+    cycles = cycles + stalls
     conditions = _conditions(profile) * np.float32(core.skip_condition_cycles)
     serial = tile.drain + np.float32(core.boundary_check_cycles) * tile.checks
     cycles = cycles + tile.steps * serial + lookups + conditions
@@ -208,22 +207,6 @@ def _overlapped(share: float, *needs: Floats) -> Floats:
     slowest = np.maximum.reduce(needs)
     cycles: Floats = slowest + np.float32(share) * (np.add.reduce(needs) - slowest)
     return cycles
-
-
-def _l2_share(traffic: Floats, tile: TileCost, hardware: Hardware, core: CoreConstants) -> Floats:
-    """`[P]`: share of the probed L2 rate that a stage reaches.
-
-    A loop that loads all its data from L2 reaches less than the probe, because LLVM changes the
-    order of the lines. Reuse in L1 hides this effect.
-
-    Args:
-        traffic: `[P]`: bytes from L2.
-    """
-    loaded = tile.steps * tile.loads * np.float32(hardware.vector_bytes)
-    share = np.minimum(traffic / np.maximum(loaded, 1), 1)
-    streamed = share ** np.float32(core.streaming_exponent)
-    reached: Floats = 1 - np.float32(1 - core.streaming_l2_share) * streamed
-    return reached
 
 
 def _decoding(profile: StageProfile, core: CoreConstants) -> Floats:

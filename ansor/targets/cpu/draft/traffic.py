@@ -18,16 +18,14 @@ from ansor.features.loop_tables import (
     summed,
 )
 from ansor.features.profile import AccessProfile, StageProfile
-from ansor.targets.cpu.draft.constants import CoreConstants, DraftConstants
+from ansor.targets.cpu.draft.constants import CoreConstants
 from ansor.targets.cpu.machine import Hardware
 from ansor.targets.host.memory import PAGE_BYTES
 
 _Touched = tuple[AccessProfile, Floats]  # an access and the `[L + 1, P]` bytes of its lines
 
 
-def traffic_bytes(
-    profile: StageProfile, hardware: Hardware, constants: DraftConstants
-) -> list[Floats]:
+def traffic_bytes(profile: StageProfile, hardware: Hardware, core: CoreConstants) -> list[Floats]:
     """`[P]` each: bytes that enter L1, L2 and the last cache.
 
     At the innermost depth whose data do not fit a level, each execution brings in all data of that
@@ -37,18 +35,17 @@ def traffic_bytes(
     all threads. Jumps between runs of memory add bytes to the transfers into L2 and into the last
     cache.
     """
-    core, line = constants.core, np.float32(hardware.line_bytes)
+    line = np.float32(hardware.line_bytes)
     pairs = [(access, access.lines(hardware.line_bytes) * line) for access in profile.accesses]
     total = summed(size for _, size in pairs)
     room = _room(total, pairs, hardware, core)
-    written = summed(size for access, size in pairs if access.is_write)
     with_jumps = summed(size * _jump_factor(access, line, core) for access, size in pairs)
     crossing = []
     threads = np.minimum(profile.parallel, np.float32(hardware.cores))
     level1, level2, last = hardware.cache_bytes
     all_room = _room_of_all(threads, room, pairs)
     levels = (
-        (room, level1, total - np.float32(1 - constants.overlap.written_share) * written),
+        (room, level1, total),
         (room, level2, with_jumps),
         (all_room, core.usable_last_cache_share * last, with_jumps),
     )
