@@ -24,5 +24,5 @@ def quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A peak of 100 GFLOP/s that need not be measured, and cores that are never waited for: beside
     other tests they would seem apart until all patience is spent."""
     near = Neighbours(lambda: 1e-6, 1e-6)
-    monkeypatch.setattr(operators, "peak_gflops", lambda *_, **__: 100.0)
+    monkeypatch.setattr(operators, "peak_flops", lambda *_, **__: 100e9)
     monkeypatch.setattr(operators, "neighbours_of", lambda *_: near)

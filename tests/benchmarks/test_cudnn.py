@@ -17,7 +17,7 @@ from gpu import GPU, TARGET, legal_sample, on_cpu, on_tensor_cores, sketches_of
 from ansor.compare.system_process import ChildError
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.targets.build import ENTRY, compile_function
-from ansor.targets.target import rounds_to_tf32
+from ansor.targets.cuda.target import rounds_to_tf32
 from benchmarks import cudnn, operator_peers
 from benchmarks.cudnn import (
     Row,

@@ -96,7 +96,7 @@ def test_each_limit_rules_out_what_goes_beyond_it(
     ],
 )
 def test_senseless_tiles_are_ruled_out(change: dict[str, tuple[int, ...]]) -> None:
-    config = replace(CONFIG.gpu, max_accumulators=127)
+    config = replace(CONFIG, gpu=replace(CONFIG.gpu, max_accumulators=127))
     nest = build_nest(population_of(matmul(), TILES | change))
     assert not legal_on_gpu(nest, GPU, config).any()
 

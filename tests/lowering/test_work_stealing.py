@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from tvm.script import tirx as T
 from ansor.lowering.for_cpu import for_cpu
 from ansor.lowering.passes.work_stealing import num_pieces, steal_work
 from ansor.lowering.statements import collect, with_llvm
+from ansor.targets import registry
 from ansor.targets.build import compile_function, pass_context
+from ansor.targets.cpu.backend import CPU
 from ansor.targets.host.threads import available_cores, use_threads
 
 
@@ -170,11 +173,12 @@ def test_functions_without_parallel_loops_stay() -> None:
 def test_what_tvm_has_scheduled_is_left_to_tvm(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tvm.IRModule] = []
 
-    def noted(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.IRModule:
+    def noted(mod: tvm.IRModule, target: tvm.target.Target, threads: int | None) -> tvm.IRModule:
         asked.append(mod)
-        return for_cpu(mod, target)
+        return for_cpu(mod, target, threads)
 
-    monkeypatch.setattr("ansor.targets.build.for_cpu", noted)
+    noting = replace(CPU, compiler=replace(CPU.compiler, prepare=noted))
+    monkeypatch.setattr(registry, "_BACKENDS", {CPU.kind: noting})
     func = counted(64)
     compile_function(func, "llvm", exact=True)
     assert not asked

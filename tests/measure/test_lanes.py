@@ -18,7 +18,6 @@ from ansor.measure.local.worker_process import WorkerFailure
 from ansor.measure.protocol import Define, Reply, Time
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
-from ansor.targets.cpu import detect
 from ansor.targets.cpu.backend import CPU
 from ansor.targets.cuda.detect import gpu_lanes
 
@@ -136,7 +135,7 @@ def test_gpus_like_the_first_are_used(
     expected: list[str | None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(detect.tvm.runtime, "cuda", devices(names))
+    monkeypatch.setattr(tvm.runtime, "cuda", devices(names))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)

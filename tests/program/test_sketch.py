@@ -54,14 +54,13 @@ def test_names_of_sketches_differ_and_space_is_the_product(name: str) -> None:
 
 
 _PRINT_NAMES = """
-from ansor.annotate.complete import complete
 from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.targets.cpu.machine import Hardware
-from ansor.sketch.generate import generate
+from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.workloads import build
-for state in generate(read_dag(build("conv2d").func), Hardware(), CPU_RULES):
-    print(complete(state, Hardware(), SketchConfig()).name)
+for sketch in CPU_SEARCH.sketches(read_dag(build("conv2d").func), Hardware(), SketchConfig()):
+    print(sketch.name)
 """
 
 
