@@ -19,7 +19,10 @@ from ansor.config import FULL, SketchConfig
 from ansor.cost_model.model import CostModel
 from ansor.lowering.lower import lower
 from ansor.program.sketch import Population, Sketch
-from ansor.targets.cuda.machine import Machine
+from ansor.targets.cpu.search import CPU_SEARCH
+from ansor.targets.cuda.machine import Gpu
+from ansor.targets.cuda.search import CUDA_SEARCH
+from ansor.targets.machine import Machine
 
 PROGRAMS = 64  # of each sketch; one decision of each is changed
 GPU_NAMES = ("softmax", "matmul_relu", "row_sum", "conv2d", "norm")
@@ -37,11 +40,16 @@ def changed(population: Population, rng: np.random.Generator) -> Population:
     return Population(population.sketch, choices)
 
 
+def model_for(machine: Machine) -> CostModel:
+    search = CUDA_SEARCH if isinstance(machine, Gpu) else CPU_SEARCH
+    return CostModel(machine, search, FULL.cost_model, FULL.sketch)
+
+
 def same(
     population: Population, machine: Machine, rng: np.random.Generator
 ) -> Iterator[Population]:
     """Pairs of other choices that count as the same program."""
-    model = CostModel(machine, FULL.cost_model, FULL.sketch)
+    model = model_for(machine)
     pair = population, changed(population, rng)
     signatures = [model.estimate(own).signature for own in pair]
     equal = (signatures[0] == signatures[1]).all(axis=1)
@@ -86,7 +94,7 @@ def signatures(sketch: Sketch, machine: Machine, ending: str) -> tuple[int, int]
     (hole,) = (d for d in sketch.decisions if d.name.endswith(ending))
     choices = sample(sketch, 1, np.random.default_rng(0)).choices.repeat(hole.size, axis=0)
     choices[:, sketch.column[hole.name]] = np.arange(hole.size)
-    found = CostModel(machine, FULL.cost_model, FULL.sketch).estimate(Population(sketch, choices))
+    found = model_for(machine).estimate(Population(sketch, choices))
     return hole.size, len(np.unique(found.signature, axis=0))
 
 
