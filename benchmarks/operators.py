@@ -256,7 +256,8 @@ def main(
     chosen = chosen_ops(ops, batch)
     others = parse_peers(peers)
     cores = threads or available_cores()
-    peak = (peak_flops(resolve_target("native"), cores, fresh=True) or 0.0) / 1e9 or None
+    flops = peak_flops(resolve_target("native"), cores, fresh=True)
+    peak = None if flops is None else flops / 1e9
     about = environment(cores, peak_gflops=peak, seed=seed, batch=batch, rounds=rounds)
     target = target_text(resolve_target("native"), cores)
     neighbours = neighbours_of(target, cores)

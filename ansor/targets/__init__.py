@@ -1,8 +1,7 @@
-"""What the search knows of the machine: targets, cores, registers, caches, bandwidths.
+"""Kinds of targets: one `Backend` for each, with all that depends on the kind.
 
-In: a target as a user names it (`target.resolve_target`). Out: a `Hardware` (`detect.detect`), the
-parameters that sketch rules, features and the draft model read. Vector registers come from the
-target's features, caches from the system, and what only a clock can tell (peak, bandwidths,
-overhead) from a micro-benchmark of three to ten seconds (`probe`) that is run once per machine and
-kept (`measured`). Read `cpu.py` first, then `detect.py`.
+In: a target as a user writes it (`target.resolve_target`). Out: its backend
+(`registry.backend_of`), which has the machine's parameters, rules, limits, draft, compiler and
+execution. `cpu/` and `cuda/` are the built-in kinds; `host/` has the threads and the memory of the
+process that runs kernels. Read `backend.py` first, then `cpu/backend.py`.
 """

@@ -6,10 +6,10 @@ from tvm.target import Target as Target  # for annotations
 
 from ansor.errors import ArgumentError
 from ansor.targets.backend import Options
+from ansor.targets.cpu.target import NATIVE as NATIVE
 from ansor.targets.registry import backend_of, backends
 from ansor.targets.text import split
 
-NATIVE = "native"
 _EXAMPLES = 'say "native", "llvm -mcpu=NAME", "cuda" or "cuda -arch=sm_NN"'
 
 
