@@ -38,7 +38,6 @@ from benchmarks.gpu_peers import (
     torch_run,
     tvm_run,
 )
-from benchmarks.half import half_workload
 from benchmarks.operator_case import Case, workload_of
 from benchmarks.operator_peers import OURS, Peers, parse_peers, systems_for
 from benchmarks.operators import chosen_ops, default_cache
@@ -140,7 +139,7 @@ def measure(
             available_cores(),
             trials=peers.trials,
             cache=cache,
-            dtype="float32" if dtype == "tf32" else dtype,
+            dtype=_operands(dtype),
         )
         try:
             row, runs = _prepared(row, case, target_of(dtype, target), budget, peers)
@@ -152,6 +151,11 @@ def measure(
             samples[name].append(run())
     found = {name: statistics.median(times) * 1e6 for name, times in samples.items()}
     return replace(row, ansor_us=found.pop("ansor"), peers_us=found)
+
+
+def _operands(dtype: str) -> str:
+    """The dtype of operands in memory."""
+    return "float32" if dtype == "tf32" else dtype
 
 
 def target_of(dtype: str, target: tvm.target.Target) -> tvm.target.Target:
@@ -297,8 +301,7 @@ def main(
     rows = known_rows(file)
     wanted = [(op, batch, dtype) for dtype in dtypes.split(",") for op, batch in _ops(ops, batches)]
     for op, batch, dtype in wanted:  # a wrong one ends everything before it begins
-        if dtype == "float16":
-            half_workload(op, workload_of(op, batch), batch)
+        workload_of(op, batch, _operands(dtype))
         target_of(dtype, resolved)
     gpu = asdict(read_gpu(resolved))
     budget = {"trials": trials, "minutes": minutes, "database": database}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ansor.errors import ArgumentError
 from ansor.workloads import Workload, build, names, suite, suite_workload
 from ansor.workloads.workload import Array
-from benchmarks.half import half_inputs, half_workload
 
 REPEATS = 3  # of what is timed in a turn, the median of which counts
 DISTURBED = 6  # more that are made up for while other work disturbs: some 0.5 s
@@ -34,7 +34,7 @@ class Case:
         trials: of MetaSchedule.
         cache: folder that MetaSchedule's tuning is kept in.
         peak_gflops: of the machine at full speed; slower moments are not timed.
-        dtype: of products' and convolutions' operands, "float16", or the suite's own.
+        dtype: name of a precision, see `ansor/workloads/precision.py`.
     """
 
     op: str
@@ -62,31 +62,30 @@ class Case:
         """The definition.
 
         Raises:
-            ArgumentError: there is none in float16.
+            ArgumentError: there is none in the dtype.
         """
-        own = workload_of(self.op, self.batch)
-        return half_workload(self.op, own, self.batch) if self.dtype == "float16" else own
+        return workload_of(self.op, self.batch, self.dtype)
 
     def inputs(self, workload: Workload) -> list[Array]:
         """The inputs that all systems are given."""
-        rng = np.random.default_rng(self.seed)
-        return half_inputs(workload, rng) if self.dtype == "float16" else workload.inputs(rng)
+        return workload.inputs(np.random.default_rng(self.seed))
 
 
-def workload_of(op: str, batch: int = 1) -> Workload:
+def workload_of(op: str, batch: int = 1, dtype: str = "float32") -> Workload:
     """The operator that "C2D.2", "name" or "name:size=value;..." means.
 
     Raises:
-        ArgumentError: no such operator or size.
+        ArgumentError: no such operator or size, or the operator lacks the dtype.
     """
     name, _, sizes = op.partition(":")
     if name not in names():
         if op in suite(batch):
-            return suite_workload(op, batch)
+            return suite_workload(op, batch, dtype)
         known = f"{', '.join(names())}, and members of the suite such as C2D.2"
         raise ArgumentError("ops", op, f"operators are {known}")
     pairs = [part.partition("=") for part in sizes.split(";") if part]
-    return build(name, **{size: _integer(op, value) for size, _, value in pairs})
+    shape: dict[str, Any] = {size: _integer(op, value) for size, _, value in pairs}
+    return build(name, dtype=dtype, **shape)
 
 
 def _integer(op: str, text: str) -> int:

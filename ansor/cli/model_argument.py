@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from ansor import workloads
 from ansor.errors import ArgumentError
@@ -14,7 +15,7 @@ HELP = (
     f"MODEL is a built-in network ({', '.join(model_names())}; for a batch write "
     f"resnet50:batch=16), a file that torch.export.save wrote (.pt2), an ONNX file "
     f"(.onnx), or an operator with its sizes, e.g. conv2d:height=28,width=28 "
-    f"({', '.join(workloads.names())})."
+    f"or matmul:rows=64,dtype=bfloat16 ({', '.join(workloads.names())})."
 )
 
 
@@ -30,7 +31,7 @@ def parse_model(text: str) -> object:
     if is_onnx(text):
         return _existing(text)
     if name in workloads.names():
-        return list(workloads.build(name, **_sizes(text, sizes)).tensors)
+        return list(workloads.build(name, **_operator(text, sizes)).tensors)
     if name in model_names():
         return text
     known = ", ".join((*model_names(), *workloads.names()))
@@ -56,9 +57,12 @@ def _read_exported(path: str) -> object:
         raise ArgumentError("model", path, f"is no exported program: {error}") from error
 
 
-def _sizes(model: str, text: str) -> dict[str, int]:
-    pairs = [part.partition("=") for part in text.split(",") if part]
+def _operator(model: str, text: str) -> dict[str, Any]:
+    """The sizes of an operator, and its dtype if `text` has one."""
+    pairs = (part.partition("=") for part in text.split(",") if part)
+    given: dict[str, Any] = {name.strip(): value.strip() for name, _, value in pairs}
+    dtype = {name: given.pop(name) for name in ("dtype",) if name in given}
     try:
-        return {name.strip(): int(value) for name, _, value in pairs}
+        return {**dtype, **{name: int(value) for name, value in given.items()}}
     except ValueError as error:
         raise ArgumentError("model", model, "write sizes as name=integer,...") from error

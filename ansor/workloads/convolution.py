@@ -8,6 +8,7 @@ import numpy as np
 from tvm import te, topi
 
 from ansor.errors import ArgumentError
+from ansor.workloads.precision import precision
 from ansor.workloads.windows import output_size, sliding_windows
 from ansor.workloads.workload import Array, Workload
 
@@ -20,16 +21,21 @@ def conv1d(
     kernel: int = 3,
     stride: int = 1,
     padding: int = 1,
+    *,
+    dtype: str = "float32",
 ) -> Workload:
     """Data `[batch, length, channels]`, weight `[kernel, channels, filters]`."""
-    data = te.placeholder((batch, length, channels), name="data")
-    weight = te.placeholder((kernel, channels, filters), name="weight")
+    own = precision(dtype)
+    data = te.placeholder((batch, length, channels), own.data, name="data")
+    weight = te.placeholder((kernel, channels, filters), own.weight, name="weight")
     out = _output_size(length, kernel, stride, padding)
     padded = _pad(data, padding)
     rx, rc = te.reduce_axis((0, kernel), "rx"), te.reduce_axis((0, channels), "rc")
     conv = te.compute(
         (batch, out, filters),
-        lambda n, x, f: te.sum(padded[n, x * stride + rx, rc] * weight[rx, rc, f], axis=[rx, rc]),
+        lambda n, x, f: te.sum(
+            own.multiply(padded[n, x * stride + rx, rc], weight[rx, rc, f]), axis=[rx, rc]
+        ),
         name="conv",
     )
 
@@ -38,7 +44,7 @@ def conv1d(
         out: Array = np.einsum("nxck,kcf->nxf", seen, weight)
         return out
 
-    return Workload("conv1d", (data, weight, conv), reference)
+    return own.workload("conv1d", (data, weight, conv), reference)
 
 
 def conv2d(
@@ -50,12 +56,15 @@ def conv2d(
     kernel: int = 3,
     stride: int = 1,
     padding: int = 1,
+    *,
+    dtype: str = "float32",
 ) -> Workload:
     """Convolution, bias and ReLU: data `[batch, height, width, channels]`, weight
-    `[kernel, kernel, channels, filters]`, bias `[filters]`."""
-    data = te.placeholder((batch, height, width, channels), name="data")
-    weight = te.placeholder((kernel, kernel, channels, filters), name="weight")
-    bias = te.placeholder((filters,), name="bias")
+    `[kernel, kernel, channels, filters]`, bias `[filters]` in the dtype of the sums."""
+    own = precision(dtype)
+    data = te.placeholder((batch, height, width, channels), own.data, name="data")
+    weight = te.placeholder((kernel, kernel, channels, filters), own.weight, name="weight")
+    bias = te.placeholder((filters,), own.sums, name="bias")
     out = [_output_size(size, kernel, stride, padding) for size in (height, width)]
     padded = _pad(data, padding)
     ry, rx = te.reduce_axis((0, kernel), "ry"), te.reduce_axis((0, kernel), "rx")
@@ -63,7 +72,7 @@ def conv2d(
     conv = te.compute(
         (batch, *out, filters),
         lambda n, y, x, f: te.sum(
-            padded[n, y * stride + ry, x * stride + rx, rc] * weight[ry, rx, rc, f],
+            own.multiply(padded[n, y * stride + ry, x * stride + rx, rc], weight[ry, rx, rc, f]),
             axis=[ry, rx, rc],
         ),
         name="conv",
@@ -76,7 +85,7 @@ def conv2d(
         out: Array = np.maximum(conv + bias, 0)
         return out
 
-    return Workload("conv2d", (data, weight, bias, topi.nn.relu(biased)), reference)
+    return own.workload("conv2d", (data, weight, bias, topi.nn.relu(biased)), reference)
 
 
 def depthwise_conv2d(
@@ -87,18 +96,22 @@ def depthwise_conv2d(
     kernel: int = 3,
     stride: int = 1,
     padding: int = 1,
+    *,
+    dtype: str = "float32",
 ) -> Workload:
     """One filter per channel: data `[batch, height, width, channels]`, weight
     `[kernel, kernel, channels]`."""
-    data = te.placeholder((batch, height, width, channels), name="data")
-    weight = te.placeholder((kernel, kernel, channels), name="weight")
+    own = precision(dtype)
+    data = te.placeholder((batch, height, width, channels), own.data, name="data")
+    weight = te.placeholder((kernel, kernel, channels), own.weight, name="weight")
     out = [_output_size(size, kernel, stride, padding) for size in (height, width)]
     padded = _pad(data, padding)
     ry, rx = te.reduce_axis((0, kernel), "ry"), te.reduce_axis((0, kernel), "rx")
     conv = te.compute(
         (batch, *out, channels),
         lambda n, y, x, c: te.sum(
-            padded[n, y * stride + ry, x * stride + rx, c] * weight[ry, rx, c], axis=[ry, rx]
+            own.multiply(padded[n, y * stride + ry, x * stride + rx, c], weight[ry, rx, c]),
+            axis=[ry, rx],
         ),
         name="conv",
     )
@@ -108,7 +121,7 @@ def depthwise_conv2d(
         out: Array = np.einsum("nyxckl,klc->nyxc", seen, weight)
         return out
 
-    return Workload("depthwise_conv2d", (data, weight, conv), reference)
+    return own.workload("depthwise_conv2d", (data, weight, conv), reference)
 
 
 def transposed_conv2d(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from tvm import te, topi
 
+from ansor.workloads.precision import Precision, precision
 from ansor.workloads.windows import output_size, sliding_windows
 from ansor.workloads.workload import Array, Workload
 
@@ -18,8 +19,8 @@ from ansor.workloads.workload import Array, Workload
 class ConvolutionSizes:
     """Sizes of a convolution, the same along every one of its spatial dimensions `space`.
 
-    Data is `[batch, *space, channels]`, the weight `[kernel, ..., channels / groups, filters]`;
-    both are of `dtype`, sums of float32.
+    Data is `[batch, *space, channels]`, the weight `[kernel, ..., channels / groups, filters]`.
+    The name `dtype` is that of a `Precision`.
     """
 
     batch: int
@@ -44,6 +45,11 @@ class ConvolutionSizes:
         return tuple(output_size(n, self.reach, self.stride, self.padding) for n in self.space)
 
     @property
+    def precision(self) -> Precision:
+        """The dtypes of operands, sums and result."""
+        return precision(self.dtype)
+
+    @property
     def per_group(self) -> tuple[int, int]:
         """Channels and filters of one group."""
         return self.channels // self.groups, self.filters // self.groups
@@ -56,14 +62,16 @@ def convolution(name: str, sizes: ConvolutionSizes) -> Workload:
     def reference(data: Array, weight: Array) -> Array:
         return convolved(sizes, data, weight)
 
-    return Workload(name, (data, weight, convolve(sizes, data, weight)), reference)
+    tensors = data, weight, convolve(sizes, data, weight)
+    return sizes.precision.workload(name, tensors, reference)
 
 
 def convolution_bn_relu(name: str, sizes: ConvolutionSizes) -> Workload:
-    """``max((convolution + bias) * scale + offset, 0)``; the three vectors are `[filters]`."""
+    """``max((convolution + bias) * scale + offset, 0)``; the three vectors are `[filters]` in the
+    dtype of the sums."""
     data, weight = placeholders(sizes)
-    vectors = ("bias", "scale", "offset")
-    bias, scale, offset = (te.placeholder((sizes.filters,), name=name) for name in vectors)
+    vectors, sums = ("bias", "scale", "offset"), sizes.precision.sums
+    bias, scale, offset = (te.placeholder((sizes.filters,), sums, name=name) for name in vectors)
     conv = convolve(sizes, data, weight)
     shape = conv.shape
     biased = te.compute(shape, lambda *i: conv(*i) + bias[i[-1]], name="biased")
@@ -76,7 +84,7 @@ def convolution_bn_relu(name: str, sizes: ConvolutionSizes) -> Workload:
         out: Array = np.maximum((conv + bias) * scale + offset, 0)
         return out
 
-    return Workload(name, (data, weight, bias, scale, offset, out), reference)
+    return sizes.precision.workload(name, (data, weight, bias, scale, offset, out), reference)
 
 
 def placeholders(sizes: ConvolutionSizes) -> tuple[Any, Any]:
@@ -84,12 +92,12 @@ def placeholders(sizes: ConvolutionSizes) -> tuple[Any, Any]:
     shape = (sizes.batch, *sizes.space, sizes.channels)
     kernel = [sizes.kernel] * len(sizes.space)
     weight_shape = (*kernel, sizes.per_group[0], sizes.filters)
-    data = te.placeholder(shape, sizes.dtype, name="data")
-    return data, te.placeholder(weight_shape, sizes.dtype, name="weight")
+    data = te.placeholder(shape, sizes.precision.data, name="data")
+    return data, te.placeholder(weight_shape, sizes.precision.weight, name="weight")
 
 
 def convolve(sizes: ConvolutionSizes, data: Any, weight: Any) -> Any:
-    """The result's tensor `[batch, *out, filters]`; padding is a stage of its own."""
+    """The sums `[batch, *out, filters]`; padding is a stage of its own."""
     ranks = range(len(sizes.space))
     padded = pad(data, [0, *[sizes.padding] * len(ranks), 0])
     window = [te.reduce_axis((0, sizes.kernel), f"r{'zyx'[-len(ranks) :][i]}") for i in ranks]
@@ -101,9 +109,7 @@ def convolve(sizes: ConvolutionSizes, data: Any, weight: Any) -> Any:
         at = [p * sizes.stride + r * sizes.dilation for p, r in zip(place, window, strict=True)]
         channel = rc if sizes.groups == 1 else f // filters * channels + rc
         factors = padded(n, *at, channel), weight(*window, rc, f)
-        if sizes.dtype != "float32":
-            factors = tuple(factor.astype("float32") for factor in factors)
-        return te.sum(factors[0] * factors[1], axis=[*window, rc])
+        return te.sum(sizes.precision.multiply(*factors), axis=[*window, rc])
 
     return te.compute((sizes.batch, *sizes.out, sizes.filters), point, name="conv")
 
@@ -119,9 +125,8 @@ def pad(data: Any, margins: Sequence[int], after: Sequence[int] | None = None) -
 def convolved(sizes: ConvolutionSizes, data: Array, weight: Array) -> Array:
     """The same with NumPy: a matrix product per image and group."""
     rank = len(sizes.space)
-    data, weight = data.astype(np.float32), weight.astype(np.float32)
     seen = sliding_windows(data, sizes.kernel, sizes.stride, sizes.padding, dilation=sizes.dilation)
-    out = np.empty((sizes.batch, *sizes.out, sizes.filters), dtype=np.float32)
+    out = np.empty((sizes.batch, *sizes.out, sizes.filters), dtype=data.dtype)
     channels, filters = sizes.per_group
     for n, g in np.ndindex(sizes.batch, sizes.groups):
         image = np.moveaxis(seen[n], rank, -1)[..., g * channels : (g + 1) * channels]

@@ -47,18 +47,28 @@ def names() -> tuple[str, ...]:
     return tuple(BUILDERS)
 
 
-def build(name: str, **shape: int) -> Workload:
+def build(name: str, *, dtype: str = "float32", **shape: int) -> Workload:
     """Returns the workload `name`; sizes that `shape` leaves out have defaults.
 
+    Args:
+        name: one of `names()`.
+        dtype: name of a precision, see `precision.py`: of products and convolutions.
+        shape: sizes.
+
     Raises:
-        ArgumentError: unknown name, unknown size, or a size that is no integer or too small.
+        ArgumentError: unknown name, dtype or size, or a size that is no integer or too small.
     """
     if name not in BUILDERS:
         raise ArgumentError("name", name, f"workloads are {', '.join(BUILDERS)}")
     parameters = inspect.signature(BUILDERS[name]).parameters
+    sizes = tuple(parameter for parameter in parameters if parameter != "dtype")
     for size, value in shape.items():
-        _check_size(name, size, value, tuple(parameters))
-    return BUILDERS[name](**shape)
+        _check_size(name, size, value, sizes)
+    if dtype == "float32":
+        return BUILDERS[name](**shape)
+    if "dtype" not in parameters:
+        raise ArgumentError("dtype", dtype, f"{name} is defined in float32 only")
+    return BUILDERS[name](dtype=dtype, **shape)
 
 
 _MAY_BE_ZERO = ("padding", "relu")

@@ -83,33 +83,42 @@ SHAPES: Mapping[str, tuple[Shape, ...]] = MappingProxyType(
 )
 
 
-_RANKS = MappingProxyType({"C1D": 1, "C2D": 2, "C3D": 3})  # of the plain convolutions
-
-
-def sizes_of(name: str, batch: int = 1) -> ConvolutionSizes | None:
-    """Those of the member `name`, where it is a convolution and no more."""
-    family, _, index = name.partition(".")
-    rank = _RANKS.get(family)
-    return None if rank is None else _conv(rank, batch, SHAPES[family][int(index)])
-
-
-def _conv(rank: int, batch: int, shape: Shape) -> ConvolutionSizes:
+def _conv(rank: int, batch: int, shape: Shape, dtype: str = "float32") -> ConvolutionSizes:
     channels, filters, kernel, stride, padding = shape[rank : rank + 5]
-    return ConvolutionSizes(batch, shape[:rank], channels, filters, kernel, stride, padding)
+    sizes = batch, shape[:rank], channels, filters, kernel, stride, padding
+    return ConvolutionSizes(*sizes, dtype=dtype)
 
 
-# Each takes the workload's name, the batch and the shape.
-FAMILIES: Mapping[str, Callable[[str, int, Shape], Workload]] = MappingProxyType(
+def _grouped(name: str, batch: int, shape: Shape, dtype: str) -> Workload:
+    return convolution(name, replace(_conv(2, batch, shape, dtype), groups=shape[-1]))
+
+
+def _dilated(name: str, batch: int, shape: Shape, dtype: str) -> Workload:
+    return convolution(name, replace(_conv(2, batch, shape, dtype), dilation=shape[-1]))
+
+
+Maker = Callable[[str, int, Shape], Workload]  # of a name, a batch and a shape
+TypedMaker = Callable[[str, int, Shape, str], Workload]  # of a dtype, too
+
+
+def _in_float32(make: TypedMaker) -> Maker:
+    return lambda name, batch, shape: make(name, batch, shape, "float32")
+
+
+PRODUCTS: Mapping[str, TypedMaker] = MappingProxyType(
     {
-        "C1D": lambda name, batch, s: convolution(name, _conv(1, batch, s)),
-        "C2D": lambda name, batch, s: convolution(name, _conv(2, batch, s)),
-        "C3D": lambda name, batch, s: convolution(name, _conv(3, batch, s)),
-        "GMM": lambda name, batch, s: batch_matmul(batch, *s),
-        "GRP": lambda name, batch, s: convolution(name, replace(_conv(2, batch, s), groups=s[-1])),
-        "DIL": lambda name, batch, s: convolution(
-            name, replace(_conv(2, batch, s), dilation=s[-1])
-        ),
-        "DEP": lambda name, batch, s: depthwise_conv2d(batch, *s),
+        "C1D": lambda name, batch, s, dtype: convolution(name, _conv(1, batch, s, dtype)),
+        "C2D": lambda name, batch, s, dtype: convolution(name, _conv(2, batch, s, dtype)),
+        "C3D": lambda name, batch, s, dtype: convolution(name, _conv(3, batch, s, dtype)),
+        "GMM": lambda name, batch, s, dtype: batch_matmul(batch, *s, dtype=dtype),
+        "GRP": _grouped,
+        "DIL": _dilated,
+        "DEP": lambda name, batch, s, dtype: depthwise_conv2d(batch, *s, dtype=dtype),
+    }
+)
+FAMILIES: Mapping[str, Maker] = MappingProxyType(
+    {
+        **{family: _in_float32(make) for family, make in PRODUCTS.items()},
         "T2D": lambda name, batch, s: transposed_convolution(name, batch, *s),
         "CAP": lambda name, batch, s: capsule_convolution(name, batch, *s),
         "NRM": lambda name, batch, s: norm(batch, *s),
@@ -127,24 +136,33 @@ def suite(batch: int = 1) -> tuple[str, ...]:
     return (*own, *(OPEVO if _checked(batch) == 1 else ()))
 
 
-def suite_workload(name: str, batch: int = 1) -> Workload:
+def suite_workload(name: str, batch: int = 1, dtype: str = "float32") -> Workload:
     """The member `name`, such as "C2D.2".
 
     Args:
         name: family and index.
         batch: images, matrices or sequences at once; SFM has that many times the rows.
+        dtype: name of a precision, see `precision.py`: of the families in `PRODUCTS`.
 
     Raises:
-        ArgumentError: no such member, or a batch below one.
+        ArgumentError: no such member, a batch below one, or a dtype that the member lacks.
     """
     if name not in suite(batch):
         families = ", ".join((*SHAPES, *(("OPE",) if batch == 1 else ())))
         remedy = f"a family of {families}, a point, and an index, as in C2D.2"
         raise ArgumentError("name", name, remedy)
+    family, _, index = name.partition(".")
+    if dtype != "float32" and family not in PRODUCTS:
+        families = ", ".join(PRODUCTS)
+        raise ArgumentError("dtype", dtype, f"{name} is of no family with dtypes: {families}")
     if name in OPEVO:
         return opevo(name)
-    family, _, index = name.partition(".")
-    made = FAMILIES[family](name, batch, SHAPES[family][int(index)])
+    shape = SHAPES[family][int(index)]
+    made = (
+        PRODUCTS[family](name, batch, shape, dtype)
+        if family in PRODUCTS
+        else FAMILIES[family](name, batch, shape)
+    )
     return replace(made, name=name)
 
 

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 from tvm import ir, te, tirx
 
-Array = npt.NDArray[np.float32]
+Array = npt.NDArray[Any]
+Reference = Callable[..., Array]
+
+_LARGEST_INT32 = 1 << 15  # of an input, such as a bias: a sum with it stays far from an overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,13 +25,13 @@ class Workload:
 
     Attributes:
         name: as in the registry.
-        tensors: TE tensors, inputs first, one output last; all float32.
+        tensors: TE tensors, inputs first, one output last.
         reference: the output as NumPy computes it, from the inputs in the order of `tensors`.
     """
 
     name: str
     tensors: tuple[Any, ...]
-    reference: Callable[..., Array]
+    reference: Reference
 
     @cached_property
     def func(self) -> tirx.PrimFunc:
@@ -36,13 +40,31 @@ class Workload:
 
     @cached_property
     def flops(self) -> int:
-        """Floating-point operations, a multiplication and the addition to a sum counted apart."""
+        """Operations on numbers, a multiplication and the addition to a sum counted apart."""
         return sum(_flops(op) for op in _computed(self.tensors[-1].op, {}))
 
     def inputs(self, rng: np.random.Generator) -> list[Array]:
-        """Standard normal inputs, in the order of `tensors`."""
-        shapes = [tuple(int(size) for size in tensor.shape) for tensor in self.tensors[:-1]]
-        return [rng.standard_normal(shape, dtype=np.float32) for shape in shapes]
+        """Random inputs, in the order of `tensors`.
+
+        Floats are standard normal. Integers of 8 bits are uniform over their whole range, wider
+        ones over a part of it.
+        """
+        return [_drawn(tensor, rng) for tensor in self.tensors[:-1]]
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """NumPy's dtype for TVM's name."""
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+
+
+def _drawn(tensor: Any, rng: np.random.Generator) -> Array:
+    """Random values for a tensor."""
+    shape, dtype = tuple(int(size) for size in tensor.shape), numpy_dtype(str(tensor.dtype))
+    if dtype.kind not in "iu":
+        return rng.standard_normal(shape, dtype=np.float32).astype(dtype, copy=False)
+    least = max(np.iinfo(dtype).min, -_LARGEST_INT32)
+    largest = min(np.iinfo(dtype).max, _LARGEST_INT32)
+    return rng.integers(least, largest, shape, dtype, endpoint=True)
 
 
 def _computed(op: Any, seen: dict[Any, None]) -> tuple[Any, ...]:

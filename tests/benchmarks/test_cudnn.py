@@ -30,7 +30,6 @@ from benchmarks.cudnn import (
     target_of,
 )
 from benchmarks.gpu_peers import metaschedule_program, metaschedule_target
-from benchmarks.half import half_inputs, half_workload
 from benchmarks.operator_case import Case, workload_of
 from benchmarks.operator_peers import Peers
 
@@ -82,14 +81,14 @@ def test_a_wrong_dtype_is_named() -> None:
     found = CliRunner().invoke(main, ["--dtypes", "int4"])
     assert isinstance(found.exception, ArgumentError)
     assert "float32, float16, tf32" in str(found.exception)
-    with pytest.raises(ArgumentError, match=r"NRM\.2 is none of"):
-        half_workload("NRM.2", workload_of("NRM.2"))
+    with pytest.raises(ArgumentError, match=r"dtype='float16': NRM\.2 is of no family"):
+        workload_of("NRM.2", dtype="float16")
 
 
 @pytest.mark.parametrize("op", ["GMM.0", "C2D.3"])
 def test_products_in_float16_go_to_tensor_cores(op: str) -> None:
-    workload = half_workload(op, workload_of(op))
-    inputs = half_inputs(workload, np.random.default_rng(0))
+    workload = workload_of(op, dtype="float16")
+    inputs = workload.inputs(np.random.default_rng(0))
     sketches = [s for s in sketches_of(workload.func) if on_tensor_cores(s)]
     func = on_cpu(workload.func, legal_sample(sketches[0], 1).program(0))
     expected = workload.reference(*inputs)
