@@ -170,7 +170,7 @@ def test_other_work_in_one_pass_does_not_change_the_start_of_threads(
         parallel = next(meters)
         return lambda: next(passes[parallel])
 
-    monkeypatch.setattr(probe, "_meter", meter)
+    monkeypatch.setattr(probe, "seconds_meter", meter)
     monkeypatch.setattr(probe, "_PAUSE_S", 0.0)
     assert probe._overhead(make_spec(), _at_once) == pytest.approx(0.65e-6)
 

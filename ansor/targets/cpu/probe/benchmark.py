@@ -128,12 +128,14 @@ def _core_flops(spec: Spec) -> tuple[float, float, float]:
 
 
 def _flops_meter(spec: Spec, parts: int, lanes: int) -> Callable[[], float]:
-    best_s = _meter(benchmark_kernels.fma(parts, lanes, _FMA_ROUNDS), spec.target, number=3)
+    best_s = seconds_meter(benchmark_kernels.fma(parts, lanes, _FMA_ROUNDS), spec.target, number=3)
     return lambda: benchmark_kernels.fma_flops(parts, lanes, _FMA_ROUNDS) / best_s()
 
 
 def _product_meter(spec: Spec) -> Callable[[], float]:
-    best_s = _meter(benchmark_kernels.product(spec.lanes, _FMA_ROUNDS), spec.target, number=3)
+    best_s = seconds_meter(
+        benchmark_kernels.product(spec.lanes, _FMA_ROUNDS), spec.target, number=3
+    )
     return lambda: benchmark_kernels.fma_flops(1, spec.lanes, _FMA_ROUNDS) / best_s()
 
 
@@ -145,7 +147,7 @@ def peak_meter(spec: Spec) -> Callable[[], float]:
 def start_meter(spec: Spec) -> Callable[[], float]:
     """Tells seconds that threads take to start and to be joined at the moment; the pool of threads
     must have its size already."""
-    return _meter(benchmark_kernels.touch(spec.threads, True), spec.target, number=200)
+    return seconds_meter(benchmark_kernels.touch(spec.threads, True), spec.target, number=200)
 
 
 def _peak(flops: Callable[[], float], expected: float) -> float:
@@ -184,7 +186,9 @@ def _stream_meter(spec: Spec, part_bytes: int) -> Callable[[], float]:
     rows = max(1, part_bytes // (benchmark_kernels.ACCUMULATORS * spec.vector_bytes))
     read = spec.threads * rows * benchmark_kernels.ACCUMULATORS * spec.vector_bytes
     rounds = max(1, _STREAM_BYTES // read)
-    best_s = _meter(benchmark_kernels.stream(spec.threads, spec.lanes, rows, rounds), spec.target)
+    best_s = seconds_meter(
+        benchmark_kernels.stream(spec.threads, spec.lanes, rows, rounds), spec.target
+    )
     return lambda: read * rounds / best_s()
 
 
@@ -192,7 +196,7 @@ def _overhead(spec: Spec, wait: Callable[[], object]) -> float:
     """Seconds that a parallel loop adds; both loops at their best of a few passes, each over in
     milliseconds."""
     parallel, serial = (
-        _meter(benchmark_kernels.touch(spec.threads, parallel), spec.target, number=200)
+        seconds_meter(benchmark_kernels.touch(spec.threads, parallel), spec.target, number=200)
         for parallel in (True, False)
     )
     passes = _in_passes(lambda: (parallel(), serial()), wait)
@@ -204,7 +208,7 @@ def _chains(spec: Spec) -> tuple[float, float]:
     """Seconds of one run of each length; the best of a few arrays, as where they lie matters."""
     short, long = (
         min(
-            _meter(
+            seconds_meter(
                 benchmark_kernels.chains(_CHAIN_RUNS, length, spec.lanes), spec.target, number=10
             )()
             for _ in range(_PLACES)
@@ -224,7 +228,7 @@ def _in_passes(run: Callable[[], T], wait: Callable[[], object] = lambda: None) 
     return found
 
 
-def _meter(module: tvm.IRModule, target: str, number: int = 1) -> Callable[[], float]:
+def seconds_meter(module: tvm.IRModule, target: str, number: int = 1) -> Callable[[], float]:
     """Tells seconds of the fastest run; all arguments are float32 arrays of zeros."""
     running_threads()  # what is compiled before takes TVM's own
     arrays = [_zeros(buffer) for buffer in module["main"].params]
