@@ -29,8 +29,6 @@ TILED = [each.name for each in INSTRUCTIONS if each.is_tiled]
 NEWEST = Target({"kind": "llvm", "mcpu": "sapphirerapids"})
 # What else is issued where a step is more than an instruction.
 STEPS = {"vpmaddubsw": ("vmovdqa", "vmovdqu", "vpmaddwd", "vpaddd")}
-    "vpmaddubsw": ("vmovdqa", "vmovdqu", "vpmaddwd", "vpaddd")
-}  # of what is more than an instruction
 HASWELL = Target({"kind": "llvm", "mcpu": "haswell"})
 THREADS, ROUNDS = 2, 5
 # Of each instruction the operands, and what it adds to a lane.
