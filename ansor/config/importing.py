@@ -29,6 +29,8 @@ class GraphConfig:
     # cores, and a function of one convolution is searched in less time.
     min_pair_bytes: int = 1 << 20
     max_tile_waste: float = 0.35  # of the output's points, where it is no whole number of tiles
+    # Steps of integer sums between a float bias and a whole number of steps, beside rounding.
+    max_bias_error: float = 1e-3
 
 
 GRAPH = GraphConfig()

@@ -17,6 +17,7 @@ from ansor.frontend.passes.batch_norm import fold_batch_norms
 from ansor.frontend.passes.channels_last import channels_last
 from ansor.frontend.passes.constant_folding import fold_constants
 from ansor.frontend.passes.depthwise_pointwise import fuse_pairs
+from ansor.frontend.passes.integer.form import integer_form
 from ansor.frontend.passes.plain_definition import without_empty_reductions
 from ansor.frontend.passes.simplify import simplify_calls
 from ansor.frontend.passes.transposed_convolution import with_spread
@@ -38,8 +39,11 @@ def optimize(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
 
 
 def plain_form(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
-    """Simple operators, channels last, with the sums that suit the target."""
-    simple = inference_form(mod)
+    """Simple operators, channels last, with the sums that suit the target.
+
+    Quantised networks compute in integers.
+    """
+    simple = integer_form(inference_form(mod))
     wide_sums = backend_of(target).network.wide_sums
     return channels_last(with_wide_sums(simple) if wide_sums else simple)
 

@@ -21,7 +21,8 @@ Array = npt.NDArray[Any]
 
 _RANDOM = ("Random", "Bernoulli", "Multinomial", "Dropout")
 # Of which ONNX's reference computes something else than its runtimes, or nothing that is a tensor.
-_NOT_FOLDED = frozenset(("Resize", "Upsample", "Constant", "If"))
+# What is dequantised stays a quantised weight.
+_NOT_FOLDED = frozenset(("Resize", "Upsample", "Constant", "If", "DequantizeLinear"))
 
 
 def folded(node: Any, values: Sequence[Any], version: int) -> tuple[Array, ...]:

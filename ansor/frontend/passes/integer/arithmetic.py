@@ -1,0 +1,79 @@
+"""`quantize` and `dequantize` as arithmetic on whole tensors, which fusion joins with anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ansor.frontend.passes.integer.movement import DEQUANTIZE, QUANTIZE
+from ansor.frontend.passes.integer.parameters import (
+    Parameter,
+    expression,
+    is_known,
+    is_zero,
+    known,
+    op,
+    parameter,
+    shape_along,
+)
+from ansor.frontend.rewrite import Lookup, constant, op_name, static_shape
+
+_EXACT = frozenset(("int8", "uint8", "int16", "uint16"))  # in float32
+
+
+def in_arithmetic(call: Any, lookup: Lookup) -> Any:
+    """A call of the two operators in simple ones; constants are dequantised."""
+    if op_name(call) == QUANTIZE:
+        return _quantized(call, lookup)
+    return _dequantized(call, lookup) if op_name(call) == DEQUANTIZE else call
+
+
+def _parameters(call: Any, dtype: str, lookup: Lookup) -> list[Parameter]:
+    """Scale, `float32`, and zero point, of a dtype."""
+    rank = len(static_shape(call) or ())
+    axis = int(call.attrs.axis) % max(rank, 1)
+    sizes = [int(np.prod(static_shape(expr) or ())) for expr in call.args[1:]]
+    return [
+        parameter(expr, kind, shape_along(size, axis, rank), lookup)
+        for expr, kind, size in zip(call.args[1:], ("float32", dtype), sizes, strict=True)
+    ]
+
+
+def _quantized(call: Any, lookup: Lookup) -> Any:
+    """Rounded, ties to even, plus the zero point, within the range of the dtype."""
+    dtype = str(call.ty.dtype)
+    scale, zero = _parameters(call, "float32", lookup)
+    data = call.args[0] if _is_float32(call.args[0]) else op.astype(call.args[0], "float32")
+    rounded = op.round(_divided(data, scale))
+    moved = rounded if is_zero(zero) else op.add(rounded, expression(zero))
+    limits = np.iinfo(dtype)
+    low, high = (constant(limit, "float32") for limit in (limits.min, limits.max))
+    return op.astype(op.minimum(op.maximum(moved, low), high), dtype)
+
+
+def _divided(data: Any, scale: Parameter) -> Any:
+    """Divided as quantisers do it: a product with the reciprocal may round to another step."""
+    return data if _is_one(scale) else op.divide(data, expression(scale))
+
+
+def _is_one(scale: Parameter) -> bool:
+    return is_known(scale) and bool(np.all(scale == 1))
+
+
+def _is_float32(expr: Any) -> bool:
+    return str(expr.ty.dtype) == "float32"
+
+
+def _dequantized(call: Any, lookup: Lookup) -> Any:
+    data, dtype = call.args[0], str(call.ty.dtype)
+    exact = "float32" if str(data.ty.dtype) in _EXACT else "int32"
+    scale, zero = _parameters(call, exact, lookup)
+    values = known(data, lookup)
+    if values is not None and is_known(scale) and is_known(zero):
+        return constant((values.astype(exact) - zero).astype("float32") * scale, dtype)
+    wide = op.astype(data, exact)
+    centred = wide if is_zero(zero) else op.subtract(wide, expression(zero))
+    single = centred if exact == "float32" else op.astype(centred, "float32")
+    real = single if _is_one(scale) else op.multiply(single, expression(scale))
+    return real if dtype == "float32" else op.astype(real, dtype)
