@@ -10,6 +10,7 @@ from onnx import inliner, version_converter
 
 from ansor.config import IMPORTS
 from ansor.errors import UnsupportedError
+from ansor.frontend.importers.from_onnx.converters import converter_of
 from ansor.frontend.importers.from_onnx.inputs import examples_of
 from ansor.frontend.importers.from_onnx.skeleton import (
     Skeleton,
@@ -69,6 +70,6 @@ def _modern(model: Any) -> Any:
 
 
 def _check_node(node: Any) -> None:
-    """Raises UnsupportedError for operators that ONNX does not know."""
-    if node.domain not in _DOMAINS:
+    """Raises UnsupportedError for operators that neither ONNX nor this package knows."""
+    if node.domain not in _DOMAINS and converter_of(node) is None:
         raise UnsupportedError(f"operator {place(node)} is not ONNX's own; export without it")

@@ -14,6 +14,8 @@ import tvm
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from ansor.errors import UnsupportedError
+from ansor.frontend.importers.from_onnx.converters.contributed import DOMAIN
 from ansor.frontend.importers.from_onnx.inputs import dtype_of_code
 from ansor.frontend.importers.source import Array, NodeCase
 from ansor.frontend.signature import InputSpec
@@ -139,6 +141,12 @@ def _runner(model: Any) -> Any:
             return _Runtime(model)
         except Exception:  # an operator or a version that it does not know: the reference may
             pass
+    contributed = [node for node in model.graph.node if node.domain == DOMAIN]
+    if contributed:
+        raise UnsupportedError(
+            f"operator {contributed[0].op_type} of {DOMAIN} runs in ONNX Runtime only: pip install "
+            "onnxruntime, or turn the comparison with the original model off"
+        )
     return _Reference(model)
 
 

@@ -21,14 +21,14 @@ from ansor.config import IMPORTS
 from ansor.errors import UnsupportedError
 from ansor.frontend.importers.conversion import supported_dtype
 from ansor.frontend.importers.from_onnx.control import FLOW, control_flow
-from ansor.frontend.importers.from_onnx.converters import CONVERTERS
-from ansor.frontend.importers.from_onnx.converters.context import Context
+from ansor.frontend.importers.from_onnx.converters import converter_of
+from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 from ansor.frontend.importers.from_onnx.fold import folded
 from ansor.frontend.importers.from_onnx.functions import body_of, given_attributes, with_attributes
 from ansor.frontend.importers.from_onnx.inputs import dtype_of_code
+from ansor.frontend.importers.from_onnx.integer_operands import check_integers
 from ansor.frontend.rewrite import constant, static_shape
 
-_OWN = ("", "ai.onnx", "ai.onnx.preview")
 _RANDOM = (
     *("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"),
     *("Bernoulli", "Multinomial"),
@@ -114,14 +114,16 @@ class _Translation:
             found = folded(node, operands, self._version)
             if found:
                 return found
-        if node.op_type in CONVERTERS and node.domain in _OWN:
-            return self._converted(node, operands)
+        check_integers(node, operands, self._version)
+        converter = converter_of(node)
+        if converter is not None:
+            return self._converted(node, operands, converter)
         return self._expanded(node, operands)
 
-    def _converted(self, node: Any, operands: list[Any]) -> Sequence[Any]:
+    def _converted(self, node: Any, operands: list[Any], converter: Converter) -> Sequence[Any]:
         attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
         context = Context(self._bb, node, self._version, tuple(operands), attributes)
-        found = CONVERTERS[node.op_type](context)
+        found = converter(context)
         listed = list(found) if isinstance(found, list | tuple) else [found]
         return [_bound(self._bb, value) for value in listed]
 

@@ -48,6 +48,10 @@ def _quantized(call: Any, lookup: Lookup) -> Any:
     rounded = op.round(_divided(data, scale))
     moved = rounded if is_zero(zero) else op.add(rounded, expression(zero))
     limits = np.iinfo(dtype)
+    values = known(call.args[0], lookup)
+    if values is not None and is_known(scale) and is_known(zero):
+        steps = np.rint(values.astype(np.float32) / scale) + zero
+        return constant(np.clip(steps, limits.min, limits.max), dtype)
     low, high = (constant(limit, "float32") for limit in (limits.min, limits.max))
     return op.astype(op.minimum(op.maximum(moved, low), high), dtype)
 

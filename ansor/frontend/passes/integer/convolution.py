@@ -17,6 +17,7 @@ from ansor.frontend.passes.integer.parameters import (
     is_zero,
     known,
     op,
+    single,
     times,
 )
 from ansor.frontend.rewrite import Lookup, op_name, static_shape
@@ -35,13 +36,16 @@ def integer_convolution(call: Any, bias: Array | None, lookup: Lookup) -> Any | 
         return None
     weight = signed(weight, lookup)
     values = known(weight.data, lookup)
-    single = is_single(data.zero) and (data.scale is None or is_single(data.scale))
-    if values is None or not is_zero(weight.zero) or not single:
+    if values is None or not is_zero(weight.zero) or not _has_single_parameters(data):
         return None
     if (data.scale is None) != (weight.scale is None):
         return None
     total, term = _sums(call, data, weight, values)
     return with_epilogue(total, [term], _scale(data, weight, values.ndim), bias)
+
+
+def _has_single_parameters(data: Codes) -> bool:
+    return is_single(data.zero) and (data.scale is None or is_single(data.scale))
 
 
 def _has_plain_layout(call: Any) -> bool:
@@ -58,8 +62,7 @@ def _scale(data: Codes, weight: Codes, rank: int) -> Parameter | None:
     own = weight.scale
     shape = () if is_single(own) else (1, -1, *[1] * (rank - 2))
     along = own.reshape(shape) if is_known(own) else op.reshape(own, shape)
-    single = data.scale.reshape(()) if is_known(data.scale) else op.reshape(data.scale, ())
-    return times(single, along)
+    return times(single(data.scale), along)
 
 
 def _sums(call: Any, data: Codes, weight: Codes, values: Array) -> tuple[Any, Parameter]:
@@ -72,9 +75,7 @@ def _sums(call: Any, data: Codes, weight: Codes, values: Array) -> tuple[Any, Pa
     zero = data.zero
     if not is_known(zero):
         correction = -_sums_of_weights(call, values, padding)
-        return _convolved(call, data.data, weight.data, padding), times(
-            correction, op.reshape(zero, ())
-        )
+        return _convolved(call, data.data, weight.data, padding), times(correction, single(zero))
     point = int(zero.reshape(()))
     padded = data.data
     if point and any(padding):

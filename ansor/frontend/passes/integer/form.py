@@ -33,7 +33,7 @@ def integer_form(mod: tvm.IRModule) -> tvm.IRModule:
     """
     if not _has_integers(mod):
         return mod
-    plain = fold_constants(rewrite_calls(mod, _wide_constant))
+    plain = fold_constants(rewrite_calls(mod, _known_constant))
     moved = fold_constants(rewrite_calls(plain, on_integers))
     products = rewrite_calls(rewrite_calls(moved, _biased_product), _product)
     return fold_constants(rewrite_calls(with_unit_scales(products), in_arithmetic))
@@ -55,12 +55,14 @@ def _is_integer(value: Any) -> bool:
     return name in (QUANTIZE, DEQUANTIZE) or (is_product and str(value.ty.dtype) == "int32")
 
 
-def _wide_constant(call: Any, lookup: Lookup) -> Any:
-    """Constants of more than 8 bits, such as biases, as the numbers that they stand for."""
-    if op_name(call) != DEQUANTIZE or str(call.args[0].ty.dtype) in EIGHT_BITS:
+def _known_constant(call: Any, lookup: Lookup) -> Any:
+    """Quantised weights, and constants of more than 8 bits such as biases, as their values."""
+    name = op_name(call)
+    is_wide = name == DEQUANTIZE and str(call.args[0].ty.dtype) not in EIGHT_BITS
+    if name != QUANTIZE and not is_wide:
         return call
-    is_constant = all(known(arg, lookup) is not None for arg in call.args)
-    return in_arithmetic(call, lookup) if is_constant else call
+    is_known = all(known(arg, lookup) is not None for arg in call.args)
+    return in_arithmetic(call, lookup) if is_known else call
 
 
 def _product(call: Any, lookup: Lookup) -> Any:

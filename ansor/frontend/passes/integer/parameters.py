@@ -58,6 +58,13 @@ def is_single(value: Parameter) -> bool:
     return shape is not None and int(np.prod(shape)) == 1
 
 
+def single(value: Parameter) -> Parameter:
+    """The one value of a parameter, without dimensions."""
+    if is_known(value):
+        return value.reshape(())
+    return value if static_shape(value) == () else op.reshape(value, ())
+
+
 def times(a: Parameter, b: Parameter) -> Parameter:
     """The product of two parameters of one dtype."""
     if is_known(a) and is_known(b):

@@ -1,11 +1,13 @@
-"""Converters of ONNX's operators: a table by kind in each file, and all of them together."""
+"""Converters of ONNX's operators: a table by kind in each file, and all of them by domain."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ansor.frontend.importers.from_onnx.converters import (
     activation,
+    contributed,
     convolution,
     create,
     elementwise,
@@ -24,7 +26,7 @@ from ansor.frontend.importers.from_onnx.converters import (
 )
 from ansor.frontend.importers.from_onnx.converters.context import Converter
 
-CONVERTERS: Mapping[str, Converter] = {
+_OWN: Mapping[str, Converter] = {
     **activation.CONVERTERS,
     **convolution.CONVERTERS,
     **create.CONVERTERS,
@@ -42,3 +44,13 @@ CONVERTERS: Mapping[str, Converter] = {
     **shape.CONVERTERS,
     **signal.CONVERTERS,
 }
+
+_DOMAINS: Mapping[str, Mapping[str, Converter]] = {
+    **dict.fromkeys(("", "ai.onnx", "ai.onnx.preview"), _OWN),
+    contributed.DOMAIN: contributed.CONVERTERS,
+}
+
+
+def converter_of(node: Any) -> Converter | None:
+    """The converter of a node's operator; None if there is none."""
+    return _DOMAINS.get(node.domain, {}).get(node.op_type)
