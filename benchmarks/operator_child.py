@@ -14,6 +14,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ansor.compare.turns import LATENCY, Answer, answer_turns
@@ -28,14 +29,17 @@ def _ours(case: Case, system: str) -> Loaded:
     """The program that the parent saved, and right after each turn the machine's peak."""
     from tvm.ir import load_json
 
-    from ansor.targets.cpu.detect import peak_meter_here
-    from ansor.targets.target import resolve_target
+    from benchmarks.operator_peak import INSTRUCTION, peak_instruction, peak_meter
     from benchmarks.tvm_timing import ready_function
 
     func = load_json(case.program(system).read_text(encoding="utf-8"))
     output, seconds = ready_function(func, case, exact=False)
-    peak = peak_meter_here(resolve_target(case.target), case.threads)
-    return output, {}, lambda: {LATENCY: seconds(), PEAK: peak()}
+    peak, instruction = peak_meter(case), peak_instruction(case)
+
+    def turn() -> Answer:
+        return {LATENCY: seconds(), **({} if peak is None else {PEAK: peak()})}
+
+    return output, {} if instruction is None else {INSTRUCTION: instruction.name}, turn
 
 
 def metaschedule(case: Case) -> Loaded:
@@ -59,7 +63,7 @@ def torch_channels_last(case: Case) -> Loaded:
 
 
 def _torch(case: Case, channels_last: bool) -> Loaded:
-    from benchmarks.peers_torch import ready_torch
+    from benchmarks.torch_timing import ready_torch
 
     output, seconds = ready_torch(case, channels_last)
     return output, {}, lambda: {LATENCY: seconds()}
@@ -79,8 +83,13 @@ def load(system: str, case: Case) -> tuple[Answer, Callable[[], Answer]]:
     """Makes a system ready; keeps its output, but only the first time."""
     output, notes, turn = SYSTEMS[system](case)
     if not case.file(f"{system}.npy").exists():
-        np.save(case.file(f"{system}.npy"), output)
+        np.save(case.file(f"{system}.npy"), _storable(output))
     return notes, turn
+
+
+def _storable(output: Any) -> Any:
+    """An array in a dtype that NumPy's files know; those in bfloat16 are exact in float32."""
+    return output.astype(np.float32) if output.dtype == ml_dtypes.bfloat16 else output
 
 
 def main(system: str, case: Case) -> None:

@@ -11,18 +11,32 @@ Document = Mapping[str, Any]  # a row as JSON has it
 
 
 def summary(rows: Sequence[Document]) -> list[dict[str, Any]]:
-    """One entry per peer, over the operators that both ran.
+    """One entry per dtype and peer, over the operators that both ran.
 
-    "torch" stands for PyTorch's better layout. Keys: "peer", "ops", "geomean" and "least" of the
-    peer's latency over ours ("to_own"), "least_op"; where the peer tuned: "reached", how many
-    operators got as fast as its best while we tuned, and "time_share", the median over them of our
-    seconds until then over its seconds.
+    "torch" stands for PyTorch's better layout. Keys: "dtype", "peer", "ops", "geomean" and "least"
+    of the peer's latency over ours ("to_own"), "least_op"; where the peer tuned: "reached", how
+    many operators got as fast as its best while we tuned, and "time_share", the median over them of
+    our seconds until then over its seconds.
     """
+    by_dtype: dict[str, list[Document]] = {}
+    for row in rows:
+        by_dtype.setdefault(dtype_of(row), []).append(row)
+    return [entry for dtype, same in by_dtype.items() for entry in _entries(dtype, same)]
+
+
+def dtype_of(row: Document) -> str:
+    """The precision of a row; files of earlier versions have float32 alone and do not name it."""
+    return str(row.get("dtype", "float32"))
+
+
+def _entries(dtype: str, rows: Sequence[Document]) -> list[dict[str, Any]]:
+    """Those of one dtype."""
     by_op: dict[str, dict[str, Document]] = {}
     for row in rows:
         by_op.setdefault(row["op"], {})[row["system"]] = row
     peers = dict.fromkeys(_peer(row["system"]) for row in rows if row["system"] != "ansor")
-    return [entry for peer in peers if (entry := _entry(peer, by_op)) is not None]
+    found = [_entry(peer, by_op) for peer in peers]
+    return [{"dtype": dtype, **entry} for entry in found if entry is not None]
 
 
 def _peer(system: str) -> str:
@@ -74,8 +88,8 @@ def lines(entries: Sequence[Document]) -> list[str]:
 
 def _line(entry: Document) -> str:
     text = (
-        f"{entry['peer']}: {entry['geomean']:.2f} x our latency (geometric mean of "
-        f"{entry['ops']}), least {entry['least']:.2f} ({entry['least_op']})"
+        f"{entry['dtype']}, {entry['peer']}: {entry['geomean']:.2f} x our latency (geometric mean "
+        f"of {entry['ops']}), least {entry['least']:.2f} ({entry['least_op']})"
     )
     if "time_share" in entry:
         text += (

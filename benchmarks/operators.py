@@ -1,15 +1,15 @@
 """Single operators after a small budget: against the machine's measured peak, and other systems.
 
-``python -m benchmarks.operators --ops C2D.2,GMM.3 --trials 64 --peers torch,metaschedule:128
---json FILE``
+``python -m benchmarks.operators --ops C2D.2,GMM.3 --dtypes float32,bfloat16,int8 --trials 64
+--peers torch,metaschedule:128 --json FILE``
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +23,6 @@ from tvm.ir import save_json
 
 from ansor.callbacks import Callback, Round
 from ansor.compare.turns import Outcome, ratio, take_turns
-from ansor.report.formatting import align
 from ansor.report.progress import Progress
 from ansor.targets.cpu.detect import peak_flops
 from ansor.targets.host.threads import available_cores
@@ -33,60 +32,10 @@ from ansor.workloads import Workload, suite
 from benchmarks.environment import environment, write
 from benchmarks.neighbours import neighbours_of
 from benchmarks.operator_case import PEAK, Case, workload_of
+from benchmarks.operator_peak import INSTRUCTION
 from benchmarks.operator_peers import OURS, Peers, parse_peers, start, systems_for
+from benchmarks.operator_row import Row, table
 from benchmarks.operator_summary import lines, summary
-
-_HEADER = (
-    "op",
-    "system",
-    "latency µs",
-    "GFLOP/s",
-    "of peak",
-    "to ansor",
-    "tuning s",
-    "trials",
-    "error",
-)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One operator by one system; numbers are None where there are none.
-
-    Attributes:
-        latency_us: of one run; the median of all turns.
-        to_own: latency over that of our tuned program, median of the ratios within a turn.
-        gflops: billions of operations of the definition per second.
-        peak_gflops: fp32 peak of the machine, measured right after each turn of our program.
-        of_peak: share of it, median over the turns.
-        tuning_s: seconds from the call to the compiled operator.
-        trials: programs measured.
-        variant: "direct", or the kind of another algorithm that was faster; of ours only.
-        max_rel_err: largest difference from NumPy's result over its largest value.
-        error: why there is no latency.
-        best_so_far: pairs of seconds since the call and latency of the best program, in µs, after
-            each round of our search.
-    """
-
-    op: str
-    system: str
-    latency_us: float | None = None
-    to_own: float | None = None
-    gflops: float | None = None
-    peak_gflops: float | None = None
-    of_peak: float | None = None
-    tuning_s: float | None = None
-    trials: int | None = None
-    variant: str = ""
-    max_rel_err: float | None = None
-    error: str = ""
-    best_so_far: tuple[tuple[float, float | None], ...] = ()
-
-    def document(self) -> dict[str, Any]:
-        """As JSON has it: "variant", "error" and "best_so_far" only where there are any."""
-        values = asdict(self)
-        absent = {key for key in ("variant", "error", "best_so_far") if not values[key]}
-        return {key: value for key, value in values.items() if key not in absent}
 
 
 class _Curve(Callback):
@@ -113,7 +62,7 @@ def measure(
     for name in systems_for(case.op, peers):
         count = 0 if name == "zero" else trials
         ours = name in OURS
-        rows[name] = _tuned(case, workload, name, count) if ours else Row(case.op, name)
+        rows[name] = _tuned(case, workload, name, count) if ours else _row(case, name)
     names = [name for name, row in rows.items() if not row.error]
     outcome = take_turns(lambda name: start(case, name), names, rounds, case.seconds, before=before)
     expected = workload.reference(*case.inputs(workload))
@@ -141,16 +90,14 @@ def _tuned(case: Case, workload: Workload, system: str, trials: int) -> Row:
         (func,) = [f for f in functions if isinstance(f, tirx.PrimFunc)]
         case.program(system).write_text(save_json(func), encoding="utf-8")
     except Exception as error:  # whatever it is, the other operators are wanted
-        return Row(case.op, system, error=_first_line(error))
+        return _row(case, system, error=_first_line(error))
     (task,), points = tuned.tasks, tuple(curve.points)
-    return Row(
-        case.op,
-        system,
-        tuning_s=tuning_s,
-        trials=task.trials,
-        variant=task.variant,
-        best_so_far=points,
-    )
+    found = {"trials": task.trials, "variant": task.variant, "best_so_far": points}
+    return _row(case, system, tuning_s=tuning_s, **found)
+
+
+def _row(case: Case, system: str, **found: Any) -> Row:
+    return Row(case.op, system, dtype=case.dtype, **found)
 
 
 def _judged(row: Row, outcome: Outcome, expected: Any, case: Case, flops: int) -> Row:
@@ -158,14 +105,22 @@ def _judged(row: Row, outcome: Outcome, expected: Any, case: Case, flops: int) -
     latencies_s = outcome.latencies_s(row.system)
     latency_s = statistics.median(chain.from_iterable(latencies_s))
     output = np.load(case.file(f"{row.system}.npy"), mmap_mode="r")
+    exact = expected.astype(np.float64)
     row = replace(
         row,
         **outcome.told[row.system],
         latency_us=latency_s * 1e6,
         gflops=flops / latency_s / 1e9,
-        max_rel_err=float(np.abs(output - expected).max() / np.abs(expected).max()),
+        max_rel_err=float(np.abs(output - exact).max() / np.abs(exact).max()),
     )
     if "ansor" not in outcome.answers:
+        return row
+    row = replace(
+        row,
+        to_own=ratio(latencies_s, outcome.latencies_s("ansor")),
+        instruction=outcome.told["ansor"].get(INSTRUCTION, ""),
+    )
+    if any(PEAK not in answer for turns in outcome.answers["ansor"] for answer in turns):
         return row
     peaks = [[answer[PEAK] for answer in turns] for turns in outcome.answers["ansor"]]
     at_peak_s = [[flops / peak / 1e9 for peak in turns] for turns in peaks]
@@ -173,7 +128,6 @@ def _judged(row: Row, outcome: Outcome, expected: Any, case: Case, flops: int) -
         row,
         peak_gflops=statistics.median(chain.from_iterable(peaks)),
         of_peak=1 / ratio(latencies_s, at_peak_s),
-        to_own=ratio(latencies_s, outcome.latencies_s("ansor")),
     )
 
 
@@ -182,39 +136,17 @@ def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {lines[0]}"
 
 
-def chosen_ops(ops: str, batch: int) -> list[str]:
-    """What `--ops` means; "all" is the suite.
+def chosen_ops(ops: str, batch: int, dtype: str = "float32") -> list[str]:
+    """What `--ops` means; "all" is what the suite has in a dtype.
 
     Raises:
-        ArgumentError: no such operator or size.
+        ArgumentError: no such operator or size, or the operator lacks the dtype.
     """
-    chosen = [name for op in ops.split(",") for name in (suite(batch) if op == "all" else (op,))]
+    every = suite(batch, dtype)
+    chosen = [name for op in ops.split(",") for name in (every if op == "all" else (op,))]
     for op in chosen:
-        workload_of(op, batch)
+        workload_of(op, batch, dtype)
     return chosen
-
-
-def table(rows: Sequence[Row]) -> str:
-    """For people."""
-    cells = [
-        (
-            row.op,
-            row.system,
-            _number(row.latency_us, ".1f"),
-            _number(row.gflops, ".0f"),
-            _number(row.of_peak, ".0%"),
-            _number(row.to_own, ".2f"),
-            _number(row.tuning_s, ".0f"),
-            _number(row.trials, "d"),
-            row.error or _number(row.max_rel_err, ".1e"),
-        )
-        for row in rows
-    ]
-    return align(_HEADER, cells, (0, 1))
-
-
-def _number(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)
 
 
 def default_cache() -> str:
@@ -229,6 +161,12 @@ def default_cache() -> str:
     show_default=True,
     help='Separated by commas: "C2D.2", "conv2d:height=28;width=28", or "all", the suite.',
 )
+@click.option(
+    "--dtypes",
+    default="float32",
+    show_default=True,
+    help="Of products and convolutions: bfloat16, int8.",
+)
 @click.option("--batch", type=click.IntRange(1), default=1, show_default=True, help="The suite's.")
 @click.option(
     "--trials", type=click.IntRange(0), default=64, show_default=True, help="0 measures nothing."
@@ -242,6 +180,7 @@ def default_cache() -> str:
 @click.option("--json", "file", metavar="FILE", help="Where results are written.")
 def main(
     ops: str,
+    dtypes: str,
     batch: int,
     trials: int,
     peers: str,
@@ -253,7 +192,7 @@ def main(
     file: str | None,
 ) -> None:
     """Tunes single operators; conv2d by default: NHWC, 56x56x64 to 64, 3x3, bias and ReLU."""
-    chosen = chosen_ops(ops, batch)
+    chosen = [(op, dtype) for dtype in dtypes.split(",") for op in chosen_ops(ops, batch, dtype)]
     others = parse_peers(peers)
     cores = threads or available_cores()
     flops = peak_flops(resolve_target("native"), cores, fresh=True)
@@ -263,11 +202,10 @@ def main(
     neighbours = neighbours_of(target, cores)
     rows: list[Row] = []
     found: list[dict[str, Any]] = []
-    for op in chosen:
+    for op, dtype in chosen:
         with TemporaryDirectory() as folder:
-            case = Case(
-                op, batch, folder, target, cores, seed, seconds, others.trials, cache, peak or 0.0
-            )
+            settings = target, cores, seed, seconds, others.trials, cache, peak or 0.0, dtype
+            case = Case(op, batch, folder, *settings)
             neighbours.begin()
             rows.extend(measure(case, trials, others, rounds, neighbours.wait))
         about |= {"waited_s": neighbours.waited_s, "turns_apart": neighbours.far}

@@ -19,7 +19,7 @@ from tvm.s_tir.meta_schedule.builder import LocalBuilder
 
 from ansor.errors import AnsorError
 from benchmarks.operator_case import Case
-from benchmarks.tensor_intrinsics import leave_out_others
+from benchmarks.tensor_intrinsics import prepare_intrinsics
 
 _NOTES = "tuning.json"  # written last: a folder without it is of a run that did not end
 
@@ -32,6 +32,8 @@ def best(case: Case) -> tuple[Any, dict[str, Any]]:
     """The best function found, and "tuning_s" and "trials" of the search."""
     func = case.workload.func
     folder = folder_of(func, case)
+    if tvm.target.Target(case.target).kind.name == "llvm":
+        prepare_intrinsics()
     if not (folder / _NOTES).is_file():
         _tune(func, case, folder)
     database = meta_schedule.database.JSONDatabase(work_dir=str(folder))
@@ -54,9 +56,7 @@ def _tune(func: Any, case: Case, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     target = tvm.target.Target(case.target)
-    initializer = leave_out_others if target.kind.name == "llvm" else None
-    if initializer is not None:
-        initializer()
+    initializer = prepare_intrinsics if target.kind.name == "llvm" else None
     began = time.perf_counter()
     meta_schedule.tune_tir(
         func,

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import torch
 from torch.nn import functional
 
-from ansor.compare.child import timed
-from ansor.config import MeasureConfig
 from ansor.errors import ArgumentError
-from ansor.measure.child.timing_conditions import Sentinel, in_quiet
+from ansor.frontend.importers.from_torch.capture import tensor_of
 from ansor.workloads.suite import SHAPES
 from ansor.workloads.workload import Array
-from benchmarks.operator_case import DISTURBED, REPEATS, WARM_UP_S, Case
 
-_SIZE = 256  # of a square product, 0.1 ms, that tells whether the machine runs at full speed
 _CONVOLUTIONS = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}
 
 
@@ -173,6 +167,8 @@ OTHERS: Mapping[str, Maker] = MappingProxyType(
         "OPE.4": lambda _, inputs, __: _product(inputs, "A"),
         "OPE.5": lambda _, inputs, __: _product(inputs, "B"),
         "matmul": lambda _, inputs, __: _product(inputs),
+        "batch_matmul": lambda _, inputs, __: _product(inputs),
+        "dense": lambda _, inputs, __: _product(inputs, "B"),
     }
 )
 
@@ -189,40 +185,25 @@ def form(
     Raises:
         ArgumentError: an operator outside the suite, for which there is no PyTorch form.
     """
-    makers = {**CONVOLUTIONS, **OTHERS}
-    maker = makers.get(op) or makers.get(op.partition(".")[0])
+    maker = maker_of({**CONVOLUTIONS, **OTHERS}, op)
+    tensors = [tensor_of(array).to(device) for array in arrays]
+    return maker(Layout(channels_last), tensors, shape)
+
+
+def maker_of(makers: Mapping[str, Maker], op: str) -> Maker:
+    """The maker of an operator, or of its family.
+
+    Raises:
+        ArgumentError: there is none.
+    """
+    family = op.partition(".")[0].partition(":")[0]
+    maker = makers.get(op) or makers.get(family)
     if maker is None:
         raise ArgumentError("peers", "torch", f"{op} has no PyTorch form")
-    tensors = [torch.from_numpy(array).to(device) for array in arrays]
-    return maker(Layout(channels_last), tensors, shape)
+    return maker
 
 
 def shape_of(op: str) -> Sequence[int]:
     """A member's row in the suite's table; nothing for another operator."""
     family, _, index = op.partition(".")
     return SHAPES[family][int(index)] if family in SHAPES else ()
-
-
-def ready_torch(case: Case, channels_last: bool) -> tuple[Array, Callable[[], float]]:
-    """The output in the definition's layout, and what tells median seconds of a call: of one turn,
-    while the machine runs at full speed, as our own are taken."""
-    torch.set_num_threads(case.threads)
-    inputs = case.inputs(case.workload)
-    made = form(case.op, inputs, channels_last, shape_of(case.op))
-    with torch.inference_mode():
-        out = np.ascontiguousarray(made.finish(made.call()).numpy())
-    config = MeasureConfig(disturbed_repeats=DISTURBED)
-    square = torch.ones(_SIZE, _SIZE)
-    sentinel = Sentinel(
-        lambda: timed(lambda: torch.mm(square, square), 0.0, 0.0), config.quiet_factor
-    )
-
-    def once() -> float:
-        return timed(made.call, 0.0, case.seconds / REPEATS)
-
-    def turn() -> float:
-        with torch.inference_mode():
-            timed(made.call, 0.0, WARM_UP_S)
-            return statistics.median(in_quiet(once, REPEATS, [sentinel], config))
-
-    return out, turn

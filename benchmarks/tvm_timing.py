@@ -15,8 +15,15 @@ from ansor.measure.child.timing import Timed, time_program
 from ansor.measure.child.timing_conditions import Watch, core_sentinel
 from ansor.targets.build import ENTRY, compile_function
 from ansor.targets.host.threads import use_threads
-from ansor.workloads.workload import Array
+from ansor.workloads.workload import Array, numpy_dtype
 from benchmarks.operator_case import DISTURBED, REPEATS, WARM_UP_S, Case
+
+
+def _unwritten(tensor: Any) -> Array:
+    """An array for a result, full of values that no program computes."""
+    dtype = numpy_dtype(str(tensor.dtype))
+    value = np.iinfo(dtype).min if dtype.kind in "iu" else np.nan
+    return np.full(tuple(int(size) for size in tensor.shape), value, dtype)
 
 
 def ready_function(func: Any, case: Case, exact: bool) -> tuple[Array, Callable[[], float]]:
@@ -31,8 +38,7 @@ def ready_function(func: Any, case: Case, exact: bool) -> tuple[Array, Callable[
     module = compile_function(func, case.target, exact, told)
     workload = case.workload
     device = tvm.cpu()
-    shape = tuple(int(size) for size in workload.tensors[-1].shape)
-    out = tvm.runtime.tensor(np.full(shape, np.nan, dtype=np.float32), device)
+    out = tvm.runtime.tensor(_unwritten(workload.tensors[-1]), device)
     arguments = [tvm.runtime.tensor(x, device) for x in case.inputs(workload)]
     sets = [[*arguments, out]]
     module[ENTRY](*sets[0])

@@ -130,10 +130,12 @@ FAMILIES: Mapping[str, Maker] = MappingProxyType(
 )
 
 
-def suite(batch: int = 1) -> tuple[str, ...]:
-    """Names of all members; OpEvo's, which have a batch of their own, with batch 1 only."""
-    own = [f"{family}.{i}" for family, shapes in SHAPES.items() for i in range(len(shapes))]
-    return (*own, *(OPEVO if _checked(batch) == 1 else ()))
+def suite(batch: int = 1, dtype: str = "float32") -> tuple[str, ...]:
+    """Names of all members that a dtype has; OpEvo's, which have a batch of their own, in float32
+    with batch 1 only."""
+    families = SHAPES if dtype == "float32" else PRODUCTS
+    own = [f"{family}.{i}" for family in families for i in range(len(SHAPES[family]))]
+    return (*own, *(OPEVO if _checked(batch) == 1 and dtype == "float32" else ()))
 
 
 def suite_workload(name: str, batch: int = 1, dtype: str = "float32") -> Workload:

@@ -59,8 +59,19 @@ def test_nothing_in_common_is_no_summary() -> None:
     assert summary([row("A", "ansor", 3.0)]) == []
 
 
+def test_dtypes_are_kept_apart() -> None:
+    low = [{**row, "dtype": "int8", "to_own": 3.0} for row in ROWS[:2]]
+    found = summary([*ROWS, *low])
+    assert [(entry["dtype"], entry["peer"], entry["ops"]) for entry in found] == [
+        ("float32", "torch", 2),
+        ("float32", "metaschedule", 2),
+        ("int8", "torch", 1),
+    ]
+    assert found[-1]["geomean"] == pytest.approx(3.0)
+
+
 def test_lines_name_the_peer_and_its_least() -> None:
     first, second = lines(summary(ROWS))
-    assert first.startswith("torch: 1.00 x")
+    assert first.startswith("float32, torch: 1.00 x")
     assert "least 0.50 (B)" in first
     assert "0.020 of its tuning time (median of 1 of 2)" in second
