@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ansor.frontend.importers.sizes import Sizes
-from ansor.run.arguments import check_models
+from ansor.run.arguments import check_models, check_short_products
 from ansor.run.session import opened_session
 from ansor.run.settings import Settings, takes_settings
 from ansor.run.tuned import TunedModel
@@ -48,8 +48,10 @@ def auto_schedule(
     Raises:
         ArgumentError: an argument is wrong; nothing has been done yet.
         UnsupportedError: the model uses what cannot be imported, or its import computes something
-            else than the original; the operator and its layer are named.
-        ResultError: the tuned network computes something else than the original.
+            else than the original; the operator and its layer are named. Or the target has no
+            instructions for the precision; the missing flags are named.
+        ResultError: the tuned network computes something else than the original, or its error is
+            over the budget.
         DatabaseError: the database cannot be used.
         MeasureError: no measurement worker can be started.
     """
@@ -87,6 +89,7 @@ def auto_schedule_many(
     given = Settings.of(settings, len(models))
     resolved = resolve_target(target)
     check_runs_here(resolved)
+    check_short_products(given.precision, resolved)
     with opened_session(given, resolved, began_s) as session:
         session.import_models(models, example_inputs, sizes)
         return session.finished(*session.search())

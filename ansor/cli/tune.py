@@ -9,9 +9,11 @@ import click
 
 from ansor.cli.model_argument import HELP, parse_model
 from ansor.cli.size_options import read_sizes, size_options
-from ansor.config import FULL, QUICK
+from ansor.config import CHECK, FULL, QUICK
 from ansor.errors import ArgumentError
+from ansor.frontend.precision.stages import WIDE
 from ansor.report.progress import Progress
+from ansor.run.arguments import PRECISIONS
 from ansor.run.tuned import TunedModel
 from ansor.task_scheduler.objective import LatencyRequirement, total_latency
 from ansor.tune import auto_schedule_many
@@ -36,6 +38,19 @@ MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
 @click.option("--threads", type=int, help="That programs run on; all cores by default.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all randomness.")
 @click.option("--preset", type=click.Choice(list(PRESETS)), default="full", show_default=True)
+@click.option(
+    "--precision",
+    type=click.Choice(PRECISIONS),
+    default=WIDE,
+    show_default=True,
+    help="What products multiply; sums are in float32.",
+)
+@click.option(
+    "--max-error",
+    type=float,
+    help="Normalised mean squared error that another precision may make; by default "
+    f"{CHECK.max_squared_error:g}.",
+)
 @size_options
 @click.option(
     "--check/--no-check",
@@ -56,6 +71,8 @@ def tune(
     threads: int | None,
     seed: int,
     preset: str,
+    precision: str,
+    max_error: float | None,
     shapes: tuple[str, ...],
     dims: tuple[str, ...],
     check: bool,
@@ -83,6 +100,8 @@ def tune(
             config=PRESETS[preset],
             objective=objective,
             sizes=dict.fromkeys(folders, sizes),
+            precision=precision,
+            max_error=max_error,
             check_import=check,
         )
     keep({folder: tuned[name] for name, folder in folders.items()})

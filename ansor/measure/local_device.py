@@ -185,6 +185,7 @@ def tolerance(
     """Largest difference from the reference, relative to its largest value, that is not an error.
 
     Grows with the longest reduction, whose rounding errors a program that is right accumulates.
+    A result in a short dtype may be the next number of it, where two sums are rounded apart.
     Products of `rounded_dtypes` may have rounded operands. Zero where there are no floats.
     """
     if not any("float" in buffer.dtype for buffer in dag.buffers.values()):
@@ -199,4 +200,6 @@ def tolerance(
             eps = float(ml_dtypes.finfo(dtype).eps)  # type: ignore[no-untyped-call]
             worst, random = additions * eps / 2, math.sqrt(additions) * eps / 2
             allowed = max(allowed, config.verify_rounding * worst, config.verify_walk * random)
+        elif "float" in dtype:
+            allowed = max(allowed, float(ml_dtypes.finfo(dtype).eps))  # type: ignore[no-untyped-call]
     return allowed

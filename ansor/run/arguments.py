@@ -10,11 +10,17 @@ from numbers import Integral, Real
 import numpy as np
 
 from ansor.database.database import Database
-from ansor.errors import ArgumentError
+from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.importers.importer import is_onnx
+from ansor.frontend.precision.stages import WIDE
 from ansor.frontend.variants import KINDS
 from ansor.models.registry import model_config
+from ansor.targets.registry import backend_of
+from ansor.targets.target import Target
 from ansor.task_scheduler.objective import Objective, slopes
+
+SHORT, AUTO = "bfloat16", "auto"
+PRECISIONS = (WIDE, SHORT)  # AUTO
 
 
 def check_models(models: object, example_inputs: object) -> None:
@@ -71,6 +77,32 @@ def check_variants(allow: Collection[str] | None, forbid: Collection[str]) -> tu
         if unknown:
             raise ArgumentError(name, ", ".join(unknown), f"a collection of {', '.join(KINDS)}")
     return tuple(k for k in KINDS if (allow is None or k in allow) and k not in forbid)
+
+
+def check_precision(precision: object, max_error: object, metric: object) -> None:
+    """Raises an `ArgumentError` unless there is such a precision, and the error that it may make is
+    a positive number."""
+    if precision not in PRECISIONS:
+        raise ArgumentError("precision", precision, f"must be one of {', '.join(PRECISIONS)}")
+    given = {"max_error": max_error, "metric": metric}
+    if precision == WIDE:
+        for name, value in given.items():
+            if value is not None:
+                raise ArgumentError(name, value, 'give precision="bfloat16" or "auto" with it')
+    if max_error is not None and not (_is_number(max_error, Real) and max_error > 0):  # type: ignore[operator]
+        raise ArgumentError("max_error", max_error, "must be a positive number")
+    if metric is not None and not callable(metric):
+        raise ArgumentError("metric", metric, "must be a function of two arrays")
+    if metric is not None and max_error is None:
+        raise ArgumentError("max_error", max_error, "give the largest error of your metric")
+
+
+def check_short_products(precision: str, target: Target) -> None:
+    """Raises an UnsupportedError if a target has no instruction for the products of a precision."""
+    reason = backend_of(target).network.why_not_short(target, SHORT)
+    if precision == SHORT and reason is not None:
+        remedy = f'tune for a target that has one, or with precision="{WIDE}"'
+        raise UnsupportedError(f"precision={precision!r}: {reason}; {remedy}")
 
 
 @contextmanager

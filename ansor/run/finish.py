@@ -58,7 +58,16 @@ class Finisher:
         network = self._network
         results = _results(network, winners, finish)
         calling, state = network.calling, network.state
-        return TunedModel(compiled, results, finish, seed, network.mod, calling, state)
+        return TunedModel(
+            compiled,
+            results,
+            finish,
+            seed,
+            network.mod,
+            calling,
+            state,
+            precision=network.precision,
+        )
 
 
 def _built(

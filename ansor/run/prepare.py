@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -19,6 +19,7 @@ from ansor.frontend.importers.sizes import Sizes
 from ansor.frontend.importers.source import Array, ImportedModel, SourceModel
 from ansor.frontend.operator import import_operator, is_operator
 from ansor.frontend.variants import KINDS, Variant, operator_variants, optimize_with_variants
+from ansor.report.precision_table import PrecisionRow
 from ansor.run.check.network import uncompilable
 from ansor.targets.registry import backend_of
 from ansor.task import Converted, Original, Task
@@ -37,6 +38,7 @@ class Network:
         calling: how users call it; None for tensors in a row.
         state: initial values of tensors that it keeps between calls.
         source: the model in its framework, if there is one.
+        precision: what of it runs in which precision; empty for the precision of the model.
     """
 
     mod: tvm.IRModule
@@ -46,6 +48,7 @@ class Network:
     calling: Calling | None = None
     state: tuple[Array, ...] = ()
     source: SourceModel | None = None
+    precision: tuple[PrecisionRow, ...] = ()
 
 
 def prepare_network(
@@ -78,6 +81,22 @@ def prepare_network(
     else:
         imported = import_model(model, example_inputs, sizes)
         mod, variants = _optimized(imported, target, kinds)
+    network = split_network(mod, variants, target_key)
+    if imported is None:
+        if network.unscheduled:
+            raise UnsupportedError(next(iter(network.unscheduled.values())))
+        return network
+    return replace(network, calling=imported.calling, state=imported.state, source=imported.source)
+
+
+def split_network(mod: tvm.IRModule, variants: Sequence[Variant], target_key: str) -> Network:
+    """The tasks of an optimised module.
+
+    Args:
+        mod: calls the functions.
+        variants: of its functions.
+        target_key: canonical text of the target.
+    """
     functions = extract_functions(mod)
     in_network = sum(function.weight for function in functions) > 1
     tasks, unscheduled = [], {}
@@ -85,18 +104,12 @@ def prepare_network(
         try:
             tasks.append(_task(function, target_key, in_network))
         except UnsupportedError as error:
-            if is_operator(model):
-                raise
             unscheduled[function.name] = str(error)
     plain = {function.name: function for function in functions}
     for variant in variants:
-        replaced = plain[variant.replaces]
-        original = _original(variant, replaced)
+        original = _original(variant, plain[variant.replaces])
         tasks.append(_task(variant.function, target_key, in_network, original))
-    network = Network(mod, tuple(tasks), {v.function.name: v for v in variants}, unscheduled)
-    if imported is None:
-        return network
-    return replace(network, calling=imported.calling, state=imported.state, source=imported.source)
+    return Network(mod, tuple(tasks), {v.function.name: v for v in variants}, unscheduled)
 
 
 def _optimized(

@@ -19,12 +19,15 @@ from ansor.errors import ArgumentError
 from ansor.executor import Executor, in_turns
 from ansor.frontend.call_planning import call_plan
 from ansor.frontend.importers.sizes import Sizes
+from ansor.frontend.precision.stages import WIDE
 from ansor.measure.device import Device
 from ansor.measure.local_device import LocalDevice
 from ansor.run.arguments import opened
+from ansor.run.check.budget import BudgetComparison, budget_comparison
 from ansor.run.check.network import SourceComparison
 from ansor.run.finish import Finisher
 from ansor.run.garbage_collection import frozen_heap
+from ansor.run.precision import Assignment, forms_of, in_precision, within_budget
 from ansor.run.prepare import Network, merged, prepare_network
 from ansor.run.settings import Settings
 from ansor.run.tuned import TunedModel
@@ -97,7 +100,7 @@ class Session:
     executor: Executor
     began_s: float
     networks: dict[str, Network] = field(default_factory=dict)
-    comparisons: dict[str, SourceComparison] = field(default_factory=dict)
+    comparisons: dict[str, SourceComparison | BudgetComparison] = field(default_factory=dict)
 
     def import_models(
         self,
@@ -112,11 +115,29 @@ class Session:
             network = prepare_network(
                 model, self.target, self.text, examples, kinds, sizes.get(name)
             )
-            self.networks[name] = network
+            comparison = None
             if self.settings.check_import and network.source is not None:
                 self._note(f"comparing the import of {name} with the original")
-                self.comparisons[name] = SourceComparison(network.source, self.target)
-                self.comparisons[name].check_import(network.mod)
+                comparison = SourceComparison(network.source, self.target)
+                comparison.check_import(network.mod)
+                self.comparisons[name] = comparison
+            if self.settings.precision != WIDE:
+                network = self._in_precision(name, network, comparison)
+            self.networks[name] = network
+
+    def _in_precision(
+        self, name: str, network: Network, original: SourceComparison | None
+    ) -> Network:
+        """The network in the precision of the settings, within their error budget."""
+        self._note(f"choosing the precision of {name}")
+        given = self.settings
+        forms = forms_of(network, given.precision)
+        assignment = Assignment(forms.multiplying)
+        if given.check_import:
+            comparison = budget_comparison(network.mod, original, given.budget, self.target)
+            assignment = within_budget(forms, comparison.deviation_of, given.budget.limit)
+            self.comparisons[name] = comparison
+        return in_precision(network, forms, assignment, self.text)
 
     def search(self) -> tuple[Tuner, Finish]:
         """Searches until the budget ends; returns the tuner and how it ended."""

@@ -10,19 +10,22 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from ansor.callbacks import Callback
-from ansor.config import FULL, TuneConfig
+from ansor.config import CHECK, FULL, TuneConfig
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
+from ansor.frontend.precision.stages import WIDE
 from ansor.measure.device import Device
 from ansor.policy.base import PolicyFactory
 from ansor.policy.policy import SearchPolicy
 from ansor.run.arguments import (
     check_budget,
     check_objective,
+    check_precision,
     check_seed,
     check_threads,
     check_variants,
 )
+from ansor.run.check.deviation import ErrorBudget, Metric, squared_error
 from ansor.sketch.rule import Rule
 from ansor.task_scheduler.objective import Objective, total_latency
 
@@ -49,6 +52,12 @@ class Settings:
         forbid: kinds of variants that may not.
         objective: what is to become small: `total_latency`, a `LatencyRequirement`, below which the
             search ends, or any function of an array with the latency of each network in seconds.
+        precision: "float32", or "bfloat16": convolutions and products of matrices multiply bfloat16
+            and add up in float32. On a target without instructions for that it is refused.
+        max_error: of the results with "bfloat16", by `metric`. If it is exceeded, functions go back
+            to float32, the most sensitive first. By default 1e-4.
+        metric: the error of an output, a function of the expected array and the actual one. By
+            default it is the normalised mean squared error.
         check_import: whether the import is compared with the original model in PyTorch or ONNX
             Runtime before the search, and the tuned network after it.
         policy: makes the search of a task; a subclass of `ansor.policy.base.Policy`, by default
@@ -68,6 +77,9 @@ class Settings:
     allow: Collection[str] | None = None
     forbid: Collection[str] = ()
     objective: Objective = total_latency
+    precision: str = WIDE
+    max_error: float | None = None
+    metric: Metric | None = None
     check_import: bool = True
     policy: PolicyFactory = SearchPolicy
     device: Device | None = None
@@ -90,7 +102,14 @@ class Settings:
         check_threads(settings.threads)
         check_objective(settings.objective, networks)
         check_variants(settings.allow, settings.forbid)
+        check_precision(settings.precision, settings.max_error, settings.metric)
         return settings
+
+    @property
+    def budget(self) -> ErrorBudget:
+        """The error that a network in short floats may make."""
+        limit = CHECK.max_squared_error if self.max_error is None else float(self.max_error)
+        return ErrorBudget(limit, self.metric or squared_error)
 
     @property
     def variants(self) -> tuple[str, ...]:

@@ -19,7 +19,8 @@ from ansor.frontend.deploy.runtime import CompiledModel, compile_model, loaded
 from ansor.frontend.deploy.storage import StoredModel, load_model, save_model
 from ansor.frontend.importers.source import Array
 from ansor.report.network_table import Summary, network_table
-from ansor.run.check.network import NetworkCheck
+from ansor.report.precision_table import PrecisionRow, precision_text
+from ansor.run.check.network import NetworkCheck, check_from_json
 from ansor.targets.host.threads import start_threads
 from ansor.targets.registry import backend_of
 from ansor.targets.target import NATIVE, check_runs_here, resolve_target
@@ -81,6 +82,7 @@ class TunedModel:
         state: initial values of tensors that the network keeps between calls, such as caches and
             counters.
         checks: how it compared with the original model, before and after tuning.
+        precision: what of it runs in which precision; empty for the precision of the model.
     """
 
     compiled: CompiledModel
@@ -91,6 +93,7 @@ class TunedModel:
     calling: Calling | None = None
     state: tuple[Array, ...] = ()
     checks: tuple[NetworkCheck, ...] = ()
+    precision: tuple[PrecisionRow, ...] = ()
     # The state's values of now, and by process what a call holds: a model with state serves one
     # call at a time, and a forked child must not wait for a thread of its parent.
     _kept: list[Any] = field(default_factory=list, init=False, repr=False)
@@ -152,8 +155,9 @@ class TunedModel:
             summary = replace(
                 summary, search_s=done.elapsed_s, trials=done.trials, reason=done.reason
             )
-        checks = [check.text for check in self.checks]
-        return "\n".join([network_table(self.tasks, summary), *checks])
+        lines = [precision_text(self.precision)] if self.precision else []
+        lines += [check.text for check in self.checks]
+        return "\n".join([network_table(self.tasks, summary), *lines])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the network, machine code and weights, to one file; `load` reads it.
@@ -165,6 +169,7 @@ class TunedModel:
         if self.calling is not None:
             notes["calling"] = calling_to_json(self.calling)
         notes["checks"] = [asdict(check) for check in self.checks]
+        notes["precision"] = [asdict(row) for row in self.precision]
         save_model(StoredModel(self.compiled.complete, notes, self.state), path)
 
 
@@ -192,10 +197,18 @@ def load(
     compiled = loaded(_ready(stored.model, os.fspath(path), count, recompile), count)
     notes = stored.notes
     calling = calling_from_json(notes["calling"]) if "calling" in notes else None
-    checks = tuple(NetworkCheck(**check) for check in notes.get("checks", ()))
+    checks = tuple(map(check_from_json, notes.get("checks", ())))
+    precision = tuple(PrecisionRow(**row) for row in notes.get("precision", ()))
     seed, tasks = int(notes.get("seed", 0)), _tasks(notes)
     return TunedModel(
-        compiled, tasks, None, seed, calling=calling, state=stored.state, checks=checks
+        compiled,
+        tasks,
+        None,
+        seed,
+        calling=calling,
+        state=stored.state,
+        checks=checks,
+        precision=precision,
     )
 
 

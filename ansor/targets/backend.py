@@ -90,6 +90,11 @@ class Compiler:
     variables: Callable[[], dict[str, str]] = no_variables
 
 
+def no_short_products(target: Target, dtype: str) -> str | None:
+    """The reason of a kind of target that multiplies in the network's own precision alone."""
+    return f"networks for {target.kind.name} keep their own precision"
+
+
 @dataclass(frozen=True)
 class NetworkForm:
     """The form of networks that suits a kind of target.
@@ -98,11 +103,14 @@ class NetworkForm:
         wide_sums: products in half precision are summed in float32.
         joins_depthwise: a depthwise convolution joins the pointwise convolution after it.
         filtering: convolutions may use minimal filtering (Winograd).
+        why_not_short: why a target has no instruction for products of a dtype, such as "bfloat16";
+            None if it has one.
     """
 
     wide_sums: bool = False
     joins_depthwise: bool = False
     filtering: bool = False
+    why_not_short: Callable[[Target, str], str | None] = no_short_products
 
 
 def one_lane() -> list[dict[str, str]]:

@@ -15,6 +15,7 @@ from ansor.frontend.importers.source import SourceModel
 from ansor.frontend.signature import InputSpec
 
 Array = npt.NDArray[Any]
+EXTREME = "extreme values"  # name of an input set
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ def input_sets(source: SourceModel, seed: int = 0) -> Iterator[InputSet]:
     yield from _first_legal("ordinary values", source, (ordinary, legal, _zeros(ordinary)))
     extreme = [_extreme(spec, array, rng) for spec, array in zip(specs, ordinary, strict=True)]
     mixed = [e if _is_float(e) else n for e, n in zip(extreme, legal, strict=True)]
-    yield from _first_legal("extreme values", source, (extreme, mixed))
+    yield from _first_legal(EXTREME, source, (extreme, mixed))
 
 
 def _run(name: str, source: SourceModel, arrays: Sequence[Array]) -> InputSet:

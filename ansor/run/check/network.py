@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from ansor.frontend.importers.source import SourceModel
 from ansor.frontend.optimization import optimize
 from ansor.lowering.reference import reference_of
 from ansor.run.check.compare import NETWORK_TOLERANCE, SAME, Difference, difference
+from ansor.run.check.deviation import Deviation
 from ansor.run.check.input_sets import InputSet, input_sets
 from ansor.run.check.locate import Fault, first_failure, first_fault
 from ansor.targets.host.threads import running_threads
@@ -40,6 +41,8 @@ class NetworkCheck:
         sets: names of the input sets.
         difference: largest error, relative to the largest value of its output.
         elapsed_s: seconds that the comparison took.
+        deviation: of a network in short floats.
+        limit: its error budget.
     """
 
     stage: str
@@ -47,14 +50,30 @@ class NetworkCheck:
     sets: tuple[str, ...]
     difference: float
     elapsed_s: float
+    deviation: Deviation | None = None
+    limit: float | None = None
 
     @property
     def text(self) -> str:
         """The outcome in one line."""
+        if self.deviation is not None:
+            return (
+                f"{self.stage}: against {self.framework} on {', '.join(self.sets)}: error "
+                f"{self.deviation.error:.1e} of a budget of {self.limit:.1e}; {self.deviation.text}"
+            )
         return (
             f"{self.stage}: as {self.framework} on {', '.join(self.sets)}; largest difference "
             f"{self.difference:.1e} of the largest value, checked in {self.elapsed_s:.1f} s"
         )
+
+
+def check_from_json(data: Mapping[str, Any]) -> NetworkCheck:
+    """Inverse of `dataclasses.asdict`, after a way through JSON."""
+    found = data.get("deviation")
+    sets = tuple(data["sets"])
+    return NetworkCheck(
+        **{**data, "sets": sets, "deviation": None if found is None else Deviation(**found)}
+    )
 
 
 class ResultError(AnsorError):
@@ -71,11 +90,15 @@ class SourceComparison:
 
     def __init__(self, source: SourceModel, target: Target) -> None:
         self._source = source
-        on_host = backend_of(target).execution.on_host
-        self._target = target if on_host else resolve_target(NATIVE)
-        self._sets: list[InputSet] = []
+        self._target = check_target(target)
+        self.sets: list[InputSet] = []  # once the import has been checked
         self._flips = False  # whether rounding flips steps of the network's own rounding
         self.checks: list[NetworkCheck] = []  # the comparisons up to now
+
+    @property
+    def framework(self) -> str:
+        """Name of the framework of the original."""
+        return self._source.framework
 
     def check_import(self, mod: tvm.IRModule) -> None:
         """Compares a network as it was imported and optimised, before it is tuned.
@@ -85,7 +108,7 @@ class SourceComparison:
         """
         began = time.monotonic()
         with np.errstate(all="ignore"):
-            self._sets = list(input_sets(self._source))
+            self.sets = list(input_sets(self._source))
             compiled = compile_model(with_plain_loops(mod), self._target, running_threads())
             self._note("import", compiled, began, self._refuse_import)
 
@@ -106,12 +129,12 @@ class SourceComparison:
         refuse: Callable[[InputSet, Difference], None],
     ) -> None:
         worst = SAME
-        for inputs in self._sets:
+        for inputs in self.sets:
             found = self._compared(compiled, inputs)
             if found.excess > 1:
                 refuse(inputs, found)
             worst = max(worst, found, key=lambda one: one.relative)
-        names = tuple(inputs.name for inputs in self._sets)
+        names = tuple(inputs.name for inputs in self.sets)
         elapsed_s = time.monotonic() - began
         check = NetworkCheck(stage, self._source.framework, names, worst.relative, elapsed_s)
         self.checks.append(check)
@@ -126,7 +149,7 @@ class SourceComparison:
 
     def _compared(self, compiled: CompiledModel, inputs: InputSet) -> Difference:
         """The difference, in units of what rounding explains of this network."""
-        found = difference(_outputs(compiled, inputs.arrays), inputs.results, NETWORK_TOLERANCE)
+        found = difference(outputs_of(compiled, inputs.arrays), inputs.results, NETWORK_TOLERANCE)
         if found.excess <= 1:
             return found
         allowed = self._amplified(inputs, CHECK.step)
@@ -157,7 +180,7 @@ class SourceComparison:
     def _run_alone(self, mod: tvm.IRModule, arrays: Sequence[Array]) -> list[Array]:
         optimized = with_plain_loops(optimize(mod, self._target))
         compiled = compile_model(optimized, self._target, running_threads())
-        return _outputs(compiled, arrays)
+        return outputs_of(compiled, arrays)
 
 
 def uncompilable(source: SourceModel, target: Target) -> Fault | None:
@@ -183,7 +206,13 @@ def with_plain_loops(mod: tvm.IRModule) -> tvm.IRModule:
     return apply_programs(mod, ordered)
 
 
-def _outputs(compiled: CompiledModel, arrays: Sequence[Array]) -> list[Array]:
+def check_target(target: Target) -> Target:
+    """The target that networks for another one are compared on: this machine for a GPU's."""
+    return target if backend_of(target).execution.on_host else resolve_target(NATIVE)
+
+
+def outputs_of(compiled: CompiledModel, arrays: Sequence[Array]) -> list[Array]:
+    """The outputs of a network in a row."""
     result = compiled(*arrays)
     return list(result) if isinstance(result, tuple) else [result]
 

@@ -1,0 +1,127 @@
+"""Which functions of a network multiply short floats, within an error budget."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+import tvm
+
+from ansor.errors import ArgumentError
+from ansor.frontend.precision.network_form import NetworkForms, network_forms, with_forms
+from ansor.frontend.precision.variants import reformed_variants
+from ansor.report.precision_table import PrecisionRow
+from ansor.run.check.deviation import Deviation
+from ansor.run.prepare import Network, split_network
+
+OWN = "multiplies short floats"
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """The precision of each function of a network.
+
+    Attributes:
+        short: numbers of the calls that multiply short floats.
+        errors: of the functions that are too sensitive, the error of each alone.
+    """
+
+    short: frozenset[int]
+    errors: Mapping[str, float] = field(default_factory=dict)
+
+
+def within_budget(
+    forms: NetworkForms, deviation_of: Callable[[tvm.IRModule], Deviation], limit: float
+) -> Assignment:
+    """All products in short floats, but for the most sensitive ones if the error is over a limit.
+
+    The sensitivity of a function is the error of the network with this function alone in short
+    floats. Errors add up nearly, which tells how many functions have to go back to float32.
+
+    Raises:
+        ArgumentError: no assignment meets the limit; says how far the best one is.
+    """
+
+    def error(short: Collection[int]) -> float:
+        return deviation_of(with_short(forms, short)).error
+
+    whole = error(forms.multiplying)
+    if whole <= limit:
+        return Assignment(forms.multiplying)
+    names = list(dict.fromkeys(forms.function_of(i) for i in sorted(forms.multiplying)))
+    alone = {name: error(forms.calls_of({name})) for name in names}
+    ranked = sorted(names, key=lambda name: alone[name], reverse=True)
+    scale = whole / sum(alone.values()) if any(alone.values()) else 1.0
+    best = whole
+    for count in range(1, len(ranked) + 1):
+        rest = ranked[count:]
+        if scale * sum(alone[name] for name in rest) > limit:
+            continue
+        found = error(forms.calls_of(rest))
+        best = min(best, found)
+        if found <= limit:
+            return Assignment(forms.calls_of(rest), {name: alone[name] for name in ranked[:count]})
+    raise ArgumentError("max_error", limit, f"no precision meets it; the least error is {best:.3g}")
+
+
+def with_short(forms: NetworkForms, short: Collection[int]) -> tvm.IRModule:
+    """The network with these calls in short floats."""
+    return with_forms(forms, forms.forms(short)).mod
+
+
+def in_precision(
+    network: Network,
+    forms: NetworkForms,
+    assignment: Assignment,
+    target_key: str,
+) -> Network:
+    """The network with its functions in the assigned precision.
+
+    Args:
+        network: in float32.
+        forms: of its calls.
+        assignment: of them.
+        target_key: canonical text of the target.
+    """
+    reformed = with_forms(forms, forms.forms(assignment.short))
+    variants = reformed_variants(list(network.variants.values()), reformed)
+    made = split_network(reformed.mod, variants, target_key)
+    return replace(
+        network,
+        mod=made.mod,
+        tasks=made.tasks,
+        variants=made.variants,
+        unscheduled=made.unscheduled,
+        precision=precision_rows(forms, assignment),
+    )
+
+
+def precision_rows(forms: NetworkForms, assignment: Assignment) -> tuple[PrecisionRow, ...]:
+    """For each function in which precision it runs, and why."""
+    uses = forms.flow.uses
+    calls = Counter(use.function for use in uses)
+    short = Counter(forms.function_of(number) for number in assignment.short)
+    return tuple(
+        PrecisionRow(name, count, short[name], _reason(forms, assignment, name))
+        for name, count in calls.items()
+    )
+
+
+def _reason(forms: NetworkForms, assignment: Assignment, name: str) -> str:
+    if not forms.functions[name].multiplies:
+        return ""
+    if name in assignment.errors:
+        return f"too sensitive: alone it makes an error of {assignment.errors[name]:.1e}"
+    return OWN
+
+
+def forms_of(network: Network, dtype: str) -> NetworkForms:
+    """The forms that the calls of a network may take.
+
+    Raises:
+        ArgumentError: it is a single operator, whose definition says what it multiplies.
+    """
+    if network.calling is None:
+        raise ArgumentError("precision", dtype, "an operator has the dtypes of its definition")
+    return network_forms(network.mod, dtype)

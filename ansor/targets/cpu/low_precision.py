@@ -1,0 +1,33 @@
+"""Instructions of processors for products of short numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from tvm.target import Target, codegen
+
+from ansor.targets.cpu.features import architecture
+
+# By family and dtype: LLVM's names of the instruction sets with products, and Linux' names of them.
+_PRODUCTS: Mapping[tuple[str, str], Mapping[str, str]] = MappingProxyType(
+    {
+        ("x86_64", "bfloat16"): {"avx512bf16": "avx512_bf16", "amx-bf16": "amx_bf16"},
+        ("aarch64", "bfloat16"): {"bf16": "bf16"},
+    }
+)
+
+
+def why_not_short(target: Target, dtype: str) -> str | None:
+    """Why a target has no instruction for products of a dtype; None if it has one.
+
+    The reason names the flags of which one would do.
+    """
+    family = architecture(target)
+    sets = _PRODUCTS.get((family, dtype))
+    if sets is None:
+        return f"no instruction for products in {dtype} is known of {family} processors"
+    if any(codegen.llvm_cpu_has_features(name, target) for name in sets):
+        return None
+    flags = " or ".join(sets.values())
+    return f"the processor has no instruction for products in {dtype}; it lacks the flag {flags}"

@@ -1,0 +1,116 @@
+"""The error of results, and which functions go back to float32 when it is too large."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from ansor.errors import ArgumentError
+from ansor.run.check.deviation import Deviation, deviation, squared_error, worst
+from ansor.run.precision import within_budget
+
+ROWS = arrays(np.float32, (4, 3), elements=st.floats(-100, 100, width=16))
+
+
+@given(ROWS)
+def test_equal_results_have_no_error(array: Any) -> None:
+    found = deviation([array], [array], squared_error)
+    cosine = 1.0 if array.any() or not array.size else found.cosine
+    assert found == Deviation(0.0, 0.0, pytest.approx(cosine), 0.0, 1.0)  # type: ignore[arg-type]
+
+
+@given(ROWS, ROWS, st.sampled_from([2.0, -8.0, 0.25]))
+def test_the_error_does_not_depend_on_the_scale(expected: Any, actual: Any, scale: float) -> None:
+    found = squared_error(expected, actual)
+    assert squared_error(scale * expected, scale * actual) == pytest.approx(found, rel=1e-6)
+
+
+@given(ROWS, ROWS)
+def test_an_error_bounds_the_cosine(expected: Any, actual: Any) -> None:
+    found = deviation([expected], [actual], squared_error)
+    if found.squared < 1 and expected.any():
+        assert found.cosine >= np.sqrt(1 - found.squared) - 1e-6
+
+
+def test_figures_of_a_known_case() -> None:
+    expected = np.array([[3.0, 4.0], [0.0, 5.0]], np.float32)
+    actual = np.array([[4.0, 3.0], [0.0, 5.0]], np.float32)
+    found = deviation([expected], [actual], squared_error)
+    assert found.squared == pytest.approx(2 / 50)
+    assert found.cosine == pytest.approx(49 / 50)
+    assert found.largest == pytest.approx(1 / 5)
+    assert found.agreement == 0.5
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_what_is_not_finite_has_an_infinite_error(wrong: float) -> None:
+    expected, actual = np.ones(3, np.float32), np.array([1, wrong, 1], np.float32)
+    assert squared_error(expected, actual) == np.inf
+    assert squared_error(actual, expected) == np.inf
+    assert squared_error(actual, actual) == 0
+
+
+def test_integers_count_by_their_share() -> None:
+    assert squared_error(np.array([1, 2, 3, 4]), np.array([1, 2, 3, 9])) == 0.25
+
+
+def test_other_shapes_are_wrong() -> None:
+    assert deviation([np.ones(3)], [np.ones((3, 1))], squared_error).error == np.inf
+
+
+def test_the_metric_of_the_user_has_the_budget() -> None:
+    found = deviation([np.ones(3)], [np.ones(3) * 2], lambda e, a: float(np.abs(e - a).max()))
+    assert found.error == 1
+    assert worst([found, Deviation(3, 0, 1, 0, 1)]).error == 3
+
+
+@dataclass(frozen=True)
+class FakeForms:
+    """Functions with one call each; a module is the set of calls that are short."""
+
+    errors: tuple[float, ...]
+
+    @property
+    def multiplying(self) -> frozenset[int]:
+        return frozenset(range(len(self.errors)))
+
+    def function_of(self, call: int) -> str:
+        return f"f{call}"
+
+    def calls_of(self, functions: Any) -> frozenset[int]:
+        return frozenset(int(name[1:]) for name in functions)
+
+
+def assigned(errors: tuple[float, ...], limit: float, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The assignment of a network whose errors add up, with one of 0.1 in float32."""
+    monkeypatch.setattr("ansor.run.precision.with_short", lambda forms, short: short)
+
+    def deviation_of(short: Any) -> Deviation:
+        error = 0.1 + sum(errors[number] for number in short)
+        return Deviation(error, error, 1, error, 1)
+
+    return within_budget(FakeForms(errors), deviation_of, limit)  # type: ignore[arg-type]
+
+
+def test_within_the_budget_all_products_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = assigned((1.0, 2.0), 4.0, monkeypatch)
+    assert found.short == {0, 1}
+    assert not found.errors
+
+
+def test_the_most_sensitive_functions_go_back_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = assigned((1.0, 4.0, 2.0, 3.0), 3.2, monkeypatch)
+    assert found.short == {0, 2}
+    assert set(found.errors) == {"f1", "f3"}
+    assert found.errors["f1"] == pytest.approx(4.1)
+
+
+def test_a_budget_that_nothing_meets_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ArgumentError, match=r"max_error=0\.05: .* the least error is 0\.1"):
+        assigned((1.0, 2.0), 0.05, monkeypatch)

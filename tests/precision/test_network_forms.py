@@ -1,0 +1,163 @@
+"""Networks in bfloat16 have the calls of the network in float32, and compute nearly the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.target import Target
+
+from ansor.dag.from_tir.read import read_dag
+from ansor.frontend import compile_model, extract_functions, import_model, optimize
+from ansor.frontend.distinct_functions import tir_calls
+from ansor.frontend.precision.network_form import NetworkForms, network_forms, with_forms
+from ansor.frontend.precision.stages import is_exact
+from ansor.frontend.precision.variants import reformed_variants
+from ansor.frontend.variants import optimize_with_variants
+from ansor.run.check.deviation import squared_error
+
+SHORT = "bfloat16"
+TARGET = Target({"kind": "llvm"})
+INPUT_COPY = "to_bfloat16"
+
+
+@cache
+def forms_of(name: str) -> NetworkForms:
+    return network_forms(optimize(import_model(name).mod, TARGET), SHORT)
+
+
+def in_short(forms: NetworkForms) -> tvm.IRModule:
+    return with_forms(forms, forms.forms(forms.multiplying)).mod
+
+
+def names_of(mod: tvm.IRModule) -> list[str]:
+    return [str(call.args[0].name_hint) for call in tir_calls(mod)]
+
+
+@pytest.mark.parametrize(
+    ("name", "copies", "products"),
+    [("resnet50", 0, 54), ("mobilenet_v2", 0, 36), ("bert_base", 1, 96)],
+)
+def test_the_calls_are_those_in_float32(name: str, copies: int, products: int) -> None:
+    forms = forms_of(name)
+    before, after = names_of(forms.mod), names_of(in_short(forms))
+    own = [called for called in after if called != INPUT_COPY]
+    assert len(after) - len(own) == copies
+    assert [called.split(f"_{SHORT}")[0] for called in own] == before
+    assert len(forms.multiplying) == products
+
+
+@pytest.mark.parametrize("name", ["resnet50", "mobilenet_v2", "bert_base"])
+def test_no_function_converts_an_activation_and_does_nothing_else(name: str) -> None:
+    before = Counter(f.name for f in extract_functions(forms_of(name).mod))
+    after = {f.name.split(f"_{SHORT}")[0] for f in extract_functions(in_short(forms_of(name)))}
+    assert after - {"to"} == set(before)
+
+
+@pytest.mark.parametrize("name", ["resnet50", "mobilenet_v2", "bert_base"])
+def test_products_read_bfloat16_and_add_up_in_float32(name: str) -> None:
+    for function in extract_functions(in_short(forms_of(name))):
+        dag = read_dag(function.func)
+        for stage in dag.stages.values():
+            if stage.name.startswith(("conv", "matmul")) and stage.reduce:
+                assert {dag.buffers[read.buffer].dtype for read in stage.reads} == {SHORT}
+                assert dag.buffers[stage.output].dtype == "float32"
+
+
+def test_inputs_and_results_keep_their_dtypes() -> None:
+    forms = forms_of("bert_base")
+    function = in_short(forms)["forward"]
+    assert [str(p.ty.dtype) for p in function.params] == ["float32"]
+    assert str(function.ret_ty.dtype) == "float32"
+
+
+def small_network() -> tvm.IRModule:
+    """Two convolutions with a pooling between them, a concatenation and a product."""
+    rng = np.random.default_rng(0)
+
+    def weight(*shape: int) -> Any:
+        return relax.const(rng.standard_normal(shape).astype("float32") / 4)
+
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((1, 3, 12, 12), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            y = relax.op.nn.relu(relax.op.nn.conv2d(x, weight(8, 3, 3, 3), padding=1))
+            pooled = builder.emit(relax.op.nn.max_pool2d(builder.emit(y), (2, 2), (2, 2)))
+            both = builder.emit(relax.op.concat([pooled, pooled], 1))
+            z = builder.emit(relax.op.nn.conv2d(both, weight(8, 16, 3, 3), padding=1))
+            flat = builder.emit(relax.op.reshape(builder.emit(relax.op.tanh(z)), (1, 288)))
+            out = builder.emit_output(relax.op.matmul(flat, weight(288, 10)))
+        builder.emit_func_output(out)
+    return builder.get()
+
+
+def results(mod: tvm.IRModule) -> Any:
+    x = np.random.default_rng(1).standard_normal((1, 3, 12, 12)).astype("float32")
+    return compile_model(mod, TARGET)(x)
+
+
+def test_a_small_network_computes_nearly_the_same() -> None:
+    forms = network_forms(optimize(small_network(), TARGET), SHORT)
+    error = squared_error(results(forms.mod), results(in_short(forms)))
+    assert 1e-8 < error < 1e-4  # it rounds, and not more than it should
+
+
+def test_without_short_calls_a_network_stays_as_it_is() -> None:
+    forms = network_forms(optimize(small_network(), TARGET), SHORT)
+    mod = with_forms(forms, forms.forms(())).mod
+    assert names_of(mod) == names_of(forms.mod)
+    np.testing.assert_array_equal(results(mod), results(forms.mod))
+
+
+def test_any_choice_of_calls_is_a_network() -> None:
+    forms = network_forms(optimize(small_network(), TARGET), SHORT)
+    expected = results(forms.mod)
+    for call in sorted(forms.multiplying):
+        mod = with_forms(forms, forms.forms([call])).mod
+        assert 0 < squared_error(expected, results(mod)) < 1e-4
+
+
+def test_what_lies_between_short_tensors_without_arithmetic_is_short() -> None:
+    forms = network_forms(optimize(small_network(), TARGET), SHORT)
+    stored = forms.stored_short(forms.multiplying)
+    exact = [
+        use
+        for use in forms.flow.uses
+        if all(map(is_exact, forms.functions[use.function].dag.stages.values()))  # type: ignore[union-attr]
+    ]
+    inner = [use for use in exact if not set(use.inputs) & forms.flow.inputs]
+    assert inner
+    assert all(set(use.outputs) <= stored for use in inner)
+
+
+def test_short_convolutions_have_no_variants() -> None:
+    mod, variants = optimize_with_variants(import_model("resnet18").mod, TARGET)
+    forms = network_forms(mod, SHORT)
+    assert variants
+    assert not reformed_variants(variants, with_forms(forms, forms.forms(forms.multiplying)))
+
+
+def test_wide_convolutions_keep_their_variants() -> None:
+    """They store what their neighbours take, as the function does that they stand for."""
+    mod, variants = optimize_with_variants(import_model("resnet18").mod, TARGET)
+    forms = network_forms(mod, SHORT)
+    replaced = {variant.replaces for variant in variants}
+    short = [i for i in forms.multiplying if forms.function_of(i) not in replaced]
+    network = with_forms(forms, forms.forms(short))
+    functions = {function.name: function for function in extract_functions(network.mod)}
+    found = reformed_variants(variants, network)
+    assert {network.origins[variant.replaces][0] for variant in found} == replaced
+    for variant in found:
+        own, stands_for = variant.function, functions[variant.replaces]
+        weight = variant.weight.position if variant.weight else -1
+        for i, (one, other) in enumerate(zip(own.func.params, stands_for.func.params, strict=True)):
+            assert str(one.dtype) == str(other.dtype)
+            same = [int(n) for n in one.shape] == [int(n) for n in other.shape]
+            assert same or i == weight
+        assert own.weight == stands_for.weight
