@@ -1,6 +1,7 @@
 """Whole networks: tuned, untuned, and by peers with the same threads, weights and inputs.
 
-``python -m benchmarks.network --models resnet18 --peers torch,onnxruntime --minutes 5 --json FILE``
+``python -m benchmarks.network --models resnet18 --precision bfloat16 --peers torch,openvino
+--minutes 5 --json FILE``
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ import click
 from ansor.compare.case import Case
 from ansor.compare.comparison_table import comparison_table
 from ansor.compare.results import Comparison
-from ansor.compare.rounds import compare, peer_systems, save_networks
+from ansor.compare.rounds import (
+    compare,
+    peer_systems,
+    prepare_low_precision,
+    save_networks,
+)
+from ansor.compare.systems import PEERS
 from ansor.models import model_config, model_names
 from ansor.report.progress import Progress
 from ansor.run.tuned import TunedModel
@@ -36,6 +43,7 @@ class Budget:
     database: str | None
     seed: int
     target: str = "native"
+    precision: str = "float32"
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,10 @@ class Row:
         tuning_s: seconds of tuning, None for what is not tuned.
         trials: programs measured, None for what is not tuned.
         max_rel_err: largest difference from PyTorch's output (or the untuned network's, without
-            PyTorch) over its largest value.
+            PyTorch) in float32, over its largest value.
+        squared_error: normalised mean squared error against the same.
+        cosine: of the angle between both.
+        precision: that the system computed in.
     """
 
     model: str
@@ -58,21 +69,27 @@ class Row:
     tuning_s: float | None
     trials: int | None
     max_rel_err: float
+    squared_error: float
+    cosine: float
+    precision: str
 
 
 def measure(
     model: str, systems: Sequence[str], threads: int, budget: Budget, rounds: int, seconds: float
 ) -> tuple[list[Row], Comparison]:
     """Tunes a network, then times all systems in turns."""
-    began = time.perf_counter()
-    tuned = tune(model, threads, budget)
-    tuning_s = time.perf_counter() - began
-    print(tuned.report(), end="\n\n")
     with tempfile.TemporaryDirectory() as folder:
         device = "cuda" if budget.target.startswith("cuda") else "cpu"
         target = resolve_target(budget.target)
         tf32 = bool(backend_of(target).execution.rounded_dtypes(target))
-        case = Case(model, folder, threads, seconds / 4, seconds, device, tf32)
+        settings = threads, seconds / 4, seconds, device, tf32, budget.precision
+        case = Case(model, folder, *settings)
+        if case.is_low:
+            prepare_low_precision(case)
+        began = time.perf_counter()
+        tuned = tune(case.source, threads, budget)
+        tuning_s = time.perf_counter() - began
+        print(tuned.report(), end="\n\n")
         save_networks(tuned, case)
         comparison = compare(case, systems, rounds, print)
     print(f"\n{model}\n{comparison_table(comparison)}\n")
@@ -80,7 +97,9 @@ def measure(
 
 
 def tune(model: str, threads: int, budget: Budget) -> TunedModel:
-    """The network after its budget."""
+    """The network after its budget; a quantised one has its precision in itself."""
+    is_asked = budget.precision in ("bfloat16", "auto")
+    precision: dict[str, Any] = {"precision": budget.precision} if is_asked else {}
     with Progress() as progress:
         return auto_schedule(
             model,
@@ -91,6 +110,7 @@ def tune(model: str, threads: int, budget: Budget) -> TunedModel:
             database=budget.database,
             callbacks=[progress],
             threads=threads,
+            **precision,
         )
 
 
@@ -105,6 +125,9 @@ def _rows(model: str, comparison: Comparison, tuning_s: float, tuned: TunedModel
             tuning_s=tuning_s if result.system == "ansor" else None,
             trials=trials if result.system == "ansor" else None,
             max_rel_err=result.difference,
+            squared_error=result.squared_error,
+            cosine=result.cosine,
+            precision=result.precision,
         )
         for result in comparison.results
     ]
@@ -122,6 +145,7 @@ def _samples_ms(comparison: Comparison) -> dict[str, list[list[float]]]:
 @click.option("--models", default="resnet18", show_default=True, help=", ".join(model_names()))
 @click.option("--target", default="native", show_default=True, help='"cuda" for a GPU.')
 @click.option("--peers", default="", help="Of torch, inductor, onnxruntime, openvino.")
+@click.option("--precision", type=click.Choice([*PEERS]), default="float32", show_default=True)
 @click.option("--minutes", type=float, help="Tuning time of each network; 5 without --trials.")
 @click.option("--trials", type=int, help="Programs to measure; 0 uses the database as it is.")
 @click.option("--database", metavar="FILE", help="Records, read and extended.")
@@ -134,6 +158,7 @@ def main(
     models: str,
     target: str,
     peers: str,
+    precision: str,
     minutes: float | None,
     trials: int | None,
     database: str | None,
@@ -148,13 +173,13 @@ def main(
     for name in names:
         model_config(name)  # a wrong name ends everything before it begins
     check_runs_here(resolve_target(target))
-    systems = peer_systems(filter(None, peers.split(",")))
+    systems = peer_systems(filter(None, peers.split(",")), precision)
     cores = threads or available_cores()
     if minutes is None and trials is None:
         minutes = 5.0
     rows: list[dict[str, Any]] = []
     samples, missing = {}, {}
-    budget = Budget(minutes, trials, database, seed, target)
+    budget = Budget(minutes, trials, database, seed, target, precision)
     about = environment(cores, budget=asdict(budget), rounds=rounds)
     for name in names:
         found, comparison = measure(name, systems, cores, budget, rounds, seconds)

@@ -16,6 +16,8 @@ from ansor.report.progress import Progress
 from ansor.targets.host.threads import available_cores
 from ansor.tune import auto_schedule
 
+_PEERS = ", ".join(PEERS["float32"])
+
 
 @click.command()
 @click.option("--model", default="resnet18", show_default=True, help=", ".join(model_names()))
@@ -25,9 +27,7 @@ from ansor.tune import auto_schedule
 @click.option(
     "--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of the comparison."
 )
-@click.option(
-    "--peers", default="torch,onnxruntime", show_default=True, help=f"Of {', '.join(PEERS)}."
-)
+@click.option("--peers", default="torch,onnxruntime", show_default=True, help=f"Of {_PEERS}.")
 @click.option("--out", default="ansor-out", show_default=True, metavar="DIR", help="For results.")
 def demo(
     model: str,

@@ -11,6 +11,8 @@ import numpy as np
 from ansor.models import BuiltInModel, build_model, model_config
 from ansor.models.parameters import Array
 
+REFERENCE = "reference"  # whose output is PyTorch's in float32
+
 
 @dataclass(frozen=True)
 class Case:
@@ -24,6 +26,7 @@ class Case:
         seconds: of timed runs, each turn.
         device: "cpu" or "cuda", where every system runs and finds its inputs.
         tf32: whether all may round operands in float32 to tf32, for tensor cores.
+        precision: of our own network: "float32", "bfloat16", "int8" or "auto".
     """
 
     model: str
@@ -33,6 +36,7 @@ class Case:
     seconds: float = 0.4
     device: str = "cpu"
     tf32: bool = False
+    precision: str = "float32"
 
     def file(self, name: str) -> Path:
         """A file of the case."""
@@ -53,6 +57,21 @@ class Case:
         """The network as PyTorch exports it."""
         return self.file("model.onnx")
 
+    @property
+    def quantized(self) -> Path:
+        """The same with 8-bit integers, as ONNX Runtime quantises it."""
+        return self.file("model.int8.onnx")
+
+    @property
+    def source(self) -> str:
+        """What our own network is made of, as `auto_schedule` takes it."""
+        return str(self.quantized) if self.precision == "int8" else self.model
+
+    @property
+    def is_low(self) -> bool:
+        """Whether our own network may compute in less than float32."""
+        return self.precision != "float32"
+
     def output(self, system: str) -> Path:
         """What a system computed."""
         return self.file(f"{system}.npy")
@@ -69,7 +88,7 @@ def input_rank(case: Case) -> int:
     return len(shape)
 
 
-def inputs(model: BuiltInModel) -> Sequence[Array]:
-    """The inputs that all systems are given."""
-    rng = np.random.default_rng(0)
+def inputs(model: BuiltInModel, seed: int = 0) -> Sequence[Array]:
+    """The inputs that all systems are given; with another seed others, to calibrate with."""
+    rng = np.random.default_rng(seed)
     return [rng.standard_normal(shape, dtype=np.float32) for _, shape in model.inputs]

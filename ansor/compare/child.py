@@ -1,7 +1,8 @@
 """One system in a process of its own; ``python -m ansor.compare.child SYSTEM CASE``.
 
 Its first output goes to the file "SYSTEM.npy" of the case's folder; then it takes its turns. As
-SYSTEM, "export" writes the ONNX file and ends.
+SYSTEM, "export" writes the ONNX file and PyTorch's output in float32, and "quantize" writes the
+ONNX file of integers. Both then end.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ansor.compare.systems import SYSTEMS
 from ansor.compare.turns import LATENCY, Answer, answer_turns
 from ansor.config import COMPARE
 
-EXPORT = "export"
+EXPORT, QUANTIZE = "export", "quantize"
 
 
 def main(system: str, case: Case) -> None:
@@ -30,6 +31,12 @@ def main(system: str, case: Case) -> None:
         from ansor.compare.torch_systems import export_onnx
 
         export_onnx(case)
+        return
+    if system == QUANTIZE:
+        # ONNX Runtime is optional, too.
+        from ansor.compare.onnx_quantization import quantize_onnx
+
+        quantize_onnx(case)
         return
     answer_turns(lambda: _loaded(system, case))
 
@@ -45,7 +52,7 @@ def _loaded(system: str, case: Case) -> tuple[Answer, Callable[[], Answer]]:
     def turn() -> Answer:
         return {LATENCY: timed(lambda: call(*arguments), case.warm_up_s, case.seconds)}
 
-    return {}, turn
+    return SYSTEMS[system].told(case), turn
 
 
 def _placed(arrays: Sequence[Any], device: str) -> list[Any]:

@@ -1,7 +1,8 @@
-"""ONNX Runtime on the exported network."""
+"""ONNX Runtime on the exported network, and on its form in 8-bit integers."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,15 @@ def onnx_runtime(case: Case) -> Any:
 
     On a GPU it takes and gives PyTorch's tensors.
     """
+    return _session(case, case.onnx)
+
+
+def onnx_runtime_int8(case: Case) -> Any:
+    """The same of the network in 8-bit integers."""
+    return _session(case, case.quantized)
+
+
+def _session(case: Case, file: Path) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = case.threads
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
@@ -31,7 +41,7 @@ def onnx_runtime(case: Case) -> Any:
     if case.device == "cuda":
         settings = {"use_tf32": int(case.tf32), "cudnn_conv_algo_search": "EXHAUSTIVE"}
         providers.insert(0, (_ON_GPU, settings))
-    session = onnxruntime.InferenceSession(str(case.onnx), options, providers=providers)
+    session = onnxruntime.InferenceSession(str(file), options, providers=providers)
     if case.device == "cuda":
         return in_place(session, case.device)
     name = session.get_inputs()[0].name

@@ -9,9 +9,10 @@ from itertools import chain
 
 import numpy as np
 
-from ansor.compare.case import Case
-from ansor.compare.systems import OWN
-from ansor.compare.turns import ratio
+from ansor.compare.case import REFERENCE, Case
+from ansor.compare.systems import OWN, PRECISION
+from ansor.compare.turns import Answer, ratio
+from ansor.models.parameters import Array
 
 _REFERENCES = ("torch", "untuned")  # whose output the others are compared with, if it is there
 
@@ -25,11 +26,18 @@ class SystemResult:
         samples_s: median seconds of a run, by round and turn.
         difference: the largest absolute difference from the reference's output, relative to the
             largest absolute value of that output.
+        squared_error: squares of the differences over squares of the reference's values, both
+            added up: the normalised mean squared error.
+        cosine: of the angle between the output and that of the reference.
+        precision: that it computed in.
     """
 
     system: str
     samples_s: tuple[tuple[float, ...], ...]
     difference: float
+    squared_error: float = 0.0
+    cosine: float = 1.0
+    precision: str = "float32"
 
     @property
     def latency_s(self) -> float:
@@ -49,6 +57,7 @@ class Comparison:
     results: tuple[SystemResult, ...]
     reference: str
     missing: dict[str, str] = field(default_factory=dict)
+    precision: str = "float32"
 
     def to_own(self, result: SystemResult) -> float | None:
         """A system's latency over that of our tuned network: median of the ratios in a turn."""
@@ -60,6 +69,7 @@ def judge(
     case: Case,
     samples_s: Mapping[str, tuple[tuple[float, ...], ...]],
     missing: dict[str, str],
+    told: Mapping[str, Answer],
 ) -> Comparison:
     """Puts latencies and outputs together.
 
@@ -67,13 +77,29 @@ def judge(
         case: whose folder holds every system's output.
         samples_s: latencies of each system that ran, by round and turn.
         missing: why others did not.
+        told: what each told of itself.
     """
     outputs = {name: np.load(case.output(name)) for name in samples_s}
-    reference = next((name for name in _REFERENCES if name in outputs), OWN[0])
-    expected = outputs[reference]
-    scale = float(np.abs(expected).max())
-    results = [
-        SystemResult(name, times, float(np.abs(outputs[name] - expected).max()) / scale)
+    if case.is_low:
+        reference, expected = f"{_REFERENCES[0]} in float32", np.load(case.output(REFERENCE))
+    else:
+        reference = next((name for name in _REFERENCES if name in outputs), OWN[0])
+        expected = outputs[reference]
+    results = tuple(
+        SystemResult(
+            name,
+            times,
+            *_errors(expected, outputs[name]),
+            precision=told[name].get(PRECISION, case.precision),
+        )
         for name, times in samples_s.items()
-    ]
-    return Comparison(tuple(results), reference, missing)
+    )
+    return Comparison(results, reference, missing, case.precision)
+
+
+def _errors(expected: Array, actual: Array) -> tuple[float, float, float]:
+    """The largest difference, the normalised mean squared error, and the cosine."""
+    e, a = (array.astype(np.float64).reshape(-1) for array in (expected, actual))
+    largest = np.abs(a - e).max() / np.abs(e).max()
+    cosine = (e @ a) / np.sqrt((e @ e) * (a @ a))
+    return float(largest), float(np.sum((a - e) ** 2) / (e @ e)), float(cosine)

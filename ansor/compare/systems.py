@@ -10,8 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 from ansor.compare.case import Case, input_rank
+from ansor.compare.turns import Answer
 from ansor.run.tuned import load
 
+PRECISION = "precision"  # in what a system tells of itself
 Network = Callable[..., Any]  # NumPy arrays in, the first output as a NumPy array out
 
 
@@ -26,6 +28,8 @@ class System:
         ranks: numbers of dimensions that the input may have; any, if empty.
         devices: that it runs on here.
         on_gpu: "module:function" of ``(case) -> why it cannot run on a GPU after all``.
+        precision: that it computes in; "" if that is the case's.
+        own_precision: "module:function" of ``(case) -> precision``, where it chooses by itself.
     """
 
     loader: str
@@ -34,6 +38,8 @@ class System:
     ranks: tuple[int, ...] = ()
     devices: tuple[str, ...] = ("cpu", "cuda")
     on_gpu: str = ""
+    precision: str = "float32"
+    own_precision: str = ""
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -53,6 +59,12 @@ class System:
         asked = self.on_gpu and case.device != "cpu"
         return str(_named(self.on_gpu)(case)) if asked else ""
 
+    def told(self, case: Case) -> Answer:
+        """What is to be told of it beside latencies: its precision."""
+        if self.own_precision:
+            return {PRECISION: str(_named(self.own_precision)(case))}
+        return {PRECISION: self.precision or case.precision}
+
     def load(self, case: Case) -> Network:
         """Makes the network ready to run."""
         function: Callable[[Case], Network] = _named(self.loader)
@@ -66,33 +78,71 @@ def _named(text: str) -> Callable[[Case], Any]:
     return function
 
 
+_TORCH, _ONNX = "ansor.compare.torch_systems", "ansor.compare.onnx_systems"
+_OPENVINO = "ansor.compare.openvino_system"
+_EXPORTED_TO_OPENVINO = (("openvino",), True, (), ("cpu",))
 SYSTEMS: Mapping[str, System] = MappingProxyType(
     {
-        "ansor": System("ansor.compare.systems:tuned"),
-        "untuned": System("ansor.compare.systems:untuned"),
-        "torch": System("ansor.compare.torch_systems:eager", ("torch",)),
-        "torch_channels_last": System(
-            "ansor.compare.torch_systems:channels_last", ("torch",), ranks=(4, 5)
+        "ansor": System("ansor.compare.systems:tuned", precision=""),
+        "untuned": System("ansor.compare.systems:untuned", precision=""),
+        "torch": System(f"{_TORCH}:eager", ("torch",)),
+        "torch_channels_last": System(f"{_TORCH}:channels_last", ("torch",), ranks=(4, 5)),
+        "inductor": System(f"{_TORCH}:inductor", ("torch",)),
+        "torch_bfloat16": System(
+            f"{_TORCH}:eager_bfloat16", ("torch",), devices=("cpu",), precision="bfloat16"
         ),
-        "inductor": System("ansor.compare.torch_systems:inductor", ("torch",)),
+        "torch_bfloat16_channels_last": System(
+            f"{_TORCH}:channels_last_bfloat16",
+            ("torch",),
+            ranks=(4, 5),
+            devices=("cpu",),
+            precision="bfloat16",
+        ),
+        "inductor_bfloat16": System(
+            f"{_TORCH}:inductor_bfloat16", ("torch",), devices=("cpu",), precision="bfloat16"
+        ),
         "onnxruntime": System(
-            "ansor.compare.onnx_systems:onnx_runtime",
+            f"{_ONNX}:onnx_runtime", ("onnxruntime",), True, on_gpu=f"{_ONNX}:absence"
+        ),
+        "onnxruntime_int8": System(
+            f"{_ONNX}:onnx_runtime_int8",
             ("onnxruntime",),
             True,
-            on_gpu="ansor.compare.onnx_systems:absence",
+            devices=("cpu",),
+            precision="int8",
         ),
-        "openvino": System(
-            "ansor.compare.openvino_system:openvino_runtime", ("openvino",), True, devices=("cpu",)
+        "openvino": System(f"{_OPENVINO}:float32", *_EXPORTED_TO_OPENVINO),
+        "openvino_bfloat16": System(
+            f"{_OPENVINO}:bfloat16", *_EXPORTED_TO_OPENVINO, precision="bfloat16"
         ),
+        "openvino_default": System(
+            f"{_OPENVINO}:by_default",
+            *_EXPORTED_TO_OPENVINO,
+            own_precision=f"{_OPENVINO}:default_precision",
+        ),
+        "openvino_int8": System(f"{_OPENVINO}:int8", *_EXPORTED_TO_OPENVINO, precision="int8"),
     }
 )
 OWN = ("ansor", "untuned")
-PEERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+DEFAULT = "_default"  # ends the names of systems that choose their precision
+_IN_BFLOAT16 = {
+    "torch": ("torch_bfloat16", "torch_bfloat16_channels_last"),
+    "inductor": ("inductor_bfloat16",),
+    "onnxruntime": ("onnxruntime",),  # its kernels for CPUs know no bfloat16
+    "openvino": ("openvino_bfloat16", "openvino_default"),
+}
+# By the precision of our own network: what a peer's name stands for.
+PEERS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "torch": ("torch", "torch_channels_last"),
-        "inductor": ("inductor",),
-        "onnxruntime": ("onnxruntime",),
-        "openvino": ("openvino",),
+        "float32": {
+            "torch": ("torch", "torch_channels_last"),
+            "inductor": ("inductor",),
+            "onnxruntime": ("onnxruntime",),
+            "openvino": ("openvino", "openvino_default"),
+        },
+        "bfloat16": _IN_BFLOAT16,
+        "auto": _IN_BFLOAT16,
+        "int8": {"onnxruntime": ("onnxruntime_int8",), "openvino": ("openvino_int8",)},
     }
 )
 

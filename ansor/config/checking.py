@@ -35,6 +35,7 @@ class CompareConfig:
     slow_turns: int = 1  # the same of a system whose one run takes longer than a turn should
     least_runs: int = 2  # in a turn
     answer_timeout_s: float = 600.0  # Inductor compiles for minutes on a busy machine
+    calibration_samples: int = 8  # random inputs, from which ranges for int8 are taken
     leave_s: float = 10.0  # for a process to end by itself when nothing more is asked
 
 

@@ -25,7 +25,10 @@ from ansor.config import COMPARE
 from ansor.errors import ArgumentError
 from benchmarks import environment, network, operators, throughput
 
-ROW = {"model", "system", "latency_ms", "to_own", "tuning_s", "trials", "max_rel_err"}
+ROW = {
+    *("model", "system", "precision", "latency_ms", "to_own", "tuning_s", "trials"),
+    *("max_rel_err", "squared_error", "cosine"),
+}
 
 
 def run(command: click.Command, *arguments: str, file: Path | None = None) -> Any:
@@ -98,7 +101,9 @@ def test_what_is_not_installed_is_left_out_and_said_so(
     found = compare(case, peer_systems(["torch", "onnxruntime", "openvino"]))
     assert [result.system for result in found.results] == ["ansor", "untuned"]
     assert found.missing["torch"] == "not installed: torch"
-    assert set(found.missing) == {"torch", "torch_channels_last", "onnxruntime", "openvino"}
+    assert set(found.missing) == {
+        *("torch", "torch_channels_last", "onnxruntime", "openvino", "openvino_default")
+    }
     assert "left out: openvino, not installed" in comparison_table(found)
 
 
@@ -173,7 +178,7 @@ def test_an_operator_is_compared_with_the_peak(tmp_path: Path) -> None:
     (row,) = found["results"]
     assert found["environment"]["peak_gflops"] == 100.0
     assert set(row) == {
-        "op", "system", "latency_us", "to_own", "gflops", "peak_gflops", "of_peak",
+        "op", "dtype", "system", "latency_us", "to_own", "gflops", "peak_gflops", "of_peak",
         "tuning_s", "trials", "variant", "max_rel_err", "best_so_far",
     }  # fmt: skip
     assert row["trials"] == 4
