@@ -2,7 +2,8 @@
 
 `auto_schedule(model, target)` searches for fast programs of every function of a network (or of one
 operator) and returns it compiled, `auto_schedule_many` several networks at once; `load` brings a
-saved one back. Read `tune.py` first: it follows a model through all folders, in order.
+saved one back. `quantize` makes an 8-bit model of a float one. Read `tune.py` first: it follows a
+model through all folders, in order.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ansor.errors import AnsorError, ArgumentError, DatabaseError, MeasureError, UnsupportedError
 
 if TYPE_CHECKING:
+    from ansor.quantization.quantize import quantize
     from ansor.run.tuned import TunedModel, load
     from ansor.task_scheduler.objective import GeometricSpeedup, LatencyRequirement, total_latency
     from ansor.tune import auto_schedule, auto_schedule_many
@@ -31,6 +33,7 @@ __all__ = [
     "auto_schedule",
     "auto_schedule_many",
     "load",
+    "quantize",
     "total_latency",
 ]
 
@@ -40,6 +43,7 @@ _HOME = {
     "auto_schedule_many": "ansor.tune",
     "TunedModel": "ansor.run.tuned",
     "load": "ansor.run.tuned",
+    "quantize": "ansor.quantization.quantize",
     "GeometricSpeedup": "ansor.task_scheduler.objective",
     "LatencyRequirement": "ansor.task_scheduler.objective",
     "total_latency": "ansor.task_scheduler.objective",

@@ -27,7 +27,7 @@ LAYERS = (
     ("evolve", "cost_model", "measure"),
     ("database",),
     ("policy", "frontend"),
-    ("report", "task_scheduler"),
+    ("report", "task_scheduler", "quantization"),
     ("run",),
     ("tune",),
     ("compare",),

@@ -10,6 +10,7 @@ import click
 from ansor import __version__
 from ansor.cli.demo import demo
 from ansor.cli.hardware import hardware
+from ansor.cli.quantize import quantize
 from ansor.cli.records import records
 from ansor.cli.show import show
 from ansor.cli.tune import tune
@@ -43,5 +44,5 @@ def main() -> None:
     """Turns models and operators into fast machine code by searching."""
 
 
-for command in (tune, show, hardware, records, demo):
+for command in (tune, quantize, show, hardware, records, demo):
     main.add_command(command)

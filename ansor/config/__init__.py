@@ -20,6 +20,7 @@ from ansor.config.checking import CHECK, COMPARE, CheckConfig, CompareConfig
 from ansor.config.codegen import PREFETCH, WORK_STEALING, PrefetchConfig, WorkStealingConfig
 from ansor.config.importing import GRAPH, IMPORTS, GraphConfig, ImportConfig
 from ansor.config.measuring import WORKERS, MeasureConfig, WorkerConfig
+from ansor.config.quantizing import QUANTIZATION, QuantizationConfig
 from ansor.config.search_space import GpuSketchConfig, SketchConfig
 from ansor.config.tuning import (
     FULL,
@@ -40,6 +41,7 @@ __all__ = [
     "IMPORTS",
     "NEIGHBOURS",
     "PREFETCH",
+    "QUANTIZATION",
     "QUICK",
     "WORKERS",
     "WORK_STEALING",
@@ -55,6 +57,7 @@ __all__ = [
     "MeasureConfig",
     "NeighbourConfig",
     "PrefetchConfig",
+    "QuantizationConfig",
     "SchedulerConfig",
     "SketchConfig",
     "TuneConfig",

@@ -1,0 +1,22 @@
+"""Other packages without their messages."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import warnings
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without what is printed, logged or warned of within; errors are raised as ever."""
+    level = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)
