@@ -23,6 +23,7 @@ from ansor.frontend.importers.from_torch.converters import (  # noqa: F401
     ordering,
     pooling,
     product,
+    quantization,
     recurrent,
     reduction,
     replacement,
