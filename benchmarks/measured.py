@@ -14,6 +14,7 @@ import click
 
 from ansor.errors import AnsorError
 from benchmarks.measured_comparisons import networks, operators, peak
+from benchmarks.measured_low_precision import low_networks, low_operators
 from benchmarks.measured_results import Entry, read_runs
 from benchmarks.measured_search import cost_model, policies, throughput
 
@@ -28,7 +29,8 @@ _HEAD = """\
 Each file holds the output of one benchmark, or a list `runs` of such outputs.
 An output names the processor, the threads, the package versions, the commit and the time.
 A `+` after a commit marks changes that were not committed.
-All figures are for fp32, and for batch 1 unless the row names a batch.
+All figures are for batch 1 unless the row names a batch.
+They are for fp32 unless the section names another precision.
 
 The machines are virtual and shared, so latencies of different runs are not comparable.
 Ratios are always of one run."""
@@ -66,6 +68,10 @@ class Section:
     files: tuple[str, ...]
     command: str
     tables: Callable[[Sequence[Entry]], str]
+
+    def files_in(self, results: Path) -> list[str]:
+        """The names of those files that are in a folder."""
+        return [file for file in self.files if (results / file).is_file()]
 
 
 SECTIONS = (
@@ -105,6 +111,35 @@ SECTIONS = (
         "python -m benchmarks.operators --ops all,OPE.0,OPE.1,OPE.2,OPE.3,OPE.4,OPE.5,OPE.6,OPE.7 "
         "--trials 64 --peers zero,torch,metaschedule:128 --rounds 3 --json FILE",
         operators,
+    ),
+    Section(
+        "Networks in low precision",
+        "Each network is tuned in bfloat16 or in int8. In bfloat16 its sums are float32, and its "
+        "inputs and results are those of the original. In int8 ansor reads the ONNX file that ONNX "
+        "Runtime quantised and runs itself.",
+        "A ratio above 1 means that ansor is faster than the fastest peer in low precision; with "
+        "precision auto, than the fastest peer. `OpenVINO by default` chooses its precision for "
+        "the processor. PyTorch and Inductor run under autocast. The squared error is normalised: "
+        "squares of the differences from PyTorch in float32 over squares of its results. The "
+        "cosine is of the same results.",
+        ("networks_low_precision.json",),
+        "python -m benchmarks.network --models resnet50 --precision bfloat16 --minutes 10 "
+        "--peers torch,onnxruntime,openvino,inductor --rounds 3 --json FILE",
+        low_networks,
+    ),
+    Section(
+        "Operators in low precision",
+        "Products and convolutions have operands in bfloat16, or uint8 data and int8 weights. "
+        "Sums are float32 and int32. Results are bfloat16 and int32. The peers are PyTorch, "
+        "MetaSchedule, and ansor without trials.",
+        "The peak is that of the fastest instruction for the dtype, on all threads, measured after "
+        "each turn. PyTorch's form in int8 is oneDNN's quantised operator with a scale of 1. "
+        "TVM's intrinsic for VNNI is repaired for MetaSchedule, because LLVM refuses its operands. "
+        "MetaSchedule has no intrinsic for bfloat16.",
+        ("operators_low_precision.json",),
+        "python -m benchmarks.operators --ops GMM.3,C2D.1,C2D.2 --dtypes bfloat16,int8 "
+        "--trials 64 --peers zero,torch,metaschedule:128 --rounds 3 --json FILE",
+        low_operators,
     ),
     Section(
         "Peak and duration of rounds",
@@ -166,12 +201,13 @@ SECTIONS = (
 
 
 def page(sections: Sequence[Section] = SECTIONS, results: Path = RESULTS) -> str:
-    """The whole page.
+    """The whole page. A section appears when one of its files is there.
 
     Raises:
         MissingKeyError: a result file lacks a key.
     """
-    return "\n\n".join([_HEAD, *(section_text(part, results) for part in sections), _METHOD]) + "\n"
+    there = [part for part in sections if part.files_in(results)]
+    return "\n\n".join([_HEAD, *(section_text(part, results) for part in there), _METHOD]) + "\n"
 
 
 def section_text(section: Section, results: Path) -> str:
@@ -180,8 +216,9 @@ def section_text(section: Section, results: Path) -> str:
     Raises:
         MissingKeyError: a result file lacks a key.
     """
-    runs = [run for file in section.files for run in read_runs(results / file)]
-    links = ", ".join(f"[{file}](results/{file})" for file in section.files)
+    files = section.files_in(results)
+    runs = [run for file in files for run in read_runs(results / file)]
+    links = ", ".join(f"[{file}](results/{file})" for file in files)
     return "\n\n".join(
         (
             f"## {section.heading}",

@@ -16,9 +16,9 @@ from benchmarks.measured_results import (
     processor,
     rows_of,
 )
-from benchmarks.operator_summary import summary
+from benchmarks.operator_summary import dtype_of, summary
 
-_NAMES = {
+NAMES = {
     "zero": "ansor without trials",
     "direct": "ansor without other algorithms",
     "torch": "PyTorch",
@@ -26,10 +26,18 @@ _NAMES = {
     "onnxruntime": "ONNX Runtime",
     "openvino": "OpenVINO",
     "inductor": "Inductor",
+    "torch_bfloat16": "PyTorch bf16",
+    "torch_bfloat16_channels_last": "PyTorch bf16, channels last",
+    "inductor_bfloat16": "Inductor bf16",
+    "onnxruntime_int8": "ONNX Runtime int8",
+    "openvino_bfloat16": "OpenVINO bf16",
+    "openvino_default": "OpenVINO by default",
+    "openvino_int8": "OpenVINO int8",
 }
 _NETWORK_PEERS = ("onnxruntime", "openvino", "inductor")
 _OPERATOR_PEERS = ("torch", "metaschedule", "direct")
-_WRONG = 1e-3  # relative error of a result that no rounding explains
+# Relative errors of results that no rounding explains; a step of bfloat16 is 2^-8.
+_WRONG = {"float32": 1e-3, "bfloat16": 1e-2, "int8": 0.0}
 
 
 def networks(runs: Sequence[Entry]) -> str:
@@ -38,7 +46,7 @@ def networks(runs: Sequence[Entry]) -> str:
         "network",
         "budget, min",
         "ansor, ms",
-        *(f"{_NAMES[peer]}, ms" for peer in _NETWORK_PEERS),
+        *(f"{NAMES[peer]}, ms" for peer in _NETWORK_PEERS),
         "fastest peer / ansor",
         "fastest peer",
         "tuning, min",
@@ -49,8 +57,19 @@ def networks(runs: Sequence[Entry]) -> str:
     blocks = []
     for same in by_processor(runs).values():
         cells = [line for run in same for line in _network_lines(run)]
-        blocks += [machine(same), markdown(header, cells, (0, 7, 11))]
+        blocks += [machine(same), markdown(header, cells, (0, 7, 11)), *_default_notes(same)]
     return "\n\n".join(blocks)
+
+
+def _default_notes(runs: Sequence[Entry]) -> list[str]:
+    """What peers reach in the precision that they choose by default, if that is not float32."""
+    found = [
+        f"{run.get('name', row['model'])} {digits(row['latency_ms'])} ms in {row['precision']}"
+        for run in runs
+        for row in run["results"]
+        if row["system"] == "openvino_default" and row["precision"] != "float32"
+    ]
+    return [f"OpenVINO's own default precision here is lower: {', '.join(found)}."] * bool(found)
 
 
 def _network_lines(run: Entry) -> list[tuple[str, ...]]:
@@ -76,7 +95,7 @@ def _network_line(run: Entry, model: str, systems: Mapping[str, Entry]) -> tuple
         digits(ours["latency_ms"]),
         *(digits(systems[p]["latency_ms"] if p in systems else None) for p in _NETWORK_PEERS),
         NONE if fastest is None else f"**{ratios[fastest]:.2f}**",
-        NONE if fastest is None else _NAMES[fastest],
+        NONE if fastest is None else NAMES[fastest],
         number(None if tuning_s is None else tuning_s / 60, ".1f"),
         number(ours.get("trials"), "d"),
         number(ours.get("max_rel_err"), ".1e"),
@@ -92,8 +111,8 @@ def operators(runs: Sequence[Entry]) -> str:
     return "\n\n".join(blocks)
 
 
-def operator_summary(runs: Sequence[Entry]) -> str:
-    """A line per processor and peer."""
+def operator_summary(runs: Sequence[Entry], dtype: str = "float32") -> str:
+    """A line per processor and peer, of the operators of a dtype."""
     header = (
         "processor",
         "peer",
@@ -107,7 +126,7 @@ def operator_summary(runs: Sequence[Entry]) -> str:
     cells = [
         (
             name,
-            _NAMES[entry["peer"]],
+            NAMES[entry["peer"]],
             str(entry["ops"]),
             f"**{entry['geomean']:.2f}**",
             f"{entry['least']:.2f}",
@@ -116,6 +135,7 @@ def operator_summary(runs: Sequence[Entry]) -> str:
         )
         for name, same in by_processor(runs).items()
         for entry in summary(rows_of(same))
+        if entry["dtype"] == dtype
     ]
     return markdown(header, cells, (0, 1, 5))
 
@@ -138,7 +158,7 @@ def operator_table(rows: Sequence[Entry]) -> str:
         "of peak",
         "algorithm",
         "tuning, s",
-        *(text for p in peers for text in (f"{_NAMES[p]}, µs", f"{_NAMES[p]} / ansor")),
+        *(text for p in peers for text in (f"{NAMES[p]}, µs", f"{NAMES[p]} / ansor")),
         "without trials / ansor",
         "without trials, s",
         "error",
@@ -179,7 +199,7 @@ def _peer_cells(row: Entry | None) -> tuple[str, str]:
     """Latency and ratio of a peer; a wrong result is marked."""
     if row is None or row["latency_us"] is None:
         return NONE, NONE
-    wrong = "" if row["max_rel_err"] <= _WRONG else " (wrong)"
+    wrong = "" if row["max_rel_err"] <= _WRONG[dtype_of(row)] else " (wrong)"
     return f"{digits(row['latency_us'])}{wrong}", number(row["to_own"], ".2f")
 
 

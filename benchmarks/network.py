@@ -98,8 +98,6 @@ def measure(
 
 def tune(model: str, threads: int, budget: Budget) -> TunedModel:
     """The network after its budget; a quantised one has its precision in itself."""
-    is_asked = budget.precision in ("bfloat16", "auto")
-    precision: dict[str, Any] = {"precision": budget.precision} if is_asked else {}
     with Progress() as progress:
         return auto_schedule(
             model,
@@ -110,7 +108,7 @@ def tune(model: str, threads: int, budget: Budget) -> TunedModel:
             database=budget.database,
             callbacks=[progress],
             threads=threads,
-            **precision,
+            precision="float32" if budget.precision == "int8" else budget.precision,
         )
 
 

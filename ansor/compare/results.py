@@ -12,7 +12,7 @@ import numpy as np
 from ansor.compare.case import REFERENCE, Case
 from ansor.compare.systems import OWN, PRECISION
 from ansor.compare.turns import Answer, ratio
-from ansor.models.parameters import Array
+from ansor.run.check.deviation import deviation, squared_error
 
 _REFERENCES = ("torch", "untuned")  # whose output the others are compared with, if it is there
 
@@ -85,21 +85,10 @@ def judge(
     else:
         reference = next((name for name in _REFERENCES if name in outputs), OWN[0])
         expected = outputs[reference]
-    results = tuple(
-        SystemResult(
-            name,
-            times,
-            *_errors(expected, outputs[name]),
-            precision=told[name].get(PRECISION, case.precision),
-        )
-        for name, times in samples_s.items()
-    )
-    return Comparison(results, reference, missing, case.precision)
-
-
-def _errors(expected: Array, actual: Array) -> tuple[float, float, float]:
-    """The largest difference, the normalised mean squared error, and the cosine."""
-    e, a = (array.astype(np.float64).reshape(-1) for array in (expected, actual))
-    largest = np.abs(a - e).max() / np.abs(e).max()
-    cosine = (e @ a) / np.sqrt((e @ e) * (a @ a))
-    return float(largest), float(np.sum((a - e) ** 2) / (e @ e)), float(cosine)
+    results = []
+    for name, times in samples_s.items():
+        found = deviation([expected], [outputs[name]], squared_error)
+        errors = found.largest, found.squared, found.cosine
+        precision = told[name].get(PRECISION, case.precision)
+        results.append(SystemResult(name, times, *errors, precision))
+    return Comparison(tuple(results), reference, missing, case.precision)

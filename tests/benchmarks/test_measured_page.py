@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from benchmarks import measured
 from benchmarks.measured import PAGE, RESULTS, SECTIONS, Section, page
 from benchmarks.measured_comparisons import networks, operators, peak
+from benchmarks.measured_low_precision import low_networks, low_operators
 from benchmarks.measured_results import Entry, MissingKeyError, read_runs
 from benchmarks.measured_search import cost_model, policies, throughput
 
@@ -68,7 +69,20 @@ def test_the_page_is_what_the_script_writes() -> None:
 
 def test_every_result_file_is_on_the_page() -> None:
     files = [file for section in SECTIONS for file in section.files]
-    assert sorted(files) == sorted(file.name for file in RESULTS.iterdir())
+    assert len(files) == len(set(files))
+    assert {file.name for file in RESULTS.iterdir()} <= set(files)
+    text = page()
+    assert all(f"](results/{file.name})" in text for file in RESULTS.iterdir())
+
+
+def test_a_section_without_files_is_left_out(tmp_path: Path) -> None:
+    written(tmp_path, document([{"part": "sampling", "programs_per_s": 1.0}]))
+    shown = Section("Shown", "t", "c", ("absent.json", "made_up.json"), "python", throughput)
+    hidden = Section("Hidden", "t", "c", ("absent.json",), "python", throughput)
+    text = page([shown, hidden], tmp_path)
+    assert "## Shown" in text
+    assert "Hidden" not in text
+    assert "absent.json" not in text
 
 
 def test_check_fails_for_another_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,6 +114,64 @@ def test_networks(tmp_path: Path) -> None:
     peers[0]["to_own"], peers[1]["to_own"] = 1.2, 1.4  # the medians within turns count
     runs = written(tmp_path, {**document([ours, *peers], budget={"minutes": 1}), "name": "R"})
     assert named(networks(runs), "R")["fastest peer"] == "ONNX Runtime"
+
+
+def test_the_default_of_a_peer_is_a_footnote(tmp_path: Path) -> None:
+    def row(system: str, latency_ms: float, precision: str) -> Document:
+        return {"model": "vgg", "system": system, "latency_ms": latency_ms, "precision": precision}
+
+    rows = [row("ansor", 10.0, "float32"), row("openvino_default", 4.0, "bfloat16")]
+    text = networks(written(tmp_path, document(rows, budget={"minutes": 1})))
+    assert "OpenVINO's own default precision here is lower: vgg 4.00 ms in bfloat16." in text
+    assert named(text, "vgg")["fastest peer"] == "-"
+    rows[1]["precision"] = "float32"
+    text = networks(written(tmp_path, document(rows, budget={"minutes": 1})))
+    assert "default precision" not in text
+
+
+def test_low_precision_networks(tmp_path: Path) -> None:
+    def row(system: str, latency_ms: float, precision: str, **more: Any) -> Document:
+        errors = {"squared_error": latency_ms * 1e-6, "cosine": 0.999999}
+        known = {"model": "vgg", "system": system, "latency_ms": latency_ms}
+        own = {"precision": precision, "to_own": latency_ms / 10.0}
+        return {**known, **own, **errors, **more}
+
+    rows = [
+        row("ansor", 10.0, "bfloat16", tuning_s=90.0, trials=46),
+        row("onnxruntime", 5.0, "float32"),
+        row("openvino_bfloat16", 20.0, "bfloat16"),
+        row("inductor_bfloat16", 30.0, "bfloat16"),
+    ]
+    budgets = [{"minutes": 1.5, "precision": precision} for precision in ("bfloat16", "auto")]
+    text = low_networks(written(tmp_path, *(document(rows, budget=b) for b in budgets)))
+    first, second = text.split("### Networks, precision auto")
+    line = named(first, "vgg")
+    assert (line["fastest peer"], line["fastest peer / ansor"]) == ("OpenVINO bf16", "**2.00**")
+    assert (line["squared error"], line["of that peer"]) == ("1.0e-05", "2.0e-05")
+    assert (line["ONNX Runtime, ms"], line["Inductor bf16, ms"]) == ("5.00", "30.0")
+    assert named(second, "vgg")["fastest peer"] == "ONNX Runtime"  # it may compute in float32, too
+
+
+def test_low_precision_operators(tmp_path: Path) -> None:
+    def low(dtype: str, system: str, to_own: float, **more: Any) -> Document:
+        own = {"dtype": dtype, "instruction": f"for {dtype}", "peak_gflops": 400.0}
+        return operator("A", system, 10.0 * to_own, to_own, **own, **more)
+
+    rows = [
+        low("bfloat16", "ansor", 1.0, max_rel_err=4e-3, of_peak=0.25),
+        low("bfloat16", "torch", 2.0, max_rel_err=4e-3),
+        low("int8", "ansor", 1.0, max_rel_err=0.0, of_peak=0.75),
+        low("int8", "torch", 3.0, max_rel_err=1e-6),
+    ]
+    text = low_operators(written(tmp_path, document(rows)))
+    first, second = text.split("### Operators in int8")
+    assert "peak of `for bfloat16` 400 GOP/s" in first
+    assert named(first, "Zen 4", "PyTorch")["peer / ansor, geometric mean"] == "**2.00**"
+    assert (named(first, "A")["of peak"], named(first, "A")["PyTorch, µs"]) == ("25%", "20.0")
+    assert named(second, "A")["of peak"] == "75%"
+    assert named(second, "A")["PyTorch, µs"] == "30.0 (wrong)"  # sums of integers are exact
+    assert "**3.00**" in second
+    assert "**3.00**" not in first
 
 
 def test_operators(tmp_path: Path) -> None:

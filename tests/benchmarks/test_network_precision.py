@@ -95,14 +95,14 @@ def test_only_the_tuned_network_runs_in_low_precision(
 @pytest.mark.parametrize(
     ("precision", "model", "asked"),
     [
-        ("float32", "resnet18", None),
+        ("float32", "resnet18", "float32"),
         ("bfloat16", "resnet18", "bfloat16"),
         ("auto", "resnet18", "auto"),
-        ("int8", "model.int8.onnx", None),
+        ("int8", "model.int8.onnx", "float32"),
     ],
 )
 def test_the_network_is_tuned_in_the_precision(
-    precision: str, model: str, asked: str | None, monkeypatch: pytest.MonkeyPatch
+    precision: str, model: str, asked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[tuple[str, str | None]] = []
     prepared: list[str] = []
