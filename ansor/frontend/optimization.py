@@ -18,6 +18,7 @@ from ansor.frontend.passes.channels_last import channels_last
 from ansor.frontend.passes.constant_folding import fold_constants
 from ansor.frontend.passes.depthwise_pointwise import fuse_pairs
 from ansor.frontend.passes.integer.form import integer_form
+from ansor.frontend.passes.integer.storage import stored_in_eight_bits
 from ansor.frontend.passes.plain_definition import without_empty_reductions
 from ansor.frontend.passes.simplify import simplify_calls
 from ansor.frontend.passes.transposed_convolution import with_spread
@@ -70,7 +71,7 @@ def fuse(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
     a convolution may join the one before.
     """
     lowered = _run(
-        with_spread(mod),
+        stored_in_eight_bits(with_spread(mod)),
         relax.transform.FoldConstant(),
         relax.backend.DispatchSortScan(),
         relax.transform.LegalizeOps(),

@@ -21,6 +21,9 @@ pytest.importorskip("onnxruntime")
 from onnx import numpy_helper
 
 from tests.frontend.quantized_networks import (
+    IMAGE,
+    Node,
+    network,
     quantized,
     residual_network,
     run_in_onnxruntime,
@@ -94,6 +97,24 @@ def test_every_layer_of_a_residual_network_is_one_function(target: Target, tmp_p
     # The first pads the image, the other a tensor whose zero point is not 0.
     others = {"max_pool2d": 1, "pad": 2, "concatenate": 1, "mean": 1, "matmul": 1}
     assert kinds == {"conv2d": 6, **others}
+
+
+def test_two_products_that_are_added_store_eight_bits(target: Target, tmp_path: Path) -> None:
+    nodes = [
+        *(Node("Conv", ["x", "w"], ["a"]), Node("Conv", ["x", "v"], ["b"])),
+        *(Node("Add", ["a", "b"], ["c"]), Node("Relu", ["c"], ["d"])),
+        Node("Conv", ["d", "u"], ["y"]),
+    ]
+    rng = np.random.default_rng(0)
+    weights = {name: rng.standard_normal((4, 3, 3, 3)).astype(np.float32) for name in "wv"}
+    weights["u"] = rng.standard_normal((5, 4, 1, 1)).astype(np.float32)
+    model = quantized(network(nodes, weights, IMAGE), tmp_path)
+    mod = optimised(model, target)
+    convolutions = [call for call in tir_calls(mod) if "conv2d" in str(call.args[0].name_hint)]
+    assert [str(call.ty.dtype) for call in convolutions] == ["uint8", "uint8", "float32"]
+    x = example(model)
+    found = compile_model(mod, target)(x)
+    np.testing.assert_allclose(found, run_in_onnxruntime(model, x)[0], atol=scale_of_output(model))
 
 
 KINDS = ("conv2d", "max_pool2d", "pad", "concatenate", "mean", "matmul")

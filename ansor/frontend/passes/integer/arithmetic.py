@@ -9,11 +9,11 @@ import numpy as np
 from ansor.frontend.passes.integer.movement import DEQUANTIZE, QUANTIZE
 from ansor.frontend.passes.integer.parameters import (
     Parameter,
-    expression,
     is_known,
     is_zero,
     known,
     op,
+    operand,
     parameter,
     shape_along,
 )
@@ -31,7 +31,7 @@ def in_arithmetic(call: Any, lookup: Lookup) -> Any:
 
 def _parameters(call: Any, dtype: str, lookup: Lookup) -> list[Parameter]:
     """Scale, `float32`, and zero point, of a dtype."""
-    rank = len(static_shape(call) or ())
+    rank = _rank(call)
     axis = int(call.attrs.axis) % max(rank, 1)
     sizes = [int(np.prod(static_shape(expr) or ())) for expr in call.args[1:]]
     return [
@@ -45,8 +45,8 @@ def _quantized(call: Any, lookup: Lookup) -> Any:
     dtype = str(call.ty.dtype)
     scale, zero = _parameters(call, "float32", lookup)
     data = call.args[0] if _is_float32(call.args[0]) else op.astype(call.args[0], "float32")
-    rounded = op.round(_divided(data, scale))
-    moved = rounded if is_zero(zero) else op.add(rounded, expression(zero))
+    rounded = op.round(_divided(data, scale, _rank(call)))
+    moved = rounded if is_zero(zero) else op.add(rounded, operand(zero, _rank(call)))
     limits = np.iinfo(dtype)
     values = known(call.args[0], lookup)
     if values is not None and is_known(scale) and is_known(zero):
@@ -56,13 +56,17 @@ def _quantized(call: Any, lookup: Lookup) -> Any:
     return op.astype(op.minimum(op.maximum(moved, low), high), dtype)
 
 
-def _divided(data: Any, scale: Parameter) -> Any:
+def _divided(data: Any, scale: Parameter, rank: int) -> Any:
     """Divided as quantisers do it: a product with the reciprocal may round to another step."""
-    return data if _is_one(scale) else op.divide(data, expression(scale))
+    return data if _is_one(scale) else op.divide(data, operand(scale, rank))
 
 
 def _is_one(scale: Parameter) -> bool:
     return is_known(scale) and bool(np.all(scale == 1))
+
+
+def _rank(call: Any) -> int:
+    return len(static_shape(call) or ())
 
 
 def _is_float32(expr: Any) -> bool:
@@ -77,7 +81,7 @@ def _dequantized(call: Any, lookup: Lookup) -> Any:
     if values is not None and is_known(scale) and is_known(zero):
         return constant((values.astype(exact) - zero).astype("float32") * scale, dtype)
     wide = op.astype(data, exact)
-    centred = wide if is_zero(zero) else op.subtract(wide, expression(zero))
+    centred = wide if is_zero(zero) else op.subtract(wide, operand(zero, _rank(call)))
     single = centred if exact == "float32" else op.astype(centred, "float32")
-    real = single if _is_one(scale) else op.multiply(single, expression(scale))
+    real = single if _is_one(scale) else op.multiply(single, operand(scale, _rank(call)))
     return real if dtype == "float32" else op.astype(real, dtype)

@@ -41,7 +41,7 @@ def integer_convolution(call: Any, bias: Array | None, lookup: Lookup) -> Any | 
     if (data.scale is None) != (weight.scale is None):
         return None
     total, term = _sums(call, data, weight, values)
-    return with_epilogue(total, [term], _scale(data, weight, values.ndim), bias)
+    return with_epilogue(total, [term], _scale(data, weight, values.ndim), bias, values.ndim)
 
 
 def _has_single_parameters(data: Codes) -> bool:

@@ -11,10 +11,10 @@ from ansor.config import GRAPH
 from ansor.frontend.passes.integer.parameters import (
     Array,
     Parameter,
-    expression,
     is_known,
     is_zero,
     op,
+    operand,
 )
 from ansor.frontend.rewrite import constant
 
@@ -24,12 +24,16 @@ _PRECISION = np.finfo(np.float32).eps
 
 
 def with_epilogue(
-    total: Any, terms: Sequence[Parameter], scale: Parameter | None, bias: Array | None
+    total: Any,
+    terms: Sequence[Parameter],
+    scale: Parameter | None,
+    bias: Array | None,
+    rank: int,
 ) -> Any:
     """`(total + terms) * scale + bias`, float32; without a scale the sums alone, int32.
 
     Everything known is one integer constant, the bias too where that is possible. All arguments
-    broadcast against the sums.
+    broadcast against the sums, which have a rank.
     """
     steps = None if bias is None or scale is None else integer_bias(bias, scale)
     given = [term for term in terms if is_known(term)]
@@ -39,7 +43,7 @@ def with_epilogue(
         total = op.add(total, term)
     if scale is None:
         return total
-    real = op.multiply(op.astype(total, "float32"), expression(scale))
+    real = op.multiply(op.astype(total, "float32"), operand(scale, rank))
     return real if bias is None or steps is not None else op.add(real, constant(bias))
 
 

@@ -75,3 +75,14 @@ def times(a: Parameter, b: Parameter) -> Parameter:
 def expression(value: Parameter) -> Any:
     """The parameter as an expression."""
     return constant(value) if is_known(value) else value
+
+
+def operand(value: Parameter, rank: int) -> Any:
+    """The parameter as an expression that is an argument of the function that reads it.
+
+    A constant without dimensions would be a part of the code: layers that differ in it alone would
+    be different functions.
+    """
+    if is_known(value) and np.ndim(value) == 0:
+        return constant(np.reshape(value, (1,) * rank))
+    return expression(value)

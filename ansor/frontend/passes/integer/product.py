@@ -41,9 +41,8 @@ def integer_product(call: Any, bias: Array | None, lookup: Lookup) -> Any | None
     total = op.matmul(left.data, right.data, out_dtype="int32")
     terms = _zero_terms(left, right, shapes[0][-1], lookup)
     known_scales = left.scale is not None and right.scale is not None
-    return with_epilogue(
-        total, terms, times(left.scale, right.scale) if known_scales else None, bias
-    )
+    scale = times(left.scale, right.scale) if known_scales else None
+    return with_epilogue(total, terms, scale, bias, max(map(len, shapes)))
 
 
 def _varies_only(codes: Codes, axis: int) -> bool:

@@ -6,9 +6,6 @@ for each operand, and none at the end.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,8 +13,9 @@ import tvm
 from tvm import relax
 from tvm.ir import GenericConst
 
+from ansor.frontend.passes.integer.bindings import Bindings
 from ansor.frontend.passes.integer.movement import DEQUANTIZE, QUANTIZE
-from ansor.frontend.passes.integer.parameters import Array, op
+from ansor.frontend.passes.integer.parameters import Array, op, operand
 from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite_calls, static_shape
 
 MULTIPLY, DIVIDE, RELU = "relax.multiply", "relax.divide", "relax.nn.relu"
@@ -29,7 +27,7 @@ def with_unit_scales(mod: tvm.IRModule) -> tvm.IRModule:
 
     Only values that nothing else reads are changed: others would be computed twice.
     """
-    graph = _Graph.of(mod)
+    graph = Bindings.of(mod)
 
     def rule(call: Any, _: Lookup) -> Any:
         return _with_unit_scale(call, graph) if op_name(call) == QUANTIZE else call
@@ -37,45 +35,12 @@ def with_unit_scales(mod: tvm.IRModule) -> tvm.IRModule:
     return rewrite_calls(mod, rule)
 
 
-@dataclass(frozen=True, eq=False)
-class _Graph:
-    """What variables are bound to, and how often they are read."""
-
-    values: Mapping[Any, Any]
-    uses: Mapping[Any, int]
-
-    @staticmethod
-    def of(mod: tvm.IRModule) -> _Graph:
-        values: dict[Any, Any] = {}
-        uses: Counter[Any] = Counter()
-        for function in mod.functions.values():
-            if isinstance(function, relax.Function):
-                _collect(function, values, uses)
-        return _Graph(values, uses)
-
-    def value(self, expr: Any) -> Any:
-        """What an operand is bound to, if only one call reads it."""
-        return self.values.get(expr, expr) if self.uses.get(expr, 0) == 1 else expr
-
-
-def _collect(function: Any, values: dict[Any, Any], uses: Counter[Any]) -> None:
-    def count(expr: Any) -> None:
-        if isinstance(expr, relax.Var):
-            uses[expr] += 1
-
-    for block in function.body.blocks:
-        for binding in block.bindings:
-            values[binding.var] = binding.value
-            relax.analysis.post_order_visit(binding.value, count)
-    relax.analysis.post_order_visit(function.body.body, count)
-
-
-def _with_unit_scale(call: Any, graph: _Graph) -> Any:
+def _with_unit_scale(call: Any, graph: Bindings) -> Any:
     data, scale, zero = call.args
     if not isinstance(scale, GenericConst) or static_shape(scale) not in ((), (1,)):
         return call
     factor = np.float32(1) / scale.value.numpy().reshape(())
-    found = _scaled(data, factor, graph)
+    found = _scaled(data, factor, len(static_shape(call) or ()), graph)
     if found is None:
         return call
     one = constant(np.ones((), np.float32))
@@ -83,33 +48,33 @@ def _with_unit_scale(call: Any, graph: _Graph) -> Any:
     return op.quantize(found, one, zero, int(attrs.axis), str(attrs.out_dtype))
 
 
-def _scaled(expr: Any, factor: Array, graph: _Graph) -> Any | None:
+def _scaled(expr: Any, factor: Array, rank: int, graph: Bindings) -> Any | None:
     """The expression times a positive factor, without a multiplication of its own; else None."""
     if isinstance(expr, GenericConst):
-        return constant(expr.value.numpy() * factor, str(expr.ty.dtype))
+        return operand(expr.value.numpy() * factor, rank)
     call = graph.value(expr)
     name = op_name(call)
     if name in (MULTIPLY, DIVIDE):
-        return _scaled_product(call, factor)
+        return _scaled_product(call, factor, rank)
     if name == DEQUANTIZE:
         return _scaled_codes(call, factor)
     if name == RELU:
-        inner = _scaled(call.args[0], factor, graph)
+        inner = _scaled(call.args[0], factor, rank, graph)
         return None if inner is None else op.nn.relu(inner)
     if name not in _LINEAR:
         return None
-    parts = [_scaled(arg, factor, graph) for arg in call.args]
+    parts = [_scaled(arg, factor, rank, graph) for arg in call.args]
     return None if None in parts else relax.Call(call.op, parts, call.attrs, call.ty_args)
 
 
-def _scaled_product(call: Any, factor: Array) -> Any | None:
+def _scaled_product(call: Any, factor: Array, rank: int) -> Any | None:
     """A product with a constant, or a quotient by one."""
     a, b = call.args
     if not isinstance(b, GenericConst):
         return None
     values = b.value.numpy()
     own = values * factor if op_name(call) == MULTIPLY else factor / values
-    return op.multiply(a, constant(own, str(b.ty.dtype)))
+    return op.multiply(a, operand(own, rank))
 
 
 def _scaled_codes(call: Any, factor: Array) -> Any | None:

@@ -1,0 +1,82 @@
+"""Tensors between functions in 8 bits.
+
+Fusion extends a product by all that follows it, a conversion to float32 for the next function too.
+Where another product takes the operator after that, four times the bytes would be stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from ansor.frontend.passes.integer.bindings import Bindings
+from ansor.frontend.passes.integer.codes import EIGHT_BITS
+from ansor.frontend.passes.integer.convolution import NAMES as CONVOLUTIONS
+from ansor.frontend.passes.integer.product import NAME as PRODUCT
+from ansor.frontend.rewrite import op_name
+
+_ANCHORS = frozenset((PRODUCT, *CONVOLUTIONS))
+_JOINS = frozenset(("relax.add", "relax.subtract", "relax.multiply"))
+
+
+def stored_in_eight_bits(mod: tvm.IRModule) -> tvm.IRModule:
+    """`mod` with outputs of its dataflow blocks where a tensor of 8 bits ends a function.
+
+    Fusion goes past no output. Of two products whose results one operator joins, the first takes
+    the operator, and the other ends.
+    """
+    bindings = Bindings.of(mod)
+    ends = {tensor for call in bindings.values.values() for tensor in _ends(call, bindings)}
+    if not ends:
+        return mod
+    marker = _Marker(mod, ends)
+    for variable, function in mod.functions.items():
+        if isinstance(function, relax.Function):
+            marker.builder_.update_func(variable, marker.visit_expr(function))
+    return marker.builder_.get()
+
+
+def _ends(call: Any, bindings: Bindings) -> Iterator[Any]:
+    """The variables before a call that end a function."""
+    if op_name(call) in _JOINS and all(_has_anchor(operand, bindings) for operand in call.args):
+        first, second = call.args
+        order = [value for value in bindings.values if value in (first, second)]
+        yield from _last_integers(order[-1], bindings)
+
+
+def _has_anchor(expr: Any, bindings: Bindings) -> bool:
+    """Whether a product is computed in the function of an operand."""
+    call = bindings.value(expr)
+    if op_name(call) in _ANCHORS:
+        return True
+    return isinstance(call, relax.Call) and any(_has_anchor(arg, bindings) for arg in call.args)
+
+
+def _last_integers(expr: Any, bindings: Bindings) -> Iterator[Any]:
+    """The last variable of 8 bits on the way to an operand, if nothing else reads it."""
+    call = bindings.value(expr)
+    while isinstance(call, relax.Call) and call.args:
+        if str(getattr(expr.ty, "dtype", "")) in EIGHT_BITS:
+            yield expr
+            return
+        expr = call.args[0]
+        call = bindings.value(expr)
+
+
+@relax.expr_functor.mutator
+class _Marker(relax.PyExprMutator):  # type: ignore[misc]
+    """Makes variables outputs of their dataflow blocks."""
+
+    def __init__(self, mod: tvm.IRModule, ends: set[Any]) -> None:
+        super().__init__(mod)
+        self.ends = ends
+
+    def visit_var_binding_(self, binding: Any) -> None:
+        if binding.var not in self.ends:
+            super().visit_var_binding_(binding)
+            return
+        output = self.builder_.emit_output(self.visit_expr(binding.value))
+        self.set_var_remap(binding.var, output)
