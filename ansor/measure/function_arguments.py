@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import tvm
@@ -15,6 +16,7 @@ from tvm import tirx
 from ansor.config import MeasureConfig
 from ansor.targets.host.memory import ALIGNMENT_BYTES, plain_block, scratch_block
 
+_WORD = np.dtype("uint16")  # of as many bytes as bfloat16
 Rows = npt.NDArray[np.int64]
 _NONE: Mapping[int, Rows] = MappingProxyType({})
 
@@ -62,12 +64,31 @@ def num_bytes(param: Any) -> int:
 
 
 def in_memory(memory: Any, param: Any) -> Any:
-    """A TVM tensor of a parameter's shape and dtype on the host, in the given bytes.
+    """A TVM tensor of a parameter's shape and dtype on the host, in the given bytes."""
+    part = memory[: num_bytes(param)]
+    return _in_place(part.view(parameter_dtype(param)).reshape(parameter_shape(param)))
 
-    A copy, where NumPy has no word for the dtype that TVM understands (bfloat16).
+
+def _in_place(array: Any) -> Any:
+    """A TVM tensor of an array on the host, in the same memory."""
+    if array.dtype.kind != "V":
+        return tvm.runtime.from_dlpack(array)
+    words = tvm.runtime.from_dlpack(array.view(_WORD))  # NumPy's DLPack has no bfloat16
+    return words._create_view(array.shape, str(array.dtype))
+
+
+def is_float(dtype: np.dtype[Any]) -> bool:
+    """Whether it is a dtype of floats; NumPy has no kind for bfloat16."""
+    return dtype.kind == "f" or dtype == ml_dtypes.bfloat16
+
+
+def small_floats(rng: np.random.Generator, limit: float, count: int) -> Any:
+    """Bytes of `count` floats in float32 that are no larger than `limit`, within 1 %.
+
+    Read as bfloat16 they are twice as many, and no larger either. Read as float16 all are finite.
     """
-    array = memory[: num_bytes(param)].view(parameter_dtype(param)).reshape(parameter_shape(param))
-    return (tvm.runtime.tensor if array.dtype.kind == "V" else tvm.runtime.from_dlpack)(array)
+    values = (rng.random(2 * count, np.float32) * 2 - 1) * np.float32(limit)
+    return values.astype(ml_dtypes.bfloat16).view(np.uint8)
 
 
 def on_device(arrays: list[Any], device: Any) -> list[Any]:
@@ -102,8 +123,12 @@ def arguments_for(
 
 def on_host(tensor: Any) -> Any:
     """A TVM tensor as a NumPy array; in place, and read-only, where it lies on the host."""
-    shared = _is_host(tensor.device) and str(tensor.dtype) != "bfloat16"  # not in NumPy's DLPack
-    return np.from_dlpack(tensor) if shared else tensor.numpy()
+    if not _is_host(tensor.device):
+        return tensor.numpy()
+    if str(tensor.dtype) != "bfloat16":
+        return np.from_dlpack(tensor)
+    words = tensor._create_view(tensor.shape, str(_WORD))
+    return np.from_dlpack(words).view(ml_dtypes.bfloat16)
 
 
 def _is_host(device: Any) -> bool:
@@ -113,11 +138,11 @@ def _is_host(device: Any) -> bool:
 def _argument(
     array: Any, dtype: np.dtype[Any], device: Any, written: bool, rows: Rows | None
 ) -> Any:
-    if dtype.kind == "V" or not _is_host(device):  # bfloat16 is not in NumPy's DLPack
+    if not _is_host(device):
         return tvm.runtime.tensor(array.astype(dtype, copy=False), device)
     if written or array.dtype != dtype or not _fits_tvm(array):
         array = _copied(array, dtype, rows)
-    return tvm.runtime.from_dlpack(array)
+    return _in_place(array)
 
 
 def _copied(array: Any, dtype: np.dtype[Any], rows: Rows | None) -> Any:

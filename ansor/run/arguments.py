@@ -20,7 +20,7 @@ from ansor.targets.target import Target
 from ansor.task_scheduler.objective import Objective, slopes
 
 SHORT, AUTO = "bfloat16", "auto"
-PRECISIONS = (WIDE, SHORT)  # AUTO
+PRECISIONS = (WIDE, SHORT, AUTO)
 
 
 def check_models(models: object, example_inputs: object) -> None:

@@ -9,13 +9,19 @@ from dataclasses import dataclass, field, replace
 import tvm
 
 from ansor.errors import ArgumentError
-from ansor.frontend.precision.network_form import NetworkForms, network_forms, with_forms
+from ansor.frontend.precision.network_form import (
+    NetworkForms,
+    ReformedNetwork,
+    network_forms,
+    with_forms,
+)
 from ansor.frontend.precision.variants import reformed_variants
 from ansor.report.precision_table import PrecisionRow
 from ansor.run.check.deviation import Deviation
 from ansor.run.prepare import Network, split_network
 
 OWN = "multiplies short floats"
+SENSITIVE = "too sensitive: alone it makes an error of "
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,11 +30,11 @@ class Assignment:
 
     Attributes:
         short: numbers of the calls that multiply short floats.
-        errors: of the functions that are too sensitive, the error of each alone.
+        reasons: for the precision of a function, by its name.
     """
 
     short: frozenset[int]
-    errors: Mapping[str, float] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 def within_budget(
@@ -61,7 +67,8 @@ def within_budget(
         found = error(forms.calls_of(rest))
         best = min(best, found)
         if found <= limit:
-            return Assignment(forms.calls_of(rest), {name: alone[name] for name in ranked[:count]})
+            reasons = {name: f"{SENSITIVE}{alone[name]:.1e}" for name in ranked[:count]}
+            return Assignment(forms.calls_of(rest), reasons)
     raise ArgumentError("max_error", limit, f"no precision meets it; the least error is {best:.3g}")
 
 
@@ -71,10 +78,7 @@ def with_short(forms: NetworkForms, short: Collection[int]) -> tvm.IRModule:
 
 
 def in_precision(
-    network: Network,
-    forms: NetworkForms,
-    assignment: Assignment,
-    target_key: str,
+    network: Network, forms: NetworkForms, assignment: Assignment, target_key: str
 ) -> Network:
     """The network with its functions in the assigned precision.
 
@@ -85,6 +89,13 @@ def in_precision(
         target_key: canonical text of the target.
     """
     reformed = with_forms(forms, forms.forms(assignment.short))
+    return as_network(network, reformed, precision_rows(forms, assignment), target_key)
+
+
+def as_network(
+    network: Network, reformed: ReformedNetwork, rows: tuple[PrecisionRow, ...], target_key: str
+) -> Network:
+    """A network in other forms, with its tasks; arguments as for `in_precision`."""
     variants = reformed_variants(list(network.variants.values()), reformed)
     made = split_network(reformed.mod, variants, target_key)
     return replace(
@@ -93,7 +104,7 @@ def in_precision(
         tasks=made.tasks,
         variants=made.variants,
         unscheduled=made.unscheduled,
-        precision=precision_rows(forms, assignment),
+        precision=rows,
     )
 
 
@@ -109,11 +120,8 @@ def precision_rows(forms: NetworkForms, assignment: Assignment) -> tuple[Precisi
 
 
 def _reason(forms: NetworkForms, assignment: Assignment, name: str) -> str:
-    if not forms.functions[name].multiplies:
-        return ""
-    if name in assignment.errors:
-        return f"too sensitive: alone it makes an error of {assignment.errors[name]:.1e}"
-    return OWN
+    own = OWN if forms.functions[name].multiplies else ""
+    return assignment.reasons.get(name, own)
 
 
 def forms_of(network: Network, dtype: str) -> NetworkForms:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,19 +20,18 @@ from ansor.errors import ArgumentError
 from ansor.executor import Executor, in_turns
 from ansor.frontend.call_planning import call_plan
 from ansor.frontend.importers.sizes import Sizes
-from ansor.frontend.precision.stages import WIDE
 from ansor.measure.device import Device
 from ansor.measure.local_device import LocalDevice
 from ansor.run.arguments import opened
-from ansor.run.check.budget import BudgetComparison, budget_comparison
+from ansor.run.budget import NOTHING, Budget, together
 from ansor.run.check.network import SourceComparison
 from ansor.run.finish import Finisher
 from ansor.run.garbage_collection import frozen_heap
-from ansor.run.precision import Assignment, forms_of, in_precision, within_budget
+from ansor.run.precision_phase import PrecisionPhase
 from ansor.run.prepare import Network, merged, prepare_network
 from ansor.run.settings import Settings
 from ansor.run.tuned import TunedModel
-from ansor.run.tuner import Budget, Tuner
+from ansor.run.tuner import Tuner
 from ansor.run.winners import Winner, choose_winners, finish_seconds, num_leaders
 from ansor.targets.backend import Backend
 from ansor.targets.host.threads import start_threads
@@ -100,7 +100,7 @@ class Session:
     executor: Executor
     began_s: float
     networks: dict[str, Network] = field(default_factory=dict)
-    comparisons: dict[str, SourceComparison | BudgetComparison] = field(default_factory=dict)
+    comparisons: dict[str, SourceComparison] = field(default_factory=dict)
 
     def import_models(
         self,
@@ -121,33 +121,39 @@ class Session:
                 comparison = SourceComparison(network.source, self.target)
                 comparison.check_import(network.mod)
                 self.comparisons[name] = comparison
-            if self.settings.precision != WIDE:
-                network = self._in_precision(name, network, comparison)
-            self.networks[name] = network
+            self.networks[name] = self.precision.entered(name, network, comparison)
 
-    def _in_precision(
-        self, name: str, network: Network, original: SourceComparison | None
-    ) -> Network:
-        """The network in the precision of the settings, within their error budget."""
-        self._note(f"choosing the precision of {name}")
-        given = self.settings
-        forms = forms_of(network, given.precision)
-        assignment = Assignment(forms.multiplying)
-        if given.check_import:
-            comparison = budget_comparison(network.mod, original, given.budget, self.target)
-            assignment = within_budget(forms, comparison.deviation_of, given.budget.limit)
-            self.comparisons[name] = comparison
-        return in_precision(network, forms, assignment, self.text)
+    @cached_property
+    def precision(self) -> PrecisionPhase:
+        """Puts the networks into the precision of the settings."""
+        return PrecisionPhase(self.settings, self.target, self.text, self._note)
 
     def search(self) -> tuple[Tuner, Finish]:
-        """Searches until the budget ends; returns the tuner and how it ended."""
-        tasks, calls = merged(self.networks)
+        """Searches until the budget ends; returns the tuner and how it ended.
+
+        Where the latencies choose the precision, the first part of the budget is for the functions
+        in both precisions, and the rest for those of the fastest mixture.
+        """
         given = self.settings
         if given.minutes is None and given.trials is None:
-            check_records(self.records, tasks, self.text)
+            check_records(self.records, merged(self.networks)[0], self.text)
+        machine = backend_of(self.target).machine.detect(self.target, self.threads)
+        whole = Budget(given.trials, self._search_seconds())
+        if not self.precision.mixtures:
+            return self._searched(whole, machine)
+        both, first = self._searched(whole.share(given.config.forms_share), machine)
+        self.networks |= self.precision.mixed(both, machine)
+        tuner, last = self._searched(whole.after(first), machine)
+        pure = self.precision.faster_pure(both, tuner, self.networks)
+        if pure:
+            self.networks |= pure
+            tuner, _ = self._searched(NOTHING, machine)
+        return tuner, together(first, last)
+
+    def _searched(self, budget: Budget, machine: Any) -> tuple[Tuner, Finish]:
+        """Searches the tasks of the networks as they are."""
+        tasks, calls = merged(self.networks)
         backend = backend_of(self.target)
-        machine = backend.machine.detect(self.target, self.threads)
-        budget = Budget(given.trials, self._search_seconds())
         for remark in _remarks(tasks, backend, machine):
             self._note(remark)
         unknown = {task.group for task in tasks if not self.records.count(task.key, self.text)}
@@ -209,9 +215,9 @@ class Session:
 
     def _compared(self, name: str, tuned: TunedModel) -> TunedModel:
         """The network with its comparison with the original model, if there is one."""
-        if name not in self.comparisons:
+        comparison = self.precision.comparisons.get(name) or self.comparisons.get(name)
+        if comparison is None:
             return tuned
-        comparison = self.comparisons[name]
         comparison.check_tuned(tuned.compiled)
         return replace(tuned, checks=tuple(comparison.checks))
 

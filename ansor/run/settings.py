@@ -53,9 +53,10 @@ class Settings:
         objective: what is to become small: `total_latency`, a `LatencyRequirement`, below which the
             search ends, or any function of an array with the latency of each network in seconds.
         precision: "float32", or "bfloat16": convolutions and products of matrices multiply bfloat16
-            and add up in float32. On a target without instructions for that it is refused.
-        max_error: of the results with "bfloat16", by `metric`. If it is exceeded, functions go back
-            to float32, the most sensitive first. By default 1e-4.
+            and add up in float32. On a target without instructions for that it is refused. With
+            "auto" the measured latencies choose for each function; such a target has float32.
+        max_error: of the results in another precision, by `metric`. If it is exceeded, functions go
+            back to float32, the most sensitive first. By default 1e-4.
         metric: the error of an output, a function of the expected array and the actual one. By
             default it is the normalised mean squared error.
         check_import: whether the import is compared with the original model in PyTorch or ONNX

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from ansor.measure.result import Measurement
 from ansor.policy.base import Policy, PolicyFactory
 from ansor.policy.policy import SearchPolicy
 from ansor.program.sketch import Sketch
+from ansor.run.budget import INTERRUPTED, Budget
 from ansor.run.task_search import TaskSearch
 from ansor.sketch.rule import Rule
 from ansor.targets.machine import M
@@ -34,19 +35,6 @@ from ansor.task_scheduler.scheduler import TaskScheduler
 
 NO_GAIN = "no function gained anything in its last rounds"
 OBJECTIVE_MET = "the objective asks for nothing more"
-
-
-@dataclass(frozen=True)
-class Budget:
-    """When to stop: after so many trials or seconds, whichever comes first; None is no limit."""
-
-    trials: int | None = None
-    seconds: float | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing may be measured."""
-        return self.trials == 0 or (self.trials is None and self.seconds is None)
 
 
 class Tuner:
@@ -128,6 +116,22 @@ class Tuner:
             found.setdefault(task.group, []).append(own)
         return found
 
+    def seconds_of(self, tasks: Sequence[Task]) -> float | None:
+        """Seconds of a network's functions together; None if one of them has no latency.
+
+        Args:
+            tasks: of the network; those that this tuner does not know do not count.
+        """
+        known = {search.task.key for search in self.searches}
+        functions = self.functions([task for task in tasks if task.key in known])
+        total = 0.0
+        for own in functions.values():
+            best = [search.best_s for search in own if search.best_s is not None]
+            if not best:
+                return None
+            total += own[0].task.weight * min(best)
+        return total
+
     @property
     def elapsed_s(self) -> float:
         """Seconds since the tuner was made."""
@@ -145,7 +149,7 @@ class Tuner:
         try:
             reason = self._loop(budget)
         except KeyboardInterrupt:
-            reason = "interrupted"
+            reason = INTERRUPTED
         except (ArgumentError, DatabaseError) as error:  # what was found until then is not lost
             reason = str(error)
         statuses = [search.status for search in self.searches]

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic
@@ -95,6 +96,11 @@ def no_short_products(target: Target, dtype: str) -> str | None:
     return f"networks for {target.kind.name} keep their own precision"
 
 
+def no_conversions(machine: object, elements: int) -> float:
+    """Infinite: a kind of target without short products converts nothing."""
+    return math.inf
+
+
 @dataclass(frozen=True)
 class NetworkForm:
     """The form of networks that suits a kind of target.
@@ -105,12 +111,15 @@ class NetworkForm:
         filtering: convolutions may use minimal filtering (Winograd).
         why_not_short: why a target has no instruction for products of a dtype, such as "bfloat16";
             None if it has one.
+        conversion_s: seconds that a machine takes to convert so many elements between float32 and
+            a dtype of two bytes, as a part of a function.
     """
 
     wide_sums: bool = False
     joins_depthwise: bool = False
     filtering: bool = False
     why_not_short: Callable[[Target, str], str | None] = no_short_products
+    conversion_s: Callable[[Any, int], float] = no_conversions
 
 
 def one_lane() -> list[dict[str, str]]:

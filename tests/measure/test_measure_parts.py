@@ -23,12 +23,15 @@ from ansor.measure.child.timing import Timed, runs_per_repeat, time_program, tim
 from ansor.measure.child.worker import first_lines
 from ansor.measure.function_arguments import (
     arguments_for,
+    in_memory,
     in_rows,
     on_host,
     random_arrays,
     relative_difference,
+    small_floats,
 )
 from ansor.measure.result import ErrorKind, Measurement, successful_measurement
+from ansor.targets.host.memory import plain_block
 
 
 def test_latency_is_the_median() -> None:
@@ -178,7 +181,7 @@ def test_long_arrays_repeat_a_block() -> None:
 
 
 def test_arguments_lie_where_the_arrays_do_unless_they_change() -> None:
-    """What is written, of another dtype or not aligned is copied, and so is bfloat16."""
+    """What is written, of another dtype or not aligned is copied."""
     params = [_Parameter(dtype) for dtype in ("float32", "float32", "float64", "bfloat16", "int8")]
     drawn = [_Parameter(dtype) for dtype in ("float32", "float32", "float32", "bfloat16", "int8")]
     arrays = random_arrays(SimpleNamespace(params=drawn), MeasureConfig(), -1.0)
@@ -188,7 +191,25 @@ def test_arguments_lie_where_the_arrays_do_unless_they_change() -> None:
         assert tensor.dtype == param.dtype
         assert (on_host(tensor) == array).all()
     shared = [on_host(t).ctypes.data == a.ctypes.data for t, a in zip(tensors, arrays, strict=True)]
-    assert shared == [True, False, False, False, False]
+    assert shared == [True, False, False, True, False]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bfloat16"])
+def test_a_tensor_in_memory_has_the_bytes_that_are_written_there(dtype: str) -> None:
+    memory = plain_block(1024)
+    tensor = in_memory(memory, _Parameter(dtype))
+    values = np.arange(200).reshape(4, 50).astype(np.dtype(dtype))
+    memory[: values.nbytes] = values.reshape(-1).view(np.uint8)
+    assert str(tensor.dtype) == dtype
+    assert (on_host(tensor) == values).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_small_floats_are_finite_in_every_dtype(dtype: str) -> None:
+    values = small_floats(np.random.default_rng(0), 0.5, 1000).view(np.dtype(dtype))
+    assert np.isfinite(values.astype(np.float64)).all()
+    if dtype != "float16":
+        assert 0.4 < np.abs(values.astype(np.float64)).max() < 0.51  # of float32, by the lower bits
 
 
 def test_of_some_rows_the_others_stay_zero() -> None:

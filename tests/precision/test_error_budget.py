@@ -101,14 +101,14 @@ def assigned(errors: tuple[float, ...], limit: float, monkeypatch: pytest.Monkey
 def test_within_the_budget_all_products_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     found = assigned((1.0, 2.0), 4.0, monkeypatch)
     assert found.short == {0, 1}
-    assert not found.errors
+    assert not found.reasons
 
 
 def test_the_most_sensitive_functions_go_back_first(monkeypatch: pytest.MonkeyPatch) -> None:
     found = assigned((1.0, 4.0, 2.0, 3.0), 3.2, monkeypatch)
     assert found.short == {0, 2}
-    assert set(found.errors) == {"f1", "f3"}
-    assert found.errors["f1"] == pytest.approx(4.1)
+    assert set(found.reasons) == {"f1", "f3"}
+    assert found.reasons["f1"] == "too sensitive: alone it makes an error of 4.1e+00"
 
 
 def test_a_budget_that_nothing_meets_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

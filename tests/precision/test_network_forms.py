@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
 import tvm
-from tvm import relax
-from tvm.target import Target
+from small_networks import TARGET, results, small_network
 
 from ansor.dag.from_tir.read import read_dag
-from ansor.frontend import compile_model, extract_functions, import_model, optimize
+from ansor.frontend import extract_functions, import_model, optimize
 from ansor.frontend.distinct_functions import tir_calls
 from ansor.frontend.precision.network_form import NetworkForms, network_forms, with_forms
 from ansor.frontend.precision.stages import is_exact
@@ -22,7 +20,6 @@ from ansor.frontend.variants import optimize_with_variants
 from ansor.run.check.deviation import squared_error
 
 SHORT = "bfloat16"
-TARGET = Target({"kind": "llvm"})
 INPUT_COPY = "to_bfloat16"
 
 
@@ -74,32 +71,6 @@ def test_inputs_and_results_keep_their_dtypes() -> None:
     function = in_short(forms)["forward"]
     assert [str(p.ty.dtype) for p in function.params] == ["float32"]
     assert str(function.ret_ty.dtype) == "float32"
-
-
-def small_network() -> tvm.IRModule:
-    """Two convolutions with a pooling between them, a concatenation and a product."""
-    rng = np.random.default_rng(0)
-
-    def weight(*shape: int) -> Any:
-        return relax.const(rng.standard_normal(shape).astype("float32") / 4)
-
-    builder = relax.BlockBuilder()
-    x = relax.Var("x", relax.TensorType((1, 3, 12, 12), "float32"))
-    with builder.function("main", [x]):
-        with builder.dataflow():
-            y = relax.op.nn.relu(relax.op.nn.conv2d(x, weight(8, 3, 3, 3), padding=1))
-            pooled = builder.emit(relax.op.nn.max_pool2d(builder.emit(y), (2, 2), (2, 2)))
-            both = builder.emit(relax.op.concat([pooled, pooled], 1))
-            z = builder.emit(relax.op.nn.conv2d(both, weight(8, 16, 3, 3), padding=1))
-            flat = builder.emit(relax.op.reshape(builder.emit(relax.op.tanh(z)), (1, 288)))
-            out = builder.emit_output(relax.op.matmul(flat, weight(288, 10)))
-        builder.emit_func_output(out)
-    return builder.get()
-
-
-def results(mod: tvm.IRModule) -> Any:
-    x = np.random.default_rng(1).standard_normal((1, 3, 12, 12)).astype("float32")
-    return compile_model(mod, TARGET)(x)
 
 
 def test_a_small_network_computes_nearly_the_same() -> None:

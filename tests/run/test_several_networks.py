@@ -12,7 +12,8 @@ from fake_world import CONFIG, TARGET, Recorder, latency_of, make_task
 from ansor.database.database import Database
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
-from ansor.run.tuner import OBJECTIVE_MET, Budget, Tuner
+from ansor.run.budget import Budget
+from ansor.run.tuner import OBJECTIVE_MET, Tuner
 from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.task_scheduler.objective import LatencyRequirement, Objective, total_latency
 

@@ -30,7 +30,8 @@ from ansor.errors import DatabaseError
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
-from ansor.run.tuner import NO_GAIN, Budget, Tuner
+from ansor.run.budget import Budget
+from ansor.run.tuner import NO_GAIN, Tuner
 from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.task import Task
 

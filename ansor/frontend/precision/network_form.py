@@ -194,10 +194,12 @@ class ReformedNetwork:
         mod: the module.
         origins: of each function that it calls, the name and the form. The name is the function's
             in the module that this one was made from.
+        callees: the function that each call of that module has become a call of, in order.
     """
 
     mod: tvm.IRModule
     origins: Mapping[str, tuple[str, FunctionForm]]
+    callees: tuple[str, ...]
 
 
 def with_forms(network: NetworkForms, forms: Sequence[FunctionForm]) -> ReformedNetwork:
@@ -217,7 +219,8 @@ def with_forms(network: NetworkForms, forms: Sequence[FunctionForm]) -> Reformed
     extended = with_functions(network.mod, made)
     callees = [names[use.function, f] for use, f in zip(network.flow.uses, forms, strict=True)]
     mod = _Reformer(extended, zip(callees, forms, strict=True)).reformed()
-    return ReformedNetwork(mod, {name: origin for origin, name in names.items()})
+    origins = {name: origin for origin, name in names.items()}
+    return ReformedNetwork(mod, origins, tuple(callees))
 
 
 def _free(function: str, network: NetworkForms, names: Mapping[Any, str]) -> str:

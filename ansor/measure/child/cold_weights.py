@@ -14,7 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import tvm
 
-from ansor.measure.function_arguments import in_memory, num_bytes, parameter_dtype, parameter_shape
+from ansor.measure.function_arguments import (
+    in_memory,
+    num_bytes,
+    parameter_dtype,
+    parameter_shape,
+    small_floats,
+)
 from ansor.targets.host.memory import aligned, huge_block
 
 
@@ -32,8 +38,7 @@ class ColdMemory:
     @cached_property
     def _block(self) -> npt.NDArray[np.uint8]:
         block = huge_block(self._size)
-        halves = block.view(np.float32)
-        halves[:] = np.random.default_rng(0).uniform(-1, 1, len(halves)).astype(np.float32)
+        block[:] = small_floats(np.random.default_rng(0), 1, len(block) // 4)
         return block
 
     def sets(self, params: Sequence[Any]) -> list[list[Any]]:

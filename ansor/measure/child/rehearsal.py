@@ -16,7 +16,13 @@ import numpy.typing as npt
 
 from ansor.config import MeasureConfig
 from ansor.measure.call_plan import CallPlan, PlannedCall
-from ansor.measure.function_arguments import in_memory, num_bytes, parameter_dtype
+from ansor.measure.function_arguments import (
+    in_memory,
+    is_float,
+    num_bytes,
+    parameter_dtype,
+    small_floats,
+)
 from ansor.targets.build import ENTRY
 from ansor.targets.host.memory import aligned, huge_block, plain_block
 
@@ -154,15 +160,20 @@ def _arguments(
             taken += aligned(size)
         else:
             memory = storages[place]
-        if parameter_dtype(param).kind != "f":  # an index into anything must be in range
+        if not _is_number(parameter_dtype(param)):  # an index into anything must be in range
             memory = plain_block(max(1, size))
         arguments.append(in_memory(memory, param))
     return arguments
 
 
+def _is_number(dtype: np.dtype[Any]) -> bool:
+    """Whether values of a dtype are data: floats, and quantised numbers, which are bytes."""
+    return is_float(dtype) or (dtype.kind in "iu" and dtype.itemsize == 1)
+
+
 def _filled(block: Bytes, rng: np.random.Generator, drawn: int) -> Bytes:
     """The block full of floats so small that activations stay finite, whatever weights are for."""
-    values = rng.uniform(-0.01, 0.01, drawn).astype(np.float32).view(np.uint8)
+    values = small_floats(rng, 0.01, drawn)
     for first in range(0, len(block), len(values)):
         part = block[first : first + len(values)]
         part[...] = values[: len(part)]

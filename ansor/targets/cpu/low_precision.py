@@ -8,7 +8,9 @@ from types import MappingProxyType
 from tvm.target import Target, codegen
 
 from ansor.targets.cpu.features import architecture
+from ansor.targets.cpu.machine import Hardware
 
+_BYTES = 4 + 2  # of an element in both dtypes
 # By family and dtype: LLVM's names of the instruction sets with products, and Linux' names of them.
 _PRODUCTS: Mapping[tuple[str, str], Mapping[str, str]] = MappingProxyType(
     {
@@ -31,3 +33,13 @@ def why_not_short(target: Target, dtype: str) -> str | None:
         return None
     flags = " or ".join(sets.values())
     return f"the processor has no instruction for products in {dtype}; it lacks the flag {flags}"
+
+
+def conversion_s(machine: Hardware, elements: int) -> float:
+    """Seconds to convert elements between float32 and a dtype of two bytes within a function.
+
+    The values pass once through the last cache in both dtypes. It is an upper estimate: a function
+    that reads or writes them anyway moves less.
+    """
+    bytes_per_s = machine.cache_bandwidth[1] * machine.frequency_hz * machine.cores
+    return elements * _BYTES / bytes_per_s

@@ -1,0 +1,45 @@
+"""Trials and seconds of a search, whole and in parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansor.callbacks import Finish
+
+INTERRUPTED = "interrupted"  # reason of a search that Ctrl-C ended
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When to stop: after so many trials or seconds, whichever comes first; None is no limit."""
+
+    trials: int | None = None
+    seconds: float | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing may be measured."""
+        return self.trials == 0 or (self.trials is None and self.seconds is None)
+
+    def share(self, part: float) -> Budget:
+        """A part of the budget, between 0 and 1."""
+        trials = None if self.trials is None else round(self.trials * part)
+        return Budget(trials, None if self.seconds is None else self.seconds * part)
+
+    def after(self, search: Finish) -> Budget:
+        """What a search has left; nothing if it was interrupted."""
+        if search.reason == INTERRUPTED:
+            return NOTHING
+        trials = None if self.trials is None else max(0, self.trials - search.trials)
+        seconds = None if self.seconds is None else max(0.0, self.seconds - search.elapsed_s)
+        return Budget(trials, seconds)
+
+
+NOTHING = Budget(trials=0)
+
+
+def together(first: Finish, last: Finish) -> Finish:
+    """The end of two searches, one after the other."""
+    reason = first.reason if first.reason == INTERRUPTED else last.reason
+    trials, elapsed_s = first.trials + last.trials, first.elapsed_s + last.elapsed_s
+    return Finish(reason, last.tasks, trials, elapsed_s)

@@ -1,0 +1,147 @@
+"""The fastest mixture of float32 and a shorter dtype in a network, by measured latencies.
+
+Each function has two forms: the one of the network in float32, and the one of the network in which
+all products multiply short floats. Both are tasks of one search, as variants of each other. Each
+call then takes one of the forms, so that the sum of the latencies and of the conversions between
+calls is least (`minimum_cut`).
+
+Deviation: Alibaba's PAI estimates the costs of its mixed precision; here they are measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ansor.frontend.precision.network_form import NetworkForms, with_forms
+from ansor.report.formatting import microseconds
+from ansor.run.minimum_cut import Costs, cheapest_second
+from ansor.run.precision import Assignment, as_network, in_precision, precision_rows
+from ansor.run.prepare import Network
+from ansor.run.task_search import TaskSearch
+from ansor.task import Original, Task
+
+_WIDE_BYTES = 4  # of an element in float32
+Searches = Mapping[str, Sequence[TaskSearch]]  # of all tasks of each function
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """A network in float32 and in a short dtype, and all that lies between.
+
+    Attributes:
+        wide: the network in float32.
+        short: the network with all calls in short floats that the error budget allows.
+        callees: of each call, the function in `wide` and the one in `short`.
+        forms: of the calls.
+        allowed: the assignment of `short`.
+        target_key: canonical text of the target.
+    """
+
+    wide: Network
+    short: Network
+    callees: tuple[tuple[str, str], ...]
+    forms: NetworkForms
+    allowed: Assignment
+    target_key: str
+
+    @classmethod
+    def of(
+        cls, wide: Network, forms: NetworkForms, allowed: Assignment, target_key: str
+    ) -> Mixture:
+        """Between a network in float32 and its allowed assignment."""
+        reformed = with_forms(forms, forms.forms(allowed.short))
+        short = as_network(wide, reformed, precision_rows(forms, allowed), target_key)
+        names = (use.function for use in forms.flow.uses)
+        callees = tuple(zip(names, reformed.callees, strict=True))
+        return cls(wide, short, callees, forms, allowed, target_key)
+
+    @property
+    def both(self) -> Network:
+        """The network in float32, with the short form of each function as a variant of it."""
+        wide = {task.name for task in self.wide.tasks}
+        added = [t for t in self.short.tasks if t.original is None and t.name not in wide]
+        return replace(self.wide, tasks=(*self.wide.tasks, *map(self._as_variant, added)))
+
+    def _as_variant(self, task: Task) -> Task:
+        """A short form as a variant of its function; a conversion of an input stays alone."""
+        function = {short: wide for wide, short in self.callees}.get(task.name)
+        if function is None:
+            return task
+        return replace(task, original=Original(function, self.forms.dtype, task.func))
+
+    @property
+    def pure(self) -> tuple[Network, Network]:
+        """The networks in float32 and in short floats alone."""
+        products = {self.forms.function_of(call) for call in self.forms.multiplying}
+        nothing = Assignment(frozenset(), dict.fromkeys(products, "float32 alone is faster"))
+        return replace(self.wide, precision=precision_rows(self.forms, nothing)), self.short
+
+    def chosen(self, searches: Searches, conversion_s: Callable[[int], float]) -> Network:
+        """The network in the fastest mixture.
+
+        Args:
+            searches: of the tasks of `both`.
+            conversion_s: seconds that the conversion of so many elements takes.
+        """
+        seconds = latencies(searches, self.forms.dtype)
+        costs = {i: Costs(*(seconds[name] for name in pair)) for i, pair in self._free.items()}
+        second = cheapest_second(costs, self._conversions(conversion_s))
+        assignment = Assignment(second & self.allowed.short, self._reasons(seconds))
+        return in_precision(self.wide, self.forms, assignment, self.target_key)
+
+    @property
+    def _free(self) -> dict[int, tuple[str, str]]:
+        """The calls that have two forms, by number."""
+        timed = {task.name for task in self.both.tasks}
+        pairs = enumerate(self.callees)
+        return {i: pair for i, pair in pairs if pair[0] != pair[1] and timed.issuperset(pair)}
+
+    def _conversions(self, conversion_s: Callable[[int], float]) -> dict[tuple[int, int], float]:
+        """Seconds for each two calls between which a short tensor lies."""
+        uses, free = self.forms.flow.uses, self._free
+        stored = self.forms.stored_short(self.allowed.short)
+        makers = {t: i for i, use in enumerate(uses) for t in use.outputs if t in stored}
+        found: dict[tuple[int, int], float] = {}
+        for i in free:
+            for tensor in {t for t in uses[i].inputs if t is not None} & makers.keys():
+                pair = makers[tensor], i
+                if pair[0] in free:
+                    elements = self.forms.flow.num_bytes[tensor] // _WIDE_BYTES
+                    found[pair] = found.get(pair, 0.0) + conversion_s(elements)
+        return found
+
+    def _reasons(self, seconds: Mapping[str, float]) -> dict[str, str]:
+        """The latencies of the functions with a choice, besides the reasons of the error budget."""
+        dtype = self.forms.dtype
+        texts = {
+            wide: f"{_text(seconds[wide])} in float32, {_text(seconds[short])} in {dtype}"
+            for i, (wide, short) in self._free.items()
+            if i in self.allowed.short
+        }
+        return {**texts, **self.allowed.reasons}
+
+
+def _text(seconds: float) -> str:
+    return f"{microseconds(seconds)} µs" if math.isfinite(seconds) else "not measured"
+
+
+def latencies(searches: Searches, dtype: str) -> dict[str, float]:
+    """Seconds of each function in float32, and of each short form, by name.
+
+    What was not measured is infinite. Of a function of which nothing was measured, the draft's
+    promise counts.
+
+    Args:
+        searches: of the tasks of each function.
+        dtype: the kind of the tasks that are short forms.
+    """
+    found: dict[str, float] = {}
+    for function, own in searches.items():
+        measured = any(search.best_s is not None for search in own)
+        for search in own:
+            seconds = (search.best_s or math.inf) if measured else search.promised_s
+            name = search.task.name if search.task.kind == dtype else function
+            found[name] = min(seconds, found.get(name, math.inf))
+    return found
