@@ -20,6 +20,7 @@ pytest.importorskip("onnxruntime")
 
 from onnx import numpy_helper
 
+from tests.frontend.quantized_layers import differing, layers
 from tests.frontend.quantized_networks import (
     IMAGE,
     Node,
@@ -69,6 +70,14 @@ def test_every_quantised_tensor_is_within_one_step(
     assert len(integers) > 10
     assert all(f.dtype == e.dtype for f, e in integers)
     assert max(off_by_a_step(f, e) for f, e in integers) <= 1e-3
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_layer_alone_is_within_one_step(name: str, tmp_path: Path) -> None:
+    model = quantized(NETWORKS[name](), tmp_path)
+    found = list(layers(model, [example(model)]))
+    assert len(found) > 10
+    assert [text for layer in found if (text := differing(layer))] == []
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -238,3 +238,23 @@ def test_a_scale_is_moved_only_where_nothing_else_reads_the_value() -> None:
 def test_networks_without_integers_are_left_alone() -> None:
     mod = module({"x": np.zeros((2, 3), np.float32)}, op.nn.relu)
     assert integer_form(mod) is mod
+
+
+def test_products_that_differ_in_scales_and_zero_points_share_a_function() -> None:
+    rng = np.random.default_rng(0)
+    x, y = integers(rng, (2, 5, 9), "uint8"), integers(rng, (2, 9, 5), "uint8")
+
+    def product(a: Any, b: Any, scale: float, zero: int) -> Any:
+        left = decoded(a, np.float32(scale), np.uint8(zero))
+        right = decoded(b, np.float32(scale / 2), np.uint8(zero + 3))
+        return op.matmul(left, right)
+
+    def body(a: Any, b: Any) -> Any:
+        return op.add(product(a, b, 0.5, 7), product(a, b, 0.125, 90))
+
+    mod = optimize(module({"x": x, "y": y}, body), Target({"kind": "llvm"}))
+    calls = [str(call.args[0].name_hint) for call in tir_calls(mod)]
+    matmuls = [name for name in calls if "matmul" in name]
+    assert len(matmuls) == 2
+    # The second one adds the first one's result.
+    assert matmuls[1].startswith(matmuls[0])

@@ -77,12 +77,16 @@ def expression(value: Parameter) -> Any:
     return constant(value) if is_known(value) else value
 
 
-def operand(value: Parameter, rank: int) -> Any:
-    """The parameter as an expression that is an argument of the function that reads it.
+def expanded(value: Parameter, rank: int) -> Parameter:
+    """A known value without dimensions as an array that is an argument of a function.
 
     A constant without dimensions would be a part of the code: layers that differ in it alone would
     be different functions.
     """
-    if is_known(value) and np.ndim(value) == 0:
-        return constant(np.reshape(value, (1,) * rank))
-    return expression(value)
+    is_scalar = is_known(value) and np.ndim(value) == 0
+    return np.reshape(value, (1,) * rank) if is_scalar else value
+
+
+def operand(value: Parameter, rank: int) -> Any:
+    """The parameter as an expression, see `expanded`."""
+    return expression(expanded(value, rank))

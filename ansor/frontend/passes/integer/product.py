@@ -11,6 +11,7 @@ from ansor.frontend.passes.integer.epilogue import with_epilogue
 from ansor.frontend.passes.integer.parameters import (
     Array,
     Parameter,
+    expanded,
     is_known,
     is_zero,
     known,
@@ -61,14 +62,14 @@ def _shape(value: Parameter) -> tuple[int, ...]:
 
 def _zero_terms(left: Codes, right: Codes, depth: int, lookup: Lookup) -> list[Parameter]:
     """`Σ (a - x)(b - y) - Σ ab = -x Σ b - y Σ a + depth x y`, `int32`; without terms of zero."""
+    x, y = (expanded(codes.zero, 2) for codes in (left, right))
     terms = []
-    if not is_zero(left.zero):
-        terms.append(times(_negative(left.zero), _summed(right.data, _ROWS, lookup)))
-    if not is_zero(right.zero):
-        terms.append(times(_negative(right.zero), _summed(left.data, _COLUMNS, lookup)))
+    if not is_zero(x):
+        terms.append(times(_negative(x), _summed(right.data, _ROWS, lookup)))
+    if not is_zero(y):
+        terms.append(times(_negative(y), _summed(left.data, _COLUMNS, lookup)))
     if len(terms) > 1:
-        both = times(left.zero, right.zero)
-        terms.append(times(both, np.asarray(depth, np.int32)))
+        terms.append(times(times(x, y), np.asarray(depth, np.int32)))
     return terms
 
 
