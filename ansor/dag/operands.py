@@ -99,7 +99,14 @@ def jumps_along_vectors(dag: ComputeDAG, name: str) -> bool:
 def is_dense_along(stage: Stage, axis: int) -> bool:
     """Whether every access that an axis moves goes on by one element with it."""
     accesses = [a for a in (*stage.reads, *stage.writes) if axis in axes_of_access(a)]
-    return all(runs_along(access.indices[-1], axis) for access in accesses if access.indices)
+    return all(runs_along(_innermost(access), axis) for access in accesses if access.indices)
+
+
+def _innermost(access: Access) -> Index | None:
+    """The index of the last dimension, or of the one before if that is a group's."""
+    group = access.group
+    last = -2 if group is not None and group.dim == len(access.indices) - 1 else -1
+    return access.indices[last]
 
 
 def reads_per_element(dag: ComputeDAG, consumer: str, buffer: str) -> float:

@@ -66,6 +66,11 @@ def fusible_consumer(dag: ComputeDAG, name: str) -> str | None:
     return consumer.name
 
 
+def feeds_instruction(dag: ComputeDAG, name: str) -> bool:
+    """Whether an instruction takes what the stage writes from memory, so that it needs a buffer."""
+    return any(dag.stages[consumer].instruction for consumer in dag.consumers(name))
+
+
 def has_static_axes(stage: Stage) -> bool:
     """Whether no axis has an extent that a decision chooses."""
     return not any(isinstance(axis.extent, HoleExtent) for axis in stage.axes)

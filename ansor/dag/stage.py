@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ansor.dag.index import Index
+from ansor.dag.index import Index, quotient
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,40 @@ class Buffer:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Neighbouring elements that one execution of a statement reads together, along `dim`.
+
+    The index of that dimension names the first of them. It is a multiple of `elements`.
+    """
+
+    dim: int
+    elements: int
+
+
+@dataclass(frozen=True)
 class Access:
-    """One read or write: an index per dimension, None where the expression is not understood."""
+    """One read or write: an index per dimension, None where the expression is not understood.
+
+    With `group`, several elements are read at once.
+    """
 
     buffer: str
     indices: tuple[Index | None, ...]
+    group: Group | None = None
+
+    @cached_property
+    def group_indices(self) -> tuple[Index | None, ...]:
+        """The indices, where the dimension of a group counts groups instead of elements."""
+        if self.group is None:
+            return self.indices
+        dim, found = self.group.dim, list(self.indices)
+        index = found[dim]
+        found[dim] = None if index is None else quotient(index, self.group.elements)
+        return tuple(found)
+
+    def reach(self, dim: int) -> int:
+        """Elements that one execution touches along a dimension."""
+        return self.group.elements if self.group is not None and self.group.dim == dim else 1
 
     @property
     def axes(self) -> tuple[int | None, ...]:
@@ -136,7 +165,8 @@ class Stage:
     unrolled, these become literals; `density` is the share of them that are not zero, for what is
     multiplied by a zero vanishes; of a stage that holds constants, the share of those. `nonzero`
     are spans of axes outside of which what is written is zero; `masked` tells that it may be zero
-    inside of them, too.
+    inside of them, too. `instruction` names the instruction that adds up the products of the
+    groups that the stage reads (`ansor.dag.dot_products`), "" for none.
     """
 
     name: str
@@ -152,6 +182,7 @@ class Stage:
     nonzero: tuple[Span, ...] = ()
     masked: bool = False
     density: float = 1.0
+    instruction: str = ""
 
     @property
     def spatial(self) -> tuple[int, ...]:

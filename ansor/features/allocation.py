@@ -56,8 +56,8 @@ def _touched(view: View, access: Access, place: Place) -> tuple[Floats, ...]:
     population = view.nest.population
     shape = population.sketch.dag.buffers[access.buffer].shape
     whole = [size_of(population, extent) for extent in shape]
-    pairs = zip(access.indices, whole, strict=True)
-    return tuple(span_of(view, i, n, place)[0] for i, n in pairs)
+    dims = enumerate(zip(access.indices, whole, strict=True))
+    return tuple(span_of(view, i, n, place)[0] + access.reach(d) - 1 for d, (i, n) in dims)
 
 
 def _places(nest: LoopNest) -> dict[str, Place]:

@@ -19,6 +19,22 @@ def legal(nest: LoopNest, hardware: Hardware, config: SketchConfig) -> npt.NDArr
         item_bytes = dag.buffers[stage.stage.output].item_bytes
         statements = unrolled_statements(stage, hardware.lanes(item_bytes))
         ok &= statements <= config.max_unrolled_statements
+        if stage.stage.instruction:
+            ok &= _within_panels(nest, stage, hardware.lanes(item_bytes))
+    return ok
+
+
+def _within_panels(nest: LoopNest, stage: StageNest, lanes: int) -> npt.NDArray[np.bool_]:
+    """`[P]`: whether no vector of an instruction lies in two panels of a packed operand."""
+    ok = np.ones(nest.size, dtype=np.bool_)
+    population, dag = nest.population, nest.population.sketch.dag
+    extent = np.ones(nest.size, np.int32) if stage.vector is None else stage.extents[stage.vector]
+    for read in stage.stage.reads:
+        hole = population.sketch.roles.packed.get(read.buffer)
+        if hole is not None:
+            width = population.values(hole)[:, 0]
+            whole = width == dag.buffers[read.buffer].shape[-1]
+            ok &= whole | (extent % lanes == 0) | (width % extent == 0)
     return ok
 
 

@@ -197,7 +197,7 @@ def _profile_access(
     view: View, access: Access, is_write: bool, allocation: Allocation | None
 ) -> AccessProfile:
     population = view.nest.population
-    buffer = population.sketch.dag.buffers[access.buffer]
+    buffer = _in_groups(population.sketch.dag.buffers[access.buffer], access)
     shape: tuple[int, ...] = (len(view.extents) + 1, view.extents.shape[1])
     footprint, run = np.ones(shape, dtype=np.float32), np.ones(shape, dtype=np.float32)
     strides: dict[int, Floats] = {}
@@ -208,9 +208,11 @@ def _profile_access(
         return _profile_packed(view, access, buffer)
     place = None if allocation is None else allocation.place
     sizes = (
-        [size_of(population, n) for n in buffer.shape] if allocation is None else allocation.sizes
+        [size_of(population, n) for n in buffer.shape]
+        if allocation is None
+        else [size // access.reach(dim) for dim, size in enumerate(allocation.sizes)]
     )
-    for index, size in zip(reversed(access.indices), reversed(sizes), strict=True):
+    for index, size in zip(reversed(access.group_indices), reversed(sizes), strict=True):
         if isinstance(size, float) and size == 1:
             continue
         span = span_of(view, index, size, place)
@@ -230,6 +232,17 @@ def _profile_access(
     return replace(made, private=place.depth > 0, inside=numbers >= place.depth)
 
 
+def _in_groups(buffer: Buffer, access: Access) -> Buffer:
+    """The buffer whose elements are the groups that an access reads at once."""
+    if access.group is None:
+        return buffer
+    shape, (dim, elements) = list(buffer.shape), (access.group.dim, access.group.elements)
+    whole = shape[dim]
+    assert isinstance(whole, int)
+    shape[dim] = whole // elements
+    return replace(buffer, shape=tuple(shape), dtype=f"uint{8 * buffer.item_bytes * elements}")
+
+
 def _page_divisor(elements: Floats | float, item_bytes: int) -> Floats:
     """`[P]` or `[]`: greatest common divisor of a distance in memory and a page, a power of two, in
     bytes, or a line's; the lowest bit that is set."""
@@ -245,14 +258,14 @@ def _profile_packed(view: View, access: Access, buffer: Buffer) -> AccessProfile
     chosen = population.values(population.sketch.roles.packed[access.buffer])[:, 0]
     width: Floats = np.where(chosen == 0, sizes[-1], chosen).astype(np.float32)
     strides: dict[int, Floats] = {}
-    last = span_of(view, access.indices[-1], sizes[-1], None)
-    add_strides(view, access.indices[-1], 1.0, strides)
+    last = span_of(view, access.group_indices[-1], sizes[-1], None)
+    add_strides(view, access.group_indices[-1], 1.0, strides)
     rest = np.float32(math.prod(sizes[:-1]))
     strides = {k: np.where(np.abs(s) < width, s, s * rest) for k, s in strides.items()}
     footprint, run = last.copy(), np.minimum(last, width)
     dense = last >= width
     stride: Floats = width
-    for index, size in zip(reversed(access.indices[:-1]), reversed(sizes[:-1]), strict=True):
+    for index, size in zip(reversed(access.group_indices[:-1]), reversed(sizes[:-1]), strict=True):
         span = span_of(view, index, size, None)
         add_strides(view, index, stride, strides)
         footprint *= span

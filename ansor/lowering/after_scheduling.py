@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from tvm import tirx
 
+from ansor.lowering.passes.dot_products import DOT_PRODUCTS
 from ansor.lowering.passes.shifted_tails import Tail, shift_tails
 from ansor.lowering.passes.skip_padding import insert_padding_conditions
 from ansor.lowering.passes.thread_binding import deal_out
@@ -113,6 +114,7 @@ def _variables(replay: Replay, loops: Mapping[str, tuple[Any, int]]) -> dict[Any
 def _mark(func: tirx.PrimFunc, replay: Replay) -> tirx.PrimFunc:
     """Attributes that the compiler's settings depend on."""
     func = func.with_attr(TENSOR_CORES, True) if replay.instructions else func
+    func = func.with_attr(DOT_PRODUCTS, True) if replay.has_dot_products else func
     return func.with_attr(ASYNC_COPIES, True) if replay.asynchronous else func
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tvm
 
+from ansor.lowering.passes.dot_products import issue_dot_products
 from ansor.lowering.passes.whole_vectors import whole_vectors
 from ansor.lowering.passes.work_stealing import steal_work
 from ansor.targets.cpu.vectors import vector_unit
@@ -18,5 +19,6 @@ def for_cpu(
     Args:
         threads: that its loops will run on; by default those that this process runs on.
     """
+    register_bytes = vector_unit(target).bytes
     shared = steal_work(mod, threads or running_threads())
-    return whole_vectors(shared, vector_unit(target).bytes)
+    return whole_vectors(issue_dot_products(shared, target, register_bytes), register_bytes)

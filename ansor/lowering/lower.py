@@ -10,11 +10,19 @@ from tvm import tirx
 from ansor.errors import LoweringError
 from ansor.lowering.after_scheduling import rewritten
 from ansor.lowering.replay import Replay
-from ansor.lowering.steps import gpu, loop_annotations, structure, tensor_cores, tiling
+from ansor.lowering.steps import (
+    dot_products,
+    gpu,
+    loop_annotations,
+    structure,
+    tensor_cores,
+    tiling,
+)
 from ansor.lowering.steps.apply import apply
 from ansor.program.program import Program
 
-HANDLERS = (structure, tiling, loop_annotations, gpu, tensor_cores)  # each registers its steps
+# Each registers its steps.
+HANDLERS = (structure, tiling, loop_annotations, dot_products, gpu, tensor_cores)
 
 
 def lower(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:

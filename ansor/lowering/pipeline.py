@@ -9,11 +9,27 @@ from tvm import s_tir, tirx
 from tvm.s_tir.pipeline import finalize_device_passes, finalize_host_passes
 from tvm.tirx import compilation_pipeline
 
+from ansor.lowering.passes.bfloat16 import KEEP_BFLOAT16
+from ansor.lowering.passes.dot_products import DOT_PRODUCTS
 from ansor.lowering.passes.fold_tables import fold_tables
 from ansor.lowering.passes.nan_propagation import pass_nan
 
 CPU_PIPELINE = "ansor.cpu"  # name under which TVM finds it
 
+
+def _share_memory(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Arrays share memory when their uses do not overlap.
+
+    TVM's pass does not count a read through an address as a use.
+    """
+    if DOT_PRODUCTS in (func.attrs or {}):
+        return func
+    return tirx.transform.StorageRewrite()(tvm.IRModule({"main": func}))["main"]
+
+
+_SHARE_MEMORY = tirx.transform.prim_func_pass(
+    lambda func, mod, context: _share_memory(func), opt_level=0, name="ansor.ShareMemory"
+)
 _PASS_NAN = tirx.transform.prim_func_pass(
     lambda func, mod, context: pass_nan(func), opt_level=0, name="ansor.PassNaN"
 )
@@ -33,11 +49,12 @@ _AFTER = (
     s_tir.transform.AnnotateIrregularLoop,
     s_tir.transform.LowerOpaqueBlock,
     tirx.transform.FlattenBuffer,
-    tirx.transform.BF16ComputeLegalize,
     lambda: tirx.transform.NarrowDataType(32),
     s_tir.transform.LoopPartition,
     tirx.transform.VectorizeLoop,
-    tirx.transform.StorageRewrite,
+    lambda: KEEP_BFLOAT16,
+    tirx.transform.BF16ComputeLegalize,
+    lambda: _SHARE_MEMORY,
     tirx.transform.UnrollLoop,
     tirx.transform.StmtSimplify,
     s_tir.transform.RewriteUnsafeSelect,

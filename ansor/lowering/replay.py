@@ -37,6 +37,7 @@ class Replay:
     constant; `prefetches` are the steps that always prefetch;
     `squares[stage]` is the outer loop of tiles that are transposed in registers, and its extent;
     `instructions[stage]` is the block inside a stage's own that a tensor unit computes;
+    `has_dot_products` says whether an instruction adds up groups of products;
     `asynchronous` says whether something is copied while threads go on.
     """
 
@@ -60,9 +61,17 @@ class Replay:
         self.prefetches: list[Step] = []
         self.squares: dict[str, tuple[Any, int]] = {}
         self.instructions: dict[str, Any] = {}
+        self.has_dot_products = False
         self.asynchronous = False
         self.dag = _dag_of(func)
         self.steps = program.steps
+
+    def restart(self, func: tirx.PrimFunc) -> None:
+        """Goes on with another function that has the same blocks, before any loop is split."""
+        hints = {name: self.hint(name) for name in self.blocks}
+        self.module = tvm.IRModule({"main": func})
+        self.sch = UncheckedSchedule(self.module, error_render_level="none")
+        self.blocks = {name: self.sch.get_sblock(hint) for name, hint in hints.items()}
 
     @property
     def roles(self) -> Roles:

@@ -31,6 +31,8 @@ def choose_vector_axis(state: State, context: RuleContext[Hardware]) -> Derivati
         return Derivation()
     if any(isinstance(step, MoveAxis) and step.stage == name for step in state.steps):
         return Derivation()
+    if dag.stages[name].instruction:  # its operands are in groups along the vectors
+        return Derivation()
     stage = dag.stages[name]
     lanes = context.machine.lanes(dag.buffers[stage.output].item_bytes)
     few = stage.axes[stage.spatial[-1]].size <= context.config.few_lanes * lanes
@@ -67,6 +69,8 @@ def pack_operand(state: State, context: RuleContext[Hardware]) -> Derivation:
     buffer = operands.vector_operand(dag, name)
     if buffer is None or dag.buffers[buffer].kind != "input" or dag.buffers[buffer].constant:
         return Derivation()
+    if dag.stages[name].instruction:
+        return Derivation()
     if operands.reads_per_element(dag, name, buffer) < config.min_pack_reuse:
         return Derivation()
     if dag.buffers[buffer].num_bytes < config.min_pack_bytes:
@@ -83,7 +87,7 @@ def transpose_operand(state: State, context: RuleContext[Hardware]) -> Derivatio
     """
     name, dag, config = state.current, state.dag, context.config
     found = operands.transposed_operand(dag, name)
-    if found is None or not predicates.has_data_reuse(dag, name):
+    if found is None or not predicates.has_data_reuse(dag, name) or dag.stages[name].instruction:
         return Derivation()
     buffer, order = found
     if dag.buffers[buffer].kind != "input" and not is_padded(dag, buffer):

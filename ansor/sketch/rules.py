@@ -10,7 +10,7 @@ from typing import Any
 
 from ansor.dag import operands, predicates
 from ansor.program.decision import category, divisors
-from ansor.program.steps import FuseConsumer, LayoutRewrite, MultiLevelTile
+from ansor.program.steps import FuseConsumer, GroupedLayout, LayoutRewrite, MultiLevelTile
 from ansor.sketch import tables
 from ansor.sketch.chain_rules import attach_register_tile, completes_for_reuse, tile_host
 from ansor.sketch.copy_rules import (
@@ -20,6 +20,7 @@ from ansor.sketch.copy_rules import (
     transpose_in_squares,
     transpose_operand,
 )
+from ansor.sketch.dot_rules import use_dot_instruction
 from ansor.sketch.rule import Derivation, Rule, RuleContext, holes_of
 from ansor.sketch.state import State
 from ansor.targets.cpu.machine import Hardware
@@ -29,6 +30,8 @@ def always_inline(state: State, _: RuleContext[Any]) -> Derivation:
     """Rule 2: a strictly inlinable stage disappears into its consumers."""
     name = state.current
     if not predicates.is_inlinable(state.dag, name) or completes_for_reuse(state.dag, name):
+        return Derivation()
+    if predicates.feeds_instruction(state.dag, name):
         return Derivation()
     return Derivation((state.advance().inlined(name),), exclusive=True)
 
@@ -42,6 +45,8 @@ def inline_padding(state: State, context: RuleContext[Hardware]) -> Derivation:
     """
     name, dag, config = state.current, state.dag, context.config
     if not dag.stages[name].has_branch or not predicates.can_inline(dag, name):
+        return Derivation()
+    if predicates.feeds_instruction(dag, name):
         return Derivation()
     for consumer in set(dag.consumers(name)) & state.tiled:
         if (
@@ -151,6 +156,7 @@ CPU_RULES: tuple[Rule[Hardware], ...] = (
     rfactor_for_lanes,  # after threads: it also applies to the partial stage that they leave
     add_cache_stage,  # forks the output; tiling then fuses the copy
     choose_vector_axis,  # before what looks at the vector's operand
+    use_dot_instruction,  # likewise: the vector's operand is copied in groups
     pack_operand,  # forks likewise; the copy is located by a decision
     transpose_operand,  # as well
     tile_host,  # forks the end of a chain of reductions
@@ -178,8 +184,13 @@ def _packed(state: State, context: RuleContext[Hardware]) -> State:
     if buffer is None or not dag.buffers[buffer].constant:
         return state
     hole = f"{name}.{buffer}.packed"
-    widths = tables.pack_widths(dag.buffers[buffer], context.machine, context.config)
-    step = LayoutRewrite(name, buffer, hole)
+    group = next(read.group for read in dag.stages[name].reads if read.buffer == buffer)
+    if group is None:
+        widths = tables.pack_widths(dag.buffers[buffer], context.machine, context.config)
+        step = LayoutRewrite(name, buffer, hole)
+    else:
+        widths = tables.group_widths(dag.buffers[buffer], group, context.machine, context.config)
+        step = GroupedLayout(name, buffer, hole, group.dim, group.elements)
     return state.add(step, decisions=(category(hole, name, widths),))
 
 

@@ -8,14 +8,18 @@ import numpy as np
 
 from ansor.dag import edit, operands
 from ansor.dag.contraction import Contraction, as_product, operand_names
+from ansor.dag.dot_products import as_dot_products, grouped_copy
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.predicates import can_inline, is_inlinable
+from ansor.dag.stage import Group
 from ansor.program.decision import Decision
 from ansor.program.steps import (
     AsProduct,
     CacheRead,
     CacheWrite,
+    DotProducts,
     FuseConsumer,
+    GroupedCacheRead,
     Inline,
     MultiLevelTile,
     RFactor,
@@ -62,6 +66,19 @@ class State:
         name = self.current
         done = replace(self, dag=edit.cache_read(self.dag, name, buffer, copy, order))
         return done.add(CacheRead(name, buffer, copy, order))
+
+    def dot_products(self, axis: int, elements: int, instruction: str) -> State:
+        """The same with an instruction that adds up groups of products of the current stage."""
+        name = self.current
+        dag = as_dot_products(self.dag, name, axis, elements, instruction)
+        return replace(self, dag=dag).add(DotProducts(name, axis, elements, instruction))
+
+    def read_grouped(self, buffer: str, copy: str, order: tuple[int, ...], group: Group) -> State:
+        """The same with the current stage reading what the new stage `copy` makes of `buffer`:
+        dimensions in `order`, groups last."""
+        name = self.current
+        done = replace(self, dag=grouped_copy(self.dag, name, buffer, copy, order))
+        return done.add(GroupedCacheRead(name, buffer, copy, order, group.dim, group.elements))
 
     def as_product(self, consumer: str, found: Contraction, multiple: int) -> State:
         """The same with the current stage as a product of padded matrices, and its consumer after

@@ -9,7 +9,7 @@ import numpy as np
 from ansor.config import SketchConfig
 from ansor.dag import chains, operands
 from ansor.dag.graph import ComputeDAG
-from ansor.dag.stage import Buffer, Stage, axes_of_access
+from ansor.dag.stage import Buffer, Group, Stage, axes_of_access
 from ansor.program.decision import Decision, category, divisors, factorisations, tailed
 from ansor.program.loop_structure import vector_axis
 from ansor.targets.cpu.machine import Hardware
@@ -82,6 +82,19 @@ def pack_widths(buffer: Buffer, hardware: Hardware, config: SketchConfig) -> tup
     assert isinstance(extent, int)
     most = min(config.max_innermost_factor, extent - 1)
     return (0, *(d for d in divisors(extent) if d % lanes == 0 and d <= most))
+
+
+def group_widths(
+    buffer: Buffer, group: Group, hardware: Hardware, config: SketchConfig
+) -> tuple[int, ...]:
+    """How wide the last dimension of a constant in groups may be; its extent is the plain layout.
+
+    Panels are whole registers.
+    """
+    lanes, extent = hardware.lanes(buffer.item_bytes * group.elements), buffer.shape[-1]
+    assert isinstance(extent, int)
+    most = min(config.max_innermost_factor, extent - 1)
+    return (*(d for d in divisors(extent) if d % lanes == 0 and d <= most), extent)
 
 
 def loose_axes(

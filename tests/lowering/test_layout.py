@@ -16,7 +16,7 @@ from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.features.profile import profile
 from ansor.lowering.lower import lower, schedule
-from ansor.program.layout import pack, packed_arrays, packings
+from ansor.program.layout import PackedLayout, packed_arrays, packings
 from ansor.program.nest import build_nest
 from ansor.program.sketch import Sketch
 from ansor.program.steps import LayoutRewrite
@@ -44,7 +44,7 @@ def sketches(name: str, hardware: Hardware = NARROW) -> list[Sketch]:
 )
 def test_packing_moves_every_element_to_its_place(outer: int, width: int, rest: list[int]) -> None:
     array = np.arange(np.prod(rest, dtype=int) * outer * width).reshape(*rest, outer * width)
-    packed = pack(array, width)
+    packed = PackedLayout(width).pack(array)
     assert packed.flags.c_contiguous
     for index in np.ndindex(*array.shape):
         *others, last = index
@@ -106,7 +106,7 @@ def test_strides_are_those_of_the_packed_array() -> None:
     read = next(a for a in profiled.accesses if a.buffer.name == constant_of("matmul"))
     for row in range(len(population)):
         width = packings(population.program(row)).get(constant_of("matmul"), shape[-1])
-        place = np.argsort(pack(address, width).ravel())  # element to its place in memory
+        place = np.argsort(PackedLayout(width).pack(address).ravel())  # element to its place in memory
         for number, loop in enumerate(profiled.active):
             if stage.extents[loop, row] == 1:
                 continue

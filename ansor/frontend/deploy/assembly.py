@@ -13,7 +13,7 @@ from tvm.target import Target
 
 from ansor.errors import ArgumentError
 from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite_calls, variable_for
-from ansor.program.layout import pack
+from ansor.program.layout import PackedLayout
 from ansor.targets.registry import backend_of
 
 _SCHEDULED = "tirx.is_scheduled"  # leaves a function alone where a default schedule is applied
@@ -27,26 +27,26 @@ def signature(func: tirx.PrimFunc) -> Signature:
     )
 
 
-Widths = Mapping[int, int]  # parameter to the width that its last dimension is packed by
+Layouts = Mapping[int, PackedLayout]  # of the parameters that are packed
 
 
 def apply_programs(
     mod: tvm.IRModule,
     programs: Mapping[str, tirx.PrimFunc],
-    packings: Mapping[str, Widths] | None = None,
+    packings: Mapping[str, Layouts] | None = None,
 ) -> tvm.IRModule:
     """A copy of the module in which the named functions are replaced by their scheduled forms.
 
     Args:
         mod: an optimised module.
         programs: scheduled function by name.
-        packings: for functions that want weights packed, which parameters and how wide; the
+        packings: for functions that want weights packed, the layouts of these parameters; the
             weights of all their calls are packed here.
 
     Raises:
         ArgumentError: a name that the module does not hold, or other parameters than before.
     """
-    packings = {name: widths for name, widths in (packings or {}).items() if widths}
+    packings = {name: layouts for name, layouts in (packings or {}).items() if layouts}
     _check_names(programs, {variable.name_hint for variable in mod.get_global_vars()})
     functions: dict[Any, Any] = {}
     renewed: dict[str, Any] = {}  # variables of functions whose parameters change
@@ -75,16 +75,16 @@ def _replacement(name: str, expected: Signature, program: tirx.PrimFunc) -> tirx
     return private.with_attr(_SCHEDULED, True)
 
 
-def _packed_signature(plain: Signature, widths: Widths) -> Signature:
+def _packed_signature(plain: Signature, layouts: Layouts) -> Signature:
     out = list(plain)
-    for position, width in widths.items():
+    for position, layout in layouts.items():
         shape, dtype = plain[position]
-        out[position] = ((shape[-1] // width, *shape[:-1], width), dtype)
+        out[position] = (layout.shape(shape), dtype)
     return tuple(out)
 
 
 def _packed_calls(
-    mod: tvm.IRModule, packings: Mapping[str, Widths], renewed: Mapping[str, Any]
+    mod: tvm.IRModule, packings: Mapping[str, Layouts], renewed: Mapping[str, Any]
 ) -> tvm.IRModule:
     """Lets calls of functions with changed parameters name them anew and packs their weights."""
 
@@ -92,8 +92,8 @@ def _packed_calls(
         if op_name(call) != "relax.call_tir" or call.args[0].name_hint not in packings:
             return call
         name, fields = call.args[0].name_hint, list(call.args[1].fields)
-        for position, width in packings[name].items():
-            fields[position] = constant(pack(lookup(fields[position]).value.numpy(), width))
+        for position, layout in packings[name].items():
+            fields[position] = constant(layout.pack(lookup(fields[position]).value.numpy()))
         arguments = [renewed[name], relax.Tuple(fields), *call.args[2:]]
         return relax.Call(call.op, arguments, call.attrs, call.ty_args)
 

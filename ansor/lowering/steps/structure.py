@@ -10,6 +10,7 @@ from ansor.dag import edit
 from ansor.dag.stage import Stage
 from ansor.lowering.replay import Replay
 from ansor.lowering.steps.apply import apply
+from ansor.program.layout import layout_of
 from ansor.program.steps import (
     CacheRead,
     CacheWrite,
@@ -56,10 +57,10 @@ def layout_rewrite(step: LayoutRewrite, replay: Replay) -> None:
     block, source = replay.blocks[step.stage], replay.buffers[step.buffer]
     reads = [region.source.same_as(source) for region in replay.sch.get(block).reads]
 
-    def packed(*index: Any) -> list[Any]:
-        return [index[-1] // width, *index[:-1], index[-1] % width]
-
-    replay.sch.transform_layout(block, ("read", reads.index(True)), packed)
+    layout = layout_of(step, width)
+    replay.sch.transform_layout(
+        block, ("read", reads.index(True)), lambda *index: layout.index(index)
+    )
 
 
 @apply.register

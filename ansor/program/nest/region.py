@@ -23,11 +23,11 @@ def region_of(
     num_host = len(enclosing)
     for dim, axis in roles.dims_of(name).items():
         spans = [
-            _span(nest.stages[other], access.indices[dim], enclosing)
+            (*_span(nest.stages[other], access.indices[dim], enclosing), access.reach(dim) - 1)
             for other, access in roles.neighbours(name)
         ]
-        low = np.minimum.reduce([span[0] for span in spans])
-        high = np.maximum.reduce([span[1] for span in spans])
+        low = np.minimum.reduce([first for first, _, _ in spans])
+        high = np.maximum.reduce([last + further for _, last, further in spans])
         other, access = roles.neighbours(name)[0]
         along = nest.stages[other].coefficients(access.indices[dim])
         moves = {k: c * enclosing[k] for k, c in along.items() if k < num_host}

@@ -62,6 +62,38 @@ class LayoutRewrite(Step):
 
 
 @dataclass(frozen=True)
+class DotProducts(Step):
+    """Let `instruction` add up the products of `elements` neighbours along reduction `axis` of
+    `stage`: an iteration of the axis is then one instruction.
+    """
+
+    phase = Phase.STRUCTURE
+
+    stage: str
+    axis: int
+    elements: int
+    instruction: str
+
+
+@dataclass(frozen=True)
+class GroupedCacheRead(CacheRead):
+    """A `CacheRead` whose copy has groups of `elements` along dimension `dim` of the buffer as its
+    last dimension. The other dimensions are in `order`, that one in groups.
+    """
+
+    dim: int = 0
+    elements: int = 1
+
+
+@dataclass(frozen=True)
+class GroupedLayout(LayoutRewrite):
+    """A `LayoutRewrite` that also moves groups of `elements` along dimension `dim` to the end."""
+
+    dim: int
+    elements: int
+
+
+@dataclass(frozen=True)
 class SplitAxis(Step):
     """Make two axes of spatial `axis` of `stage`: its quotient by `factor`, then the remainder.
 

@@ -7,6 +7,21 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class DotUnit:
+    """How fast a core issues an instruction that adds up groups of products.
+
+    Attributes:
+        instruction: its name, see `ansor.program.dot_instructions`.
+        per_cycle: instructions on whole registers that a core issues per cycle.
+        latency: cycles until a sum can be used.
+    """
+
+    instruction: str
+    per_cycle: float
+    latency: float
+
+
+@dataclass(frozen=True)
 class Hardware:
     """One CPU as the cost model sees it.
 
@@ -35,6 +50,7 @@ class Hardware:
         line_bytes: cache line.
         tlb_pages: pages of 4 KiB whose addresses a core translates at once; 64 to 96 today.
         tlb_miss_cycles: cycles that any other page costs, most of it hidden; fitted on Zen 5.
+        dot_units: instructions of the target that add up groups of products.
     """
 
     name: str = "generic"
@@ -57,6 +73,11 @@ class Hardware:
     line_bytes: int = 64
     tlb_pages: int = 64
     tlb_miss_cycles: float = 2.0
+    dot_units: tuple[DotUnit, ...] = ()
+
+    def dot_unit(self, instruction: str) -> DotUnit | None:
+        """The unit that executes an instruction; None if the target lacks it."""
+        return next((unit for unit in self.dot_units if unit.instruction == instruction), None)
 
     def lanes(self, item_bytes: int) -> int:
         """Elements in one vector register."""

@@ -1,0 +1,188 @@
+"""Functions in LLVM's language that add up the products of groups, for vectors of several widths.
+
+A function takes the sums of its lanes, the address of the group that all lanes share, and the
+address of the lanes' groups. Where the target has the instruction, the function is that instruction
+and nothing else after inlining. Elsewhere it computes the same with plain arithmetic, so a program
+is right on every processor. The signatures of the intrinsics are those of LLVM's `IntrinsicsX86.td`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ansor.program.dot_instructions import DOT_INSTRUCTIONS, DotInstruction
+
+_PREFIX = "ansor_dot"
+_LANES = (16, 8, 4, 2, 1)  # of 32 bits: the registers of x86, and what is left
+_WORD_BITS = 32
+_LLVM_TYPES = {"float32": "float", "int32": "i32"}
+HasFeatures = Callable[[str], bool]  # whether a target has an instruction set, in LLVM's words
+
+
+@dataclass(frozen=True)
+class DotFunction:
+    """One function.
+
+    Attributes:
+        instruction: that it stands for.
+        lanes: of 32 bits.
+        shared_first: whether the shared group is the first operand of the instruction.
+    """
+
+    instruction: DotInstruction
+    lanes: int
+    shared_first: bool
+
+    @property
+    def name(self) -> str:
+        """The symbol of the function."""
+        order = "shared_first" if self.shared_first else "lanes_first"
+        return f"{_PREFIX}_{self.instruction.name}_{order}_{self.lanes}"
+
+    @property
+    def dtype(self) -> str:
+        """Dtype of the sums, as TVM writes it."""
+        total = self.instruction.total
+        return total if self.lanes == 1 else f"{total}x{self.lanes}"
+
+
+def scalar_function(instruction: str, shared: str, lanes: str) -> DotFunction:
+    """The function of one lane, by the dtypes of the shared group and of the lanes' groups."""
+    known = next(each for each in DOT_INSTRUCTIONS if each.name == instruction)
+    return DotFunction(known, 1, (shared, lanes) == known.operands)
+
+
+def function_of(name: str) -> DotFunction | None:
+    """The function of a symbol; None for other symbols."""
+    for instruction in DOT_INSTRUCTIONS:
+        for first in (True, False):
+            for lanes in _LANES:
+                found = DotFunction(instruction, lanes, first)
+                if found.name == name:
+                    return found
+    return None
+
+
+def widths(extent: int, most: int) -> list[int]:
+    """Lanes of the functions that compute `extent` elements, the widest first.
+
+    Args:
+        most: lanes of a register.
+    """
+    found: list[int] = []
+    for lanes in _LANES:
+        if lanes <= most:
+            count, extent = divmod(extent, lanes)
+            found += [lanes] * count
+    return found
+
+
+def llvm_text(functions: Iterable[DotFunction], has: HasFeatures) -> str:
+    """The definitions of functions for a target."""
+    bodies = [(f, _intrinsic(f, has)) for f in functions]
+    declared = {_declaration(f, name) for f, name in bodies if name}
+    defined = [_definition(f, _native(f, name) if name else _plain(f)) for f, name in bodies]
+    return "\n".join([*sorted(declared), *defined])
+
+
+def _intrinsic(function: DotFunction, has: HasFeatures) -> str:
+    """LLVM's intrinsic for a function, "" where the target has none."""
+    bits = function.lanes * _WORD_BITS
+    if bits < 128:
+        return ""
+    short = bits == 512 or has("avx512vl")
+    if function.instruction.name == "vdpbf16ps":
+        known = has("avx512bf16") and short
+        return f"llvm.x86.avx512bf16.dpbf16ps.{bits}" if known else ""
+    known = (has("avx512vnni") and short) or (has("avxvnni") and bits < 512)
+    return f"llvm.x86.avx512.vpdpbusd.{bits}" if known else ""
+
+
+def _vector(element: str, count: int) -> str:
+    return element if count == 1 else f"<{count} x {element}>"
+
+
+def _types(function: DotFunction) -> tuple[str, str, str]:
+    """LLVM's types of the sums, of a vector of words, and of a vector of elements."""
+    instruction, lanes = function.instruction, function.lanes
+    bits = _WORD_BITS // instruction.elements
+    element = "bfloat" if instruction.operands[0] == "bfloat16" else f"i{bits}"
+    total = _vector(_LLVM_TYPES[instruction.total], lanes)
+    return total, _vector("i32", lanes), _vector(element, lanes * instruction.elements)
+
+
+def _declaration(function: DotFunction, intrinsic: str) -> str:
+    total, _, elements = _types(function)
+    return f"declare {total} @{intrinsic}({total}, {elements}, {elements})"
+
+
+def _definition(function: DotFunction, body: str) -> str:
+    total, words, _ = _types(function)
+    lines = ["  %group = load i32, ptr %shared, align 1"]
+    if function.lanes == 1:
+        lines += ["  %left = add i32 %group, 0"]
+    else:
+        lines += [
+            f"  %one = insertelement {words} poison, i32 %group, i64 0",
+            f"  %left = shufflevector {words} %one, {words} poison, "
+            f"<{function.lanes} x i32> zeroinitializer",
+        ]
+    lines += [f"  %right = load {words}, ptr %along, align 1"]
+    head = f"define linkonce_odr {total} @{function.name}({total} %sum, ptr %shared, ptr %along)"
+    return "\n".join([f"{head} alwaysinline nounwind {{", *lines, body, "}"])
+
+
+def _native(function: DotFunction, intrinsic: str) -> str:
+    """One instruction."""
+    total, words, elements = _types(function)
+    order = ("%l", "%r") if function.shared_first else ("%r", "%l")
+    operands = ", ".join(f"{elements} {operand}" for operand in order)
+    return "\n".join(
+        [
+            f"  %l = bitcast {words} %left to {elements}",
+            f"  %r = bitcast {words} %right to {elements}",
+            f"  %out = call {total} @{intrinsic}({total} %sum, {operands})",
+            f"  ret {total} %out",
+        ]
+    )
+
+
+def _plain(function: DotFunction) -> str:
+    """Arithmetic on the elements of each word, the lowest first."""
+    total, words, elements = _types(function)
+    floating = function.instruction.total == "float32"
+    add, multiply = ("fadd", "fmul") if floating else ("add", "mul")
+    dtypes = dict(zip("lr" if function.shared_first else "rl", function.instruction.operands))
+    lines = [
+        f"  %l = bitcast {words} %left to {elements}",
+        f"  %r = bitcast {words} %right to {elements}",
+    ]
+    before = "%sum"
+    for number in range(function.instruction.elements):
+        for side, dtype in dtypes.items():
+            lines += _element(function, side, dtype, number)
+        last = number == function.instruction.elements - 1
+        after = "%out" if last else f"%sum{number}"
+        lines += [
+            f"  %product{number} = {multiply} {total} %l{number}, %r{number}",
+            f"  {after} = {add} {total} {before}, %product{number}",
+        ]
+        before = after
+    return "\n".join([*lines, f"  ret {total} %out"])
+
+
+def _element(function: DotFunction, side: str, dtype: str, number: int) -> list[str]:
+    """One element of each word, as a number of the sum's dtype."""
+    total, _, elements = _types(function)
+    count, lanes = function.instruction.elements, function.lanes
+    extend = {"bfloat16": "fpext", "int8": "sext", "uint8": "zext"}[dtype]
+    element = elements.split(" x ")[1].removesuffix(">")
+    short, name = _vector(element, lanes), f"%{side}{number}"
+    if lanes == 1:
+        taken = f"  {name}.short = extractelement {elements} %{side}, i64 {number}"
+    else:
+        order = ", ".join(f"i32 {count * lane + number}" for lane in range(lanes))
+        both = f"{elements} %{side}, {elements} poison"
+        taken = f"  {name}.short = shufflevector {both}, <{lanes} x i32> <{order}>"
+    return [taken, f"  {name} = {extend} {short} {name}.short to {total}"]

@@ -1,0 +1,165 @@
+"""Arrays of bfloat16 as arrays of their bits, with one instruction to round where there is one.
+
+TVM turns an array of bfloat16 that a function allocates into one of float32. An instruction that
+takes groups of bfloat16 from memory then reads something else. TVM also rounds with five integer
+operations for each number. Here arrays keep their 16 bits, and `fptrunc` of LLVM rounds: it becomes
+one instruction on processors with AVX512-BF16. Both round to nearest, ties to even.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tvm import ir, tirx
+from tvm.target import codegen
+from tvm_ffi import structural_map
+
+from ansor.lowering.statements import collect
+
+_DTYPE, _BITS = "bfloat16", "uint16"
+_PREFIX = "ansor_bfloat16"
+_NATIVE = "avx512bf16"  # LLVM's name of the instruction set that rounds
+
+
+def keep_bfloat16(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """The function with its arrays of bfloat16 in 16 bits; after loops have become vectors."""
+    arrays = {a.buffer: a.buffer.with_dtype(_BITS) for a in _allocated(func)}
+    if not arrays and not any(_is_bfloat16(param.dtype) for param in func.params):
+        return func
+    rewriter = _Rewriter(arrays)
+    body = structural_map(
+        func.body,
+        [
+            (tirx.AllocBuffer, rewriter.allocated),
+            (ir.TensorLoad, rewriter.loaded),
+            (tirx.BufferStore, rewriter.stored),
+        ],
+    )
+    if rewriter.lanes:
+        target = func.attrs["target"]
+        native = bool(codegen.llvm_cpu_has_features(_NATIVE, target))
+        text = ir.StringImm(_rounding_functions(sorted(rewriter.lanes), native))
+        body = tirx.AttrStmt(tirx.const(0, "int32"), "pragma_import_llvm", text, body)
+    return func.with_body(body)
+
+
+def _allocated(func: tirx.PrimFunc) -> list[Any]:
+    return [a for a in collect(func.body, tirx.AllocBuffer) if _is_bfloat16(a.buffer.dtype)]
+
+
+def _is_bfloat16(dtype: Any) -> bool:
+    return str(dtype).partition("x")[0] == _DTYPE
+
+
+class _Rewriter:
+    """Rewrites the accesses of arrays; `lanes` are the lengths of the vectors that are rounded."""
+
+    def __init__(self, arrays: dict[Any, Any]) -> None:
+        self.arrays = arrays
+        self.lanes: set[int] = set()
+
+    def allocated(self, stmt: Any) -> Any:
+        array = self._bits_of(stmt.buffer)
+        return stmt if array is None else tirx.AllocBuffer(array, stmt.annotations)
+
+    def loaded(self, load: Any) -> Any:
+        """A load of an array of bits, as the numbers that they are."""
+        array = self._bits_of(load.source)
+        if array is None:
+            return load
+        bits = tirx.BufferLoad(array, load.indices)
+        return tirx.reinterpret(_with_lanes(_DTYPE, load), bits)
+
+    def stored(self, store: Any) -> Any:
+        """A store of bits, or of a rounded number to a parameter."""
+        array = self._bits_of(store.buffer)
+        if array is not None:
+            return tirx.BufferStore(array, self._bits(store.value), store.indices)
+        if not _is_bfloat16(store.buffer.dtype):
+            return store
+        value = tirx.reinterpret(_with_lanes(_DTYPE, store.value), self._bits(store.value))
+        return tirx.BufferStore(store.buffer, value, store.indices)
+
+    def _bits_of(self, buffer: Any) -> Any:
+        return next((new for old, new in self.arrays.items() if old.same_as(buffer)), None)
+
+    def _bits(self, value: Any) -> Any:
+        """The bits of a number of bfloat16."""
+        bits = _with_lanes(_BITS, value)
+        if isinstance(value, tirx.Broadcast):
+            return tirx.Broadcast(self._bits(value.value), value.lanes)
+        if isinstance(value, tirx.Select):
+            parts = [self._bits(part) for part in (value.true_value, value.false_value)]
+            return tirx.Select(value.condition, *parts)
+        if isinstance(value, tirx.Cast):
+            return self._rounded(value.value)
+        if isinstance(value, ir.TensorLoad):
+            return tirx.reinterpret(bits, value)
+        if isinstance(value, ir.Call) and _name(value) == "tirx.reinterpret":
+            return value.args[0] if str(value.args[0].ty.dtype) == bits else tirx.reinterpret(bits, value)
+        if isinstance(value, ir.Call) and _name(value) == "tirx.if_then_else":
+            condition, *parts = value.args
+            return tirx.if_then_else(condition, *(self._bits(part) for part in parts))
+        return self._rounded(value)
+
+    def _rounded(self, value: Any) -> Any:
+        wide = tirx.Cast(_with_lanes("float32", value), value)
+        lanes = _lanes(value)
+        self.lanes.add(lanes)
+        return tirx.call_extern(_with_lanes(_BITS, value), f"{_PREFIX}_{lanes}", wide)
+
+
+def _name(call: Any) -> str:
+    return str(getattr(call.op, "name", ""))
+
+
+def _lanes(value: Any) -> int:
+    _, _, lanes = str(value.ty.dtype).partition("x")
+    return int(lanes or 1)
+
+
+def _with_lanes(dtype: str, value: Any) -> str:
+    lanes = _lanes(value)
+    return dtype if lanes == 1 else f"{dtype}x{lanes}"
+
+
+def _rounding_functions(lanes: Iterable[int], native: bool) -> str:
+    """Functions from float32 to the bits of bfloat16, in LLVM's language."""
+    return "\n".join(_rounding_function(count, native) for count in lanes)
+
+
+def _rounding_function(lanes: int, native: bool) -> str:
+    def vector(element: str) -> str:
+        return element if lanes == 1 else f"<{lanes} x {element}>"
+
+    def splat(value: int) -> str:
+        return str(value) if lanes == 1 else f"<{', '.join([f'i32 {value}'] * lanes)}>"
+
+    head = f"define linkonce_odr {vector('i16')} @{_PREFIX}_{lanes}({vector('float')} %x)"
+    if native:
+        lines = [
+            f"  %short = fptrunc {vector('float')} %x to {vector('bfloat')}",
+            f"  %out = bitcast {vector('bfloat')} %short to {vector('i16')}",
+        ]
+    else:  # half a unit less one, and one more where the last bit that stays is set
+        words = vector("i32")
+        lines = [
+            f"  %bits = bitcast {vector('float')} %x to {words}",
+            f"  %shifted = lshr {words} %bits, {splat(16)}",
+            f"  %odd = and {words} %shifted, {splat(1)}",
+            f"  %half = add {words} %odd, {splat(0x7FFF)}",
+            f"  %sum = add {words} %bits, %half",
+            f"  %number = lshr {words} %sum, {splat(16)}",
+            f"  %nan = fcmp uno {vector('float')} %x, %x",
+            f"  %quiet = or {words} %shifted, {splat(0x40)}",
+            f"  %chosen = select {vector('i1')} %nan, {words} %quiet, {words} %number",
+            f"  %out = trunc {words} %chosen to {vector('i16')}",
+        ]
+    body = "\n".join(lines)
+    return f"{head} alwaysinline nounwind {{\n{body}\n  ret {vector('i16')} %out\n}}"
+
+
+KEEP_BFLOAT16 = tirx.transform.prim_func_pass(
+    lambda func, mod, context: keep_bfloat16(func), opt_level=0, name="ansor.KeepBFloat16"
+)
