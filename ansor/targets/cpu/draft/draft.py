@@ -236,6 +236,10 @@ def _arithmetic_cycles(
     profile: StageProfile, tile: TileCost, hardware: Hardware, core: CoreConstants
 ) -> Floats:
     """`[P]`: cycles of one step in the arithmetic units."""
+    unit = hardware.dot_unit(profile.nest.stage.instruction)
+    if unit is not None:
+        busy: Floats = tile.statements * tile.fill / np.float32(unit.per_cycle)
+        return busy
     ops = profile.nest.stage.ops
     fused = min(ops.float_add, ops.float_mul)
     plain = ops.float_add + ops.float_mul - fused + ops.float_cmp + _selects(profile, tile)
@@ -264,8 +268,10 @@ def _latency(
     """`[P]`: cycles of one step in which dependent additions wait, with several runs in flight."""
     if not profile.nest.stage.reduce:
         return np.zeros_like(tile.depth)
+    unit = hardware.dot_unit(profile.nest.stage.instruction)
+    latency = hardware.fma_latency if unit is None else unit.latency
     runs = runs_in_flight(tile.statements * tile.chain / tile.depth, hardware, core)
-    waits: Floats = np.float32(hardware.fma_latency) * tile.depth / runs
+    waits: Floats = np.float32(latency) * tile.depth / runs
     return waits
 
 

@@ -205,6 +205,8 @@ def _drain(block: Block, stores: Floats) -> Floats:
 
 def _operations(block: Block) -> float:
     """Instructions of one statement, without loads and stores."""
+    if block.profile.nest.stage.instruction:
+        return 1.0
     ops = block.profile.nest.stage.ops
     count = max(ops.float_add, ops.float_mul) + ops.float_cmp + ops.float_div + ops.select
     count += ops.int_add + ops.int_mul + ops.int_cmp
