@@ -106,7 +106,9 @@ def test_strides_are_those_of_the_packed_array() -> None:
     read = next(a for a in profiled.accesses if a.buffer.name == constant_of("matmul"))
     for row in range(len(population)):
         width = packings(population.program(row)).get(constant_of("matmul"), shape[-1])
-        place = np.argsort(PackedLayout(width).pack(address).ravel())  # element to its place in memory
+        place = np.argsort(
+            PackedLayout(width).pack(address).ravel()
+        )  # element to its place in memory
         for number, loop in enumerate(profiled.active):
             if stage.extents[loop, row] == 1:
                 continue

@@ -13,7 +13,6 @@ from tvm.target import Target, codegen
 
 from ansor.errors import ArgumentError
 from ansor.targets.cpu.probe import instruction_peak
-from ansor.targets.cpu.probe.benchmark import Spec
 from ansor.targets.cpu.probe.instruction_peak import (
     INSTRUCTIONS,
     PeakInstruction,
@@ -22,6 +21,7 @@ from ansor.targets.cpu.probe.instruction_peak import (
     operations_meter,
     peak_kernel,
 )
+from ansor.targets.cpu.probe.meter import Spec
 from ansor.targets.target import resolve_target
 
 VECTORS = [each.name for each in INSTRUCTIONS if not each.is_tiled]

@@ -18,8 +18,9 @@ from ansor.targets.cpu.detect import read_system
 from ansor.targets.cpu.probe import benchmark as probe
 from ansor.targets.cpu.probe import benchmark_kernels
 from ansor.targets.cpu.probe import kept as measured
-from ansor.targets.cpu.probe.benchmark import Probe, Spec
+from ansor.targets.cpu.probe.benchmark import Probe
 from ansor.targets.cpu.probe.kept import ProbeError, key_of, run_probe
+from ansor.targets.cpu.probe.meter import Spec
 from ansor.targets.target import resolve_target, target_text
 
 PROBE = Probe(500e9, 250e9, 125e9, 240e9, (400e9, 200e9, 40e9), 2e-6, (130e-9, 450e-9))

@@ -20,7 +20,7 @@ _SCRIPT = """
 import json, os
 import tvm
 from ansor.targets.cpu.probe import benchmark_kernels
-from ansor.targets.cpu.probe.benchmark import _zeros
+from ansor.targets.cpu.probe.meter import _zeros
 from ansor.targets.host.threads import free_cores, on_cores, use_threads
 before = free_cores()
 use_threads(2)

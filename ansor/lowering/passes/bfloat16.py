@@ -97,7 +97,11 @@ class _Rewriter:
         if isinstance(value, ir.TensorLoad):
             return tirx.reinterpret(bits, value)
         if isinstance(value, ir.Call) and _name(value) == "tirx.reinterpret":
-            return value.args[0] if str(value.args[0].ty.dtype) == bits else tirx.reinterpret(bits, value)
+            return (
+                value.args[0]
+                if str(value.args[0].ty.dtype) == bits
+                else tirx.reinterpret(bits, value)
+            )
         if isinstance(value, ir.Call) and _name(value) == "tirx.if_then_else":
             condition, *parts = value.args
             return tirx.if_then_else(condition, *(self._bits(part) for part in parts))

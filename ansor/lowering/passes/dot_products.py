@@ -58,7 +58,9 @@ def group_products(func: tirx.PrimFunc, grouping: Grouping) -> tirx.PrimFunc:
     def shortened(loop: tirx.For) -> Any:
         if not loop.loop_var.same_as(variable):
             return loop
-        return tirx.For(loop.loop_var, loop.min, _divided(loop.extent, grouping), loop.kind, loop.body)
+        return tirx.For(
+            loop.loop_var, loop.min, _divided(loop.extent, grouping), loop.kind, loop.body
+        )
 
     def called(block: SBlock) -> Any:
         return _with_call(block, grouping) if str(block.name_hint) == grouping.block else block
@@ -86,9 +88,19 @@ def _with_call(block: SBlock, grouping: Grouping) -> SBlock:
     own = tirx.BufferLoad(store.buffer, store.indices)
     addresses = [tirx.address_of(load) for load in (shared, along)]
     value = tirx.call_extern(function.dtype, function.name, own, *addresses)
-    reads = [_group_region(load, old.var, before, grouping) for load, before in zip(loads, _operands(store))]
-    parts = (reads, block.writes, block.name_hint, tirx.BufferStore(store.buffer, value, store.indices))
-    return SBlock(variables, *parts, block.init, block.alloc_buffers, block.match_buffers, block.annotations)
+    reads = [
+        _group_region(load, old.var, before, grouping)
+        for load, before in zip(loads, _operands(store))
+    ]
+    parts = (
+        reads,
+        block.writes,
+        block.name_hint,
+        tirx.BufferStore(store.buffer, value, store.indices),
+    )
+    return SBlock(
+        variables, *parts, block.init, block.alloc_buffers, block.match_buffers, block.annotations
+    )
 
 
 def _operands(store: Any) -> list[Any]:

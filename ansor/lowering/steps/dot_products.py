@@ -21,9 +21,7 @@ def dot_products(step: DotProducts, replay: Replay) -> None:
     moved = [stage.spatial[-1] in axes_of_access(read) for read in stage.reads]
     grouping = Grouping(hint, step.axis, step.elements, step.instruction, moved.index(True))
     replay.restart(group_products(replay.sch.mod["main"], grouping))
-    replay.dag = as_dot_products(
-        replay.dag, step.stage, step.axis, step.elements, step.instruction
-    )
+    replay.dag = as_dot_products(replay.dag, step.stage, step.axis, step.elements, step.instruction)
     replay.has_dot_products = True
 
 

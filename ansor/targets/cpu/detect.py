@@ -8,15 +8,19 @@ from dataclasses import replace
 from tvm.target import Target
 
 from ansor.targets.cpu.caches import read_caches
-from ansor.targets.cpu.machine import Hardware
-from ansor.targets.cpu.probe.benchmark import CHAINS, Probe, Spec, peak_meter, start_meter
+from ansor.targets.cpu.machine import DotUnit, Hardware
+from ansor.targets.cpu.probe.benchmark import CHAINS, Probe, peak_meter, start_meter
 from ansor.targets.cpu.probe.benchmark_kernels import ACCUMULATORS
+from ansor.targets.cpu.probe.instruction_peak import INSTRUCTIONS, instruction_named
 from ansor.targets.cpu.probe.kept import Run, measured, processor_name
+from ansor.targets.cpu.probe.meter import Spec
 from ansor.targets.cpu.target import text
 from ansor.targets.cpu.vectors import vector_unit
 
 _LEAST_WAITING = 16.0  # multiply-adds; a core without a scheduler starts the next run late
 _EXPLAINED = 1.15  # of the cycles that a kernel must take: what else it takes may be its ends
+# Cycles until a sum can be used: uops.info, Zen 4 and Sapphire Rapids.
+_LATENCIES = {"vdpbf16ps": 6.0, "vpdpbusd": 4.0}
 _NO_SLOWER = 0.75  # of the speed on whole registers; half of it where units are as wide as they
 
 
@@ -45,9 +49,20 @@ def read_system(target: Target, threads: int) -> Hardware:
         vector_bytes=unit.bytes,
         vector_registers=unit.registers,
     )
+    hardware = replace(hardware, dot_units=_dot_units(target, hardware))
     if caches is None:
         return hardware
     return replace(hardware, cache_bytes=caches.sizes, line_bytes=caches.line)
+
+
+def _dot_units(target: Target, hardware: Hardware) -> tuple[DotUnit, ...]:
+    """The target's instructions for groups of products, at the rate of multiply-adds."""
+    rate = hardware.fma_per_cycle
+    return tuple(
+        DotUnit(each.name, rate, _LATENCIES[each.name])
+        for each in INSTRUCTIONS
+        if each.name in _LATENCIES and each.is_available(target)
+    )
 
 
 def with_probe(hardware: Hardware, probe: Probe) -> Hardware:
@@ -62,11 +77,27 @@ def with_probe(hardware: Hardware, probe: Probe) -> Hardware:
     level2, last, memory = (b / frequency / hardware.cores for b in probe.stream_bytes)
     return replace(
         _with_chains(hardware, probe.chain_s, frequency),
+        dot_units=_measured_units(hardware, probe, frequency),
         frequency_hz=frequency,
         cache_bandwidth=(level2, last, memory),
         memory_bandwidth=probe.stream_bytes[2],
         parallel_overhead_s=probe.parallel_overhead_s,
     )
+
+
+def _measured_units(hardware: Hardware, probe: Probe, frequency_hz: float) -> tuple[DotUnit, ...]:
+    """The units with their measured rates."""
+    rates, cycles = dict(probe.instructions), frequency_hz * hardware.cores
+    return tuple(
+        replace(unit, per_cycle=rates[unit.instruction] / cycles / _operations(unit, hardware))
+        if unit.instruction in rates
+        else unit
+        for unit in hardware.dot_units
+    )
+
+
+def _operations(unit: DotUnit, hardware: Hardware) -> int:
+    return instruction_named(unit.instruction).operations(hardware.vector_bytes)
 
 
 def _with_chains(hardware: Hardware, chain_s: tuple[float, float], frequency_hz: float) -> Hardware:

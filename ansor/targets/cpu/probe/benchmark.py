@@ -14,16 +14,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
 import tvm
 
 from ansor.targets.cpu.probe import benchmark_kernels
-from ansor.targets.host.threads import free_cores, on_cores, running_threads
+from ansor.targets.cpu.probe.instruction_peak import INSTRUCTIONS, operations_meter
+from ansor.targets.cpu.probe.meter import Spec, seconds_meter
 
 T = TypeVar("T")
 
-REVISION = 5  # of what is measured, and how; what another one found is measured again
-_REPEATS = 7  # the best counts: whatever else runs can only make a kernel slower
+REVISION = 6  # of what is measured, and how; what another one found is measured again
 _FMA_ROUNDS = 4096  # about 0.4 ms at 250 GFLOP/s
 CHAINS = (192, 512)  # multiply-adds, each waiting for the one before; more than a scheduler holds
 _CHAIN_RUNS = 128
@@ -40,21 +39,6 @@ _MOST_MEMORY = 512 << 20  # bytes of that array
 
 
 @dataclass(frozen=True)
-class Spec:
-    """What to measure: target text, threads, bytes of a vector, bytes of the three cache levels."""
-
-    target: str
-    threads: int
-    vector_bytes: int
-    cache_bytes: tuple[int, int, int]
-
-    @property
-    def lanes(self) -> int:
-        """fp32 elements of a vector."""
-        return self.vector_bytes // 4
-
-
-@dataclass(frozen=True)
 class Probe:
     """What was measured, all fp32.
 
@@ -67,6 +51,8 @@ class Probe:
         parallel_overhead_s: seconds that starting and joining a parallel loop adds.
         chain_s: seconds of a run of multiply-adds that wait for one another, after another run, for
             a short and for a long one (`CHAINS`).
+        instructions: names of instructions that add up products in low precision, with the
+            operations per second of all cores.
     """
 
     peak_flops: float
@@ -76,6 +62,7 @@ class Probe:
     stream_bytes: tuple[float, float, float]
     parallel_overhead_s: float
     chain_s: tuple[float, float]
+    instructions: tuple[tuple[str, float], ...] = ()
 
     def at_best(self, other: Probe) -> Probe:
         """The better of each figure: whatever else ran can only have made a kernel slower."""
@@ -87,11 +74,20 @@ class Probe:
             stream_bytes=_each(max, self.stream_bytes, other.stream_bytes),
             parallel_overhead_s=min(self.parallel_overhead_s, other.parallel_overhead_s),
             chain_s=_each(min, self.chain_s, other.chain_s),
+            instructions=_best_rates(self.instructions, other.instructions),
         )
 
     def was_disturbed(self, threads: int) -> bool:
         """Whether other work seems to have run on one of the cores."""
         return self.peak_flops < _BUSY * threads * self.core_flops
+
+
+def _best_rates(*rates: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...]:
+    """The higher rate of each instruction."""
+    best: dict[str, float] = {}
+    for name, rate in (pair for each in rates for pair in each):
+        best[name] = max(rate, best.get(name, 0.0))
+    return tuple(sorted(best.items()))
 
 
 def _each(better: Callable[[float, float], float], ours: Any, theirs: Any) -> Any:
@@ -111,6 +107,7 @@ def probe(spec: Spec) -> Probe:
         stream_bytes=_streams(spec, peak),
         parallel_overhead_s=_overhead(spec, peak),
         chain_s=_chains(spec),
+        instructions=_instruction_rates(spec, peak),
     )
 
 
@@ -218,6 +215,15 @@ def _chains(spec: Spec) -> tuple[float, float]:
     return short / _CHAIN_RUNS, long / _CHAIN_RUNS
 
 
+def _instruction_rates(spec: Spec, wait: Callable[[], object]) -> tuple[tuple[str, float], ...]:
+    """Operations per second of the instructions on vectors; the best of a few passes."""
+    target = tvm.target.Target(spec.target)
+    available = [each for each in INSTRUCTIONS if not each.is_tiled and each.is_available(target)]
+    meters = {each.name: operations_meter(each, spec) for each in available}
+    passes = _in_passes(lambda: {name: meter() for name, meter in meters.items()}, wait)
+    return tuple((name, max(found[name] for found in passes)) for name in sorted(meters))
+
+
 def _in_passes(run: Callable[[], T], wait: Callable[[], object] = lambda: None) -> list[T]:
     """What a few runs tell, some tenths of a second apart."""
     found = []
@@ -226,28 +232,6 @@ def _in_passes(run: Callable[[], T], wait: Callable[[], object] = lambda: None) 
         found.append(run())
         time.sleep(_PAUSE_S)
     return found
-
-
-def seconds_meter(module: tvm.IRModule, target: str, number: int = 1) -> Callable[[], float]:
-    """Tells seconds of the fastest run; all arguments are float32 arrays of zeros."""
-    running_threads()  # what is compiled before takes TVM's own
-    arrays = [_zeros(buffer) for buffer in module["main"].params]
-    built: Any = tvm.compile(module, tvm.target.Target(target)).mod
-    evaluator = built.time_evaluator("main", tvm.cpu(), number=number, repeat=_REPEATS)
-    built["main"](*arrays)  # wakes the threads
-
-    def best_s() -> float:
-        with on_cores(free_cores()):
-            return float(min(evaluator(*arrays).results))
-
-    return best_s
-
-
-def _zeros(buffer: Any) -> Any:
-    """Written once, or the pages that the system hands out would all be one page of zeros."""
-    array = np.empty([int(size) for size in buffer.shape], dtype="float32")
-    array.fill(0)
-    return tvm.runtime.tensor(array)
 
 
 def main(argv: list[str]) -> None:

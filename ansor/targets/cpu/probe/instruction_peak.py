@@ -15,13 +15,13 @@ from tvm import ir, tirx
 from tvm.target import Target, codegen
 
 from ansor.errors import ArgumentError
-from ansor.targets.cpu.probe.benchmark import Spec, seconds_meter
 from ansor.targets.cpu.probe.instruction_kernels import (
     LOOPS,
     TILE_BYTES,
     TILE_SUMS,
     function_name,
 )
+from ansor.targets.cpu.probe.meter import Spec, seconds_meter
 
 _ROUNDS = 1 << 15  # of a run; some 0.2 ms, as threads that start take some 10 µs
 _WORD_BYTES = 4
@@ -48,6 +48,10 @@ class PeakInstruction:
     features: tuple[str, ...]
     is_tiled: bool = False
 
+    def is_available(self, target: Target) -> bool:
+        """Whether a target has the instruction."""
+        return any(codegen.llvm_cpu_has_features(feature, target) for feature in self.features)
+
     def operations(self, vector_bytes: int) -> int:
         """Multiplications and additions of one instruction on whole registers."""
         lanes = 16 * 16 * 16 if self.is_tiled else vector_bytes // _WORD_BYTES
@@ -71,8 +75,7 @@ def fastest_instruction(target: Target, precision: str) -> PeakInstruction | Non
         precision: "bfloat16" or "int8".
     """
     for instruction in INSTRUCTIONS:
-        known = any(codegen.llvm_cpu_has_features(f, target) for f in instruction.features)
-        wanted = instruction.precision == precision and known
+        wanted = instruction.precision == precision and instruction.is_available(target)
         if wanted and (not instruction.is_tiled or _may_use_tiles()):
             return instruction
     return None

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import platformdirs
 
-from ansor.targets.cpu.probe.benchmark import REVISION, Probe, Spec
+from ansor.targets.cpu.probe.benchmark import REVISION, Probe
+from ansor.targets.cpu.probe.meter import Spec
 from ansor.targets.host.memory import PLAIN_PAGES
 from ansor.targets.host.threads import module_path, pool_variables
 
@@ -125,9 +126,12 @@ def _decode(document: object) -> Probe | None:
         level2, last, memory = map(float, document["stream_bytes"])
         short, long = map(float, document["chain_s"])
         rest = {key: float(document[key]) for key in _SCALARS}
+        rates = tuple((str(name), float(rate)) for name, rate in document["instructions"])
     except (KeyError, TypeError, ValueError):
         return None
-    return Probe(stream_bytes=(level2, last, memory), chain_s=(short, long), **rest)
+    return Probe(
+        stream_bytes=(level2, last, memory), chain_s=(short, long), instructions=rates, **rest
+    )
 
 
 _SCALARS = ("peak_flops", "core_flops", "half_flops", "product_flops", "parallel_overhead_s")

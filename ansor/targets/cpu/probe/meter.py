@@ -1,0 +1,51 @@
+"""What a micro-benchmark measures, and the time of its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tvm
+
+from ansor.targets.host.threads import free_cores, on_cores, running_threads
+
+_REPEATS = 7  # the best counts: whatever else runs can only make a kernel slower
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What to measure: target text, threads, bytes of a vector, bytes of the three cache levels."""
+
+    target: str
+    threads: int
+    vector_bytes: int
+    cache_bytes: tuple[int, int, int]
+
+    @property
+    def lanes(self) -> int:
+        """fp32 elements of a vector."""
+        return self.vector_bytes // 4
+
+
+def seconds_meter(module: tvm.IRModule, target: str, number: int = 1) -> Callable[[], float]:
+    """Tells seconds of the fastest run; all arguments are float32 arrays of zeros."""
+    running_threads()  # what is compiled before takes TVM's own
+    arrays = [_zeros(buffer) for buffer in module["main"].params]
+    built: Any = tvm.compile(module, tvm.target.Target(target)).mod
+    evaluator = built.time_evaluator("main", tvm.cpu(), number=number, repeat=_REPEATS)
+    built["main"](*arrays)  # wakes the threads
+
+    def best_s() -> float:
+        with on_cores(free_cores()):
+            return float(min(evaluator(*arrays).results))
+
+    return best_s
+
+
+def _zeros(buffer: Any) -> Any:
+    """Written once, or the pages that the system hands out would all be one page of zeros."""
+    array = np.empty([int(size) for size in buffer.shape], dtype="float32")
+    array.fill(0)
+    return tvm.runtime.tensor(array)
