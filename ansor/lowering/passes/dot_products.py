@@ -103,6 +103,30 @@ def _with_call(block: SBlock, grouping: Grouping) -> SBlock:
     )
 
 
+def read_whole_groups(
+    func: tirx.PrimFunc, block: str, copy: Any, elements: int
+) -> tirx.PrimFunc:
+    """A function whose block reads all elements of the groups of a copy, its last dimension.
+
+    The calls of the block name only the first element, and TVM reads regions off these.
+    """
+
+    def widened(found: SBlock) -> Any:
+        if str(found.name_hint) != block:
+            return found
+        reads = [_last_whole(r, elements) if r.source.same_as(copy) else r for r in found.reads]
+        parts = (found.iter_vars, reads, found.writes, found.name_hint, found.body, found.init)
+        return SBlock(*parts, found.alloc_buffers, found.match_buffers, found.annotations)
+
+    return func.with_body(structural_map(func.body, (SBlock, widened)))
+
+
+def _last_whole(region: Any, elements: int) -> Any:
+    *ranges, last = region.region
+    whole = ir.Range.from_min_extent(last.min, elements)
+    return tirx.BufferRegion(region.source, [*ranges, whole])
+
+
 def _operands(store: Any) -> list[Any]:
     """The loads of the two operands, in the order of the statement."""
     loads = [load for load in _loads(store.value) if not load.source.same_as(store.buffer)]

@@ -8,9 +8,8 @@ from tvm import tirx
 
 from ansor.dag.dot_products import as_dot_products, grouped_copy
 from ansor.dag.stage import axes_of_access
-from ansor.lowering.passes.dot_products import Grouping, group_products
+from ansor.lowering.passes.dot_products import Grouping, group_products, read_whole_groups
 from ansor.lowering.replay import Replay
-from ansor.lowering.statements import substitute_variables
 from ansor.lowering.steps.apply import apply
 from ansor.program.steps import DotProducts, GroupedCacheRead
 
@@ -39,21 +38,9 @@ def grouped_cache_read(step: GroupedCacheRead, replay: Replay) -> None:
     layout = tirx.IndexMap.from_func(grouped, ndim=len(step.order), index_dtype=dtype)
     replay.sch.transform_layout(copy, ("write", 0), layout)
     replay.sch.transform_block_layout(copy, layout)
-    _read_whole_groups(replay, block, replay.sch.get(copy).writes[0].source, step.elements)
     replay.blocks[step.copy] = copy
-    replay.buffers[step.copy] = replay.sch.get(copy).writes[0].source
+    made = replay.sch.get(copy).writes[0].source
+    replay.buffers[step.copy] = made
+    func = replay.sch.mod["main"]
+    replay.restart(read_whole_groups(func, replay.hint(step.stage), made, step.elements))
     replay.dag = grouped_copy(replay.dag, step.stage, step.buffer, step.copy, step.order)
-
-
-def _read_whole_groups(replay: Replay, block: Any, source: Any, elements: int) -> None:
-    """Lets a block read all elements of a buffer's groups; its call names only the first."""
-    current = replay.sch.get(block)
-    number = [region.source.same_as(source) for region in current.reads].index(True)
-    region, variables = current.reads[number].region, [v.var for v in current.iter_vars]
-
-    def ranges(*axes: Any) -> list[Any]:
-        values = dict(zip(variables, axes, strict=True))
-        first = [substitute_variables(part.min, values) for part in region]
-        return [*first[:-1], (first[-1], first[-1] + elements)]
-
-    replay.sch.annotate_buffer_access(block, number, "read", ranges)
