@@ -27,6 +27,7 @@ from ansor.program.steps import (
     ComputeAt,
     FuseConsumer,
     Initialise,
+    Interleave,
     MultiLevelTile,
     Parallel,
     RegisterTile,
@@ -59,9 +60,10 @@ class _Builder:
             s for s in state.steps if isinstance(s, MultiLevelTile)
         ]
         self.inner = [s for s in state.steps if isinstance(s, RegisterTile)]
-        self.transposed = {s.stage: s for s in state.steps if isinstance(s, Transpose)}
+        rearranged = (s for s in state.steps if isinstance(s, Transpose | Interleave))
+        self.rearranged = {s.stage: s for s in rearranged}
         self.fusions = [s for s in state.steps if isinstance(s, FuseConsumer)]
-        treated = (MultiLevelTile, RegisterTile, Transpose, FuseConsumer)
+        treated = (MultiLevelTile, RegisterTile, Transpose, Interleave, FuseConsumer)
         self.kept = [s for s in state.steps if not isinstance(s, treated)]
 
     def build(self) -> Sketch:
@@ -148,8 +150,8 @@ class _Builder:
         return ComputeAt(name, host, hole)
 
     def _vectorize(self, stage: Stage) -> Step:
-        if stage.name in self.transposed:
-            return self.transposed[stage.name]
+        if stage.name in self.rearranged:
+            return self.rearranged[stage.name]
         return Vectorize(stage.name, self._lanes(stage), self._register(stage))
 
     def _skip(self, name: str) -> list[Step]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from ansor.dag import index as ix
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.index import Index
-from ansor.dag.stage import Access, Axis, Group, OpCounts, Stage, axes_of_access
+from ansor.dag.stage import Access, Axis, Group, HoleExtent, OpCounts, Stage, axes_of_access
 
 _MULTIPLY_ADD = (OpCounts(float_add=1, float_mul=1), OpCounts(int_add=1, int_mul=1))
 
@@ -95,31 +95,47 @@ def grouped_copy(
     """Lets the new stage `copy` copy `buffer` with its groups last, and stage `name` read that.
 
     Dimension ``d`` of the copy is dimension ``order[d]`` of the buffer, the one of the groups
-    divided by their length.
+    divided by their length. The axes of the copy have the order `copy_axes`.
     """
     stage, source = dag.stages[name], dag.buffers[buffer]
     read = next(read for read in stage.reads if read.buffer == buffer)
     assert read.group is not None
     dim, elements = read.group.dim, read.group.elements
-    shape = [source.shape[d] for d in order]
-    place = order.index(dim)
-    whole = shape[place]
-    assert isinstance(whole, int)
-    shape[place] = whole // elements
-    axes = tuple(Axis(f"c{i}", size, False) for i, size in enumerate((*shape, elements)))
-    back: list[Index | None] = [ix.axis_index(order.index(d)) for d in range(len(order))]
-    back[dim] = ix.add(ix.scale(ix.axis_index(place), elements), ix.axis_index(len(order)))
-    here = tuple(ix.axis_index(i) for i in range(len(axes)))
-    made = Stage(copy, axes, (Access(buffer, tuple(back)),), (Access(copy, here),), body="copy")
-    last = Group(len(order), elements)
-    moved = Access(copy, (*(read.group_indices[d] for d in order), Index()), last)
+    shape = [*(_static(source.shape[d]) for d in order), elements]
+    shape[order.index(dim)] //= elements
+    places = copy_axes(order)  # dimension of the copy that each axis runs along
+    axes = tuple(Axis(f"c{d}", shape[d], False) for d in places)
+    along = [ix.axis_index(places.index(d)) for d in range(len(shape))]
+    back: list[Index | None] = [along[order.index(d)] for d in range(len(order))]
+    back[dim] = ix.add(ix.scale(along[order.index(dim)], elements), along[-1])
+    made = Stage(
+        copy, axes, (Access(buffer, tuple(back)),), (Access(copy, tuple(along)),), body="copy"
+    )
+    words = read.group_indices
+    moved = Access(copy, (*(words[d] for d in order), Index()), Group(len(order), elements))
     reads = tuple(moved if r is read else r for r in stage.reads)
     stages: list[Stage] = []
     for old in dag.stages.values():
         stages += [made, replace(stage, reads=reads)] if old.name == name else [old]
-    sizes = (*shape, elements)
-    local = replace(source, name=copy, shape=sizes, kind="intermediate", constant=False)
+    local = replace(source, name=copy, shape=tuple(shape), kind="intermediate", constant=False)
     return ComputeDAG(stages, {**dag.buffers, copy: local})
+
+
+def copy_axes(order: tuple[int, ...]) -> tuple[int, ...]:
+    """The order of the loops of a copy in groups, as dimensions of the copy.
+
+    Rows of the source are loaded in vectors if its last dimension stays the last. Otherwise the
+    elements of a group are neighbours in the source.
+    """
+    rank = len(order)
+    if order[-1] == rank - 1:
+        return (*range(rank - 1), rank, rank - 1)
+    return tuple(range(rank + 1))
+
+
+def _static(size: int | HoleExtent) -> int:
+    assert isinstance(size, int)
+    return size
 
 
 def _groups_last(read: Access, axis: int, elements: int) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from tvm import tirx
 
 from ansor.lowering.passes.dot_products import DOT_PRODUCTS
+from ansor.lowering.passes.interleave import interleave_tiles
 from ansor.lowering.passes.shifted_tails import Tail, shift_tails
 from ansor.lowering.passes.skip_padding import insert_padding_conditions
 from ansor.lowering.passes.thread_binding import deal_out
@@ -103,6 +104,10 @@ def _transpose(func: tirx.PrimFunc, replay: Replay) -> tirx.PrimFunc:
     return transpose_tiles(func, _variables(replay, replay.squares))
 
 
+def _interleave(func: tirx.PrimFunc, replay: Replay) -> tirx.PrimFunc:
+    return interleave_tiles(func, _variables(replay, replay.interleaved))
+
+
 def _bind_threads(func: tirx.PrimFunc, replay: Replay) -> tirx.PrimFunc:
     return deal_out(func, _variables(replay, replay.dealt))
 
@@ -123,6 +128,7 @@ REWRITES = (
     Rewrite("a prefetch is for all iterations, those on padding too", _prefetch),
     Rewrite("its conditions name loops of the schedule, which are still there", _skip_padding),
     Rewrite("TensorIR has no shuffle of vectors", _transpose),
+    Rewrite("the same, and a vector with a stride is stored element by element", _interleave),
     Rewrite("the schedule binds only loops whose bijection it can prove", _bind_threads),
     Rewrite("the compiler's settings depend on these attributes", _mark),
 )

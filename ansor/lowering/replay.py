@@ -36,6 +36,7 @@ class Replay:
     `guards[stage]` say which of its steps are left out; `prefetched[stage]` its prefetched
     constant; `prefetches` are the steps that always prefetch;
     `squares[stage]` is the outer loop of tiles that are transposed in registers, and its extent;
+    `interleaved[stage]` is the outer loop of tiles whose rows are interleaved, and their lanes;
     `instructions[stage]` is the block inside a stage's own that a tensor unit computes;
     `has_dot_products` says whether an instruction adds up groups of products;
     `asynchronous` says whether something is copied while threads go on.
@@ -60,6 +61,7 @@ class Replay:
         self.prefetched: dict[str, PrefetchedOperand] = {}
         self.prefetches: list[Step] = []
         self.squares: dict[str, tuple[Any, int]] = {}
+        self.interleaved: dict[str, tuple[Any, int]] = {}
         self.instructions: dict[str, Any] = {}
         self.has_dot_products = False
         self.asynchronous = False

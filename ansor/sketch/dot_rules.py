@@ -8,8 +8,10 @@ from __future__ import annotations
 from ansor.dag import predicates
 from ansor.dag.dot_products import DotOperands, dot_operands, operand_dtypes
 from ansor.dag.stage import Group
+from ansor.program.decision import category
 from ansor.program.dot_instructions import DOT_INSTRUCTIONS, DotInstruction
-from ansor.sketch.rule import Derivation, RuleContext
+from ansor.program.steps import Interleave, RegisterTile
+from ansor.sketch.rule import Derivation, RuleContext, holes_of
 from ansor.sketch.state import State
 from ansor.targets.cpu.machine import Hardware
 
@@ -30,11 +32,13 @@ def use_dot_instruction(state: State, context: RuleContext[Hardware]) -> Derivat
         if instruction.takes(dtypes) and context.machine.dot_unit(instruction.name) is not None:
             operands = dot_operands(dag, name, instruction.elements)
             if operands is not None:
-                states.append(_grouped(state, instruction, operands))
+                states.append(_grouped(state, instruction, operands, context.machine))
     return Derivation(tuple(states), exclusive=True)
 
 
-def _grouped(state: State, instruction: DotInstruction, operands: DotOperands) -> State:
+def _grouped(
+    state: State, instruction: DotInstruction, operands: DotOperands, hardware: Hardware
+) -> State:
     """`state` with the instruction, and with the operand of the lanes in groups."""
     stage = state.dag.stages[state.current]
     buffer = state.dag.buffers[stage.reads[operands.lanes].buffer]
@@ -44,7 +48,23 @@ def _grouped(state: State, instruction: DotInstruction, operands: DotOperands) -
         return made  # its layout is a decision of the tiles
     order = _order(state, operands)
     copy = f"{state.current}.{buffer.name}.pack"
-    return made.read_grouped(buffer.name, copy, order, Group(operands.dim, instruction.elements))
+    group = Group(operands.dim, instruction.elements)
+    copied = made.read_grouped(buffer.name, copy, order, group)
+    return _interleaved(copied, copy, group, hardware) if order[-1] == len(order) - 1 else copied
+
+
+def _interleaved(state: State, copy: str, group: Group, hardware: Hardware) -> State:
+    """`state` with a copy that loads rows and interleaves them, a register of the copy at a time."""
+    dag, elements = state.dag, group.elements
+    *_, element, last = dag.stages[copy].spatial
+    lanes = hardware.lanes(dag.buffers[copy].item_bytes * elements)
+    decisions = {
+        element: category(f"{copy}.element", copy, (elements,)),
+        last: category(f"{copy}.vector", copy, (lanes,)),
+    }
+    tile = RegisterTile(copy, holes_of(dag, copy, decisions))
+    step = Interleave(copy, lanes, rows=elements)
+    return state.add(tile, step, decisions=tuple(decisions.values()))
 
 
 def _order(state: State, operands: DotOperands) -> tuple[int, ...]:

@@ -60,7 +60,7 @@ def test_squares_are_turned_where_they_are_whole_and_asked_for() -> None:
         population = programs(sketch, 24, square)
         nest = build_nest(population)
         (copy,) = (name for name in nest.stages if name.endswith(".pack"))
-        expected = nest.stages[copy].transposed
+        expected = nest.stages[copy].shuffles > 0
         found = [shuffles(lower(func, population.program(row))) for row in range(24)]
         assert [count == whole for count in found] == expected.tolist()
         assert set(found) <= {0, whole}
@@ -85,7 +85,7 @@ def test_rows_of_heads_are_turned_too() -> None:
     sketch = copying(tuple(complete(s, HARDWARE, SketchConfig()) for s in states))
     population = programs(sketch, 12, LANES)
     turned = np.flatnonzero(
-        np.any([nest.transposed for nest in build_nest(population).stages.values()], axis=0)
+        np.any([nest.shuffles > 0 for nest in build_nest(population).stages.values()], axis=0)
     )
     inputs = work.inputs(np.random.default_rng(2))
     expected = work.reference(*inputs)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tvm import tirx
 
-from ansor.dag.dot_products import as_dot_products, grouped_copy
+from ansor.dag.dot_products import as_dot_products, copy_axes, grouped_copy
 from ansor.dag.stage import axes_of_access
 from ansor.lowering.passes.dot_products import Grouping, group_products, read_whole_groups
 from ansor.lowering.replay import Replay
@@ -35,9 +36,15 @@ def grouped_cache_read(step: GroupedCacheRead, replay: Replay) -> None:
         return [*(quotients[d] for d in step.order), index[step.dim] % step.elements]
 
     dtype = str(replay.sch.get(copy).iter_vars[0].var.ty.dtype)
-    layout = tirx.IndexMap.from_func(grouped, ndim=len(step.order), index_dtype=dtype)
-    replay.sch.transform_layout(copy, ("write", 0), layout)
-    replay.sch.transform_block_layout(copy, layout)
+
+    def index_map(index: Callable[..., list[Any]]) -> Any:
+        return tirx.IndexMap.from_func(index, ndim=len(step.order), index_dtype=dtype)
+
+    loops = copy_axes(step.order)
+    replay.sch.transform_block_layout(
+        copy, index_map(lambda *index: [grouped(*index)[d] for d in loops])
+    )
+    replay.sch.transform_layout(copy, ("write", 0), index_map(grouped))
     replay.blocks[step.copy] = copy
     made = replay.sch.get(copy).writes[0].source
     replay.buffers[step.copy] = made

@@ -11,6 +11,7 @@ from ansor.lowering.steps.apply import apply
 from ansor.program.loop_structure import own_loops
 from ansor.program.steps import (
     Initialise,
+    Interleave,
     Prefetch,
     PrefetchConsumer,
     PrefetchOperands,
@@ -33,6 +34,15 @@ def transpose(step: Transpose, replay: Replay) -> None:
     outer, inner = replay.loops[step.stage][-2:]
     if all(int(replay.sch.get(loop).extent) == step.lanes for loop in (outer, inner)):
         replay.squares[step.stage] = outer, step.lanes
+    _vectorize(replay, inner)
+
+
+@apply.register
+def interleave(step: Interleave, replay: Replay) -> None:
+    outer, inner = replay.loops[step.stage][-2:]
+    lanes = int(replay.sch.get(inner).extent)
+    if int(replay.sch.get(outer).extent) == step.rows and lanes > 1:
+        replay.interleaved[step.stage] = outer, lanes
     _vectorize(replay, inner)
 
 

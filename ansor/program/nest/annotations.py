@@ -8,7 +8,7 @@ import numpy.typing as npt
 from ansor.program.loop_structure import Loop
 from ansor.program.roles import Roles
 from ansor.program.sketch import Population
-from ansor.program.steps import SkipPadding, Transpose, Vectorize
+from ansor.program.steps import Interleave, SkipPadding, Transpose, Vectorize
 
 
 def skipped(
@@ -44,9 +44,15 @@ def prefetched(population: Population, roles: Roles, name: str) -> npt.NDArray[n
     return np.outer(sizes, population.values(step.hole)[:, 0]).astype(np.int32)
 
 
-def is_square(step: Vectorize | None, extents: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-    """`[P]`: see `Transpose`."""
-    if not isinstance(step, Transpose):
-        return np.zeros(extents.shape[1], dtype=np.bool_)
-    square: npt.NDArray[np.bool_] = (extents[-2:] == step.lanes).all(axis=0)
-    return square
+def shuffles(step: Vectorize | None, extents: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """`[P]`: exchanges between two vectors in a tile of `Transpose` or `Interleave`.
+
+    A square takes a round for each bit of a lane's number. Interleaved rows take one exchange each.
+    """
+    if isinstance(step, Transpose):
+        square = (extents[-2:] == step.lanes).all(axis=0)
+        return np.where(square, step.lanes * (step.lanes.bit_length() - 1), 0).astype(np.int32)
+    if isinstance(step, Interleave):
+        whole = (extents[-2] == step.rows) & (extents[-1] > 1)
+        return np.where(whole, step.rows, 0).astype(np.int32)
+    return np.zeros(extents.shape[1], dtype=np.int32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ansor.program.loop_structure import num_leading, own_loops
-from ansor.program.nest.annotations import is_square, prefetched, skipped
+from ansor.program.nest.annotations import prefetched, shuffles, skipped
 from ansor.program.nest.extents import attached_extents, own_steps, root_extents
 from ansor.program.nest.loop_nest import LoopNest
 from ansor.program.nest.region import region_of
@@ -44,7 +44,7 @@ def _root(nest: LoopNest, roles: Roles, name: str) -> StageNest:
     inner = unrolled.copy()
     if vector is not None:
         inner[vector] = True
-    square = is_square(roles.vector.get(name), extents)
+    rearranged = shuffles(roles.vector.get(name), extents)
     executed, guarded = skipped(population, roles.skipping.get(name), loops, extents, inner)
     return StageNest(
         stage=stage,
@@ -57,7 +57,7 @@ def _root(nest: LoopNest, roles: Roles, name: str) -> StageNest:
         unrolled=unrolled,
         vector=vector,
         unroll_most=most,
-        transposed=square,
+        shuffles=rearranged,
         executed=executed,
         guarded=guarded,
         prefetch=prefetched(population, roles, name),
@@ -88,7 +88,7 @@ def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:
     unrolled[[num_host + number for number in roles.unrolled(name)]] = True
     most = np.where(position > 0, outer.unroll_most, 0)
     chain = (*outer.loops, *loops)
-    square = is_square(roles.vector.get(name), extents)
+    rearranged = shuffles(roles.vector.get(name), extents)
     executed, guarded = skipped(nest.population, None, chain, extents, unrolled)
     return StageNest(
         stage=stage,
@@ -101,7 +101,7 @@ def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:
         unrolled=unrolled,
         vector=vector,
         unroll_most=most,
-        transposed=square,
+        shuffles=rearranged,
         executed=executed,
         guarded=guarded,
         prefetch=prefetched(nest.population, roles, name),

@@ -29,8 +29,8 @@ class StageNest:
         parallel: `[L, P] bool`; the loops that are fused and run on all cores.
         unrolled: `[L, P] bool`; the loops of the register tile, and of folded axes.
         vector: number of the loop that is vectorised, None for none.
-        transposed: `[P] bool`; whether the two innermost loops are a square of vectors that is
-            transposed in registers.
+        shuffles: `[P] int32`; exchanges between two vectors where the two innermost loops are a
+            tile that is rearranged in registers, 0 elsewhere.
         executed: `[P] float32`; share of the iterations that are not left out as padding.
         guarded: `[L, P] bool`; the loops inside which a condition says what is left out.
         prefetch: `[4, P] int32`; least and most elements of a part of a constant that is
@@ -53,7 +53,7 @@ class StageNest:
     unrolled: npt.NDArray[np.bool_]
     vector: int | None
     unroll_most: Column
-    transposed: npt.NDArray[np.bool_]
+    shuffles: Column
     executed: npt.NDArray[np.float32]
     guarded: npt.NDArray[np.bool_]
     prefetch: npt.NDArray[np.int32]

@@ -116,6 +116,16 @@ class Transpose(Vectorize):
 
 
 @dataclass(frozen=True)
+class Interleave(Vectorize):
+    """Vectorise the innermost loop of `stage`, a copy that puts neighbours of `rows` rows next to
+    each other. Where the loop around that has as many iterations as there are `rows`, the rows are
+    loaded along the innermost loop and interleaved in registers.
+    """
+
+    rows: int = 1
+
+
+@dataclass(frozen=True)
 class Unroll(Step):
     """Unroll the register tile and the folded axes of `stage` explicitly, and further loops up to
     `hole` statements where there is one.

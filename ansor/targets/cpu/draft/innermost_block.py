@@ -113,8 +113,8 @@ def _outermost(block: Block) -> npt.NDArray[np.int64]:
 def lane_stride(block: Block, access: AccessProfile) -> Floats:
     """`[P]`: elements in memory between neighbouring lanes of a statement."""
     stride = row_of(access.moves, block.loops.lanes)  # -1: the last row, which is zero
-    # A square that is transposed in registers is loaded along its other loop.
-    loaded: Floats = np.where(block.profile.nest.transposed, 1, stride)
+    # A tile that is rearranged in registers is loaded and stored in whole vectors.
+    loaded: Floats = np.where(block.profile.nest.shuffles > 0, 1, stride)
     return loaded
 
 

@@ -93,9 +93,7 @@ def _tile(block: Block, promoted: Promoted) -> TileCost:
     """The work of one step of a block."""
     checked = checked_share(block.profile, block.loops.unrolled)
     moves = _moves(block, promoted, checked > 0)
-    transposed = block.profile.nest.transposed
-    exchanges = block.vectors * block.lanes * np.log2(block.lanes)
-    shuffles = np.where(transposed, exchanges, 0)
+    shuffles = block.profile.nest.shuffles * block.fill
     operations = block.statements * np.float32(_operations(block))
     vectors = operations * block.fill + shuffles + moves.filled + moves.stores
     return TileCost(
