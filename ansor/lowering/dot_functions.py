@@ -1,9 +1,10 @@
 """Functions in LLVM's language that add up the products of groups, for vectors of several widths.
 
-A function takes the sums of its lanes, the address of the group that all lanes share, and the
-address of the lanes' groups. Where the target has the instruction, the function is that instruction
+A function takes the sums of its lanes, the group that all lanes share, and the groups of the lanes;
+a group is a word of 32 bits. Where the target has the instruction, the function is that instruction
 and nothing else after inlining. Elsewhere it computes the same with plain arithmetic, so a program
-is right on every processor. The signatures of the intrinsics are those of LLVM's `IntrinsicsX86.td`.
+is right on every processor. The signatures of the intrinsics are those of LLVM's
+`IntrinsicsX86.td`.
 """
 
 from __future__ import annotations
@@ -118,54 +119,59 @@ def _declaration(function: DotFunction, intrinsic: str) -> str:
 
 
 def _definition(function: DotFunction, body: str) -> str:
-    total, words, _ = _types(function)
-    lines = ["  %group = load i32, ptr %shared, align 1"]
-    if function.lanes == 1:
-        lines += ["  %left = add i32 %group, 0"]
-    else:
-        lines += [
-            f"  %one = insertelement {words} poison, i32 %group, i64 0",
-            f"  %left = shufflevector {words} %one, {words} poison, "
-            f"<{function.lanes} x i32> zeroinitializer",
-        ]
-    lines += [f"  %right = load {words}, ptr %along, align 1"]
-    head = f"define linkonce_odr {total} @{function.name}({total} %sum, ptr %shared, ptr %along)"
-    return "\n".join([f"{head} alwaysinline nounwind {{", *lines, body, "}"])
-
-
-def _native(function: DotFunction, intrinsic: str) -> str:
-    """One instruction."""
+    """A function whose groups are words; `%left` and `%right` have the elements of each lane."""
     total, words, elements = _types(function)
-    order = ("%l", "%r") if function.shared_first else ("%r", "%l")
-    operands = ", ".join(f"{elements} {operand}" for operand in order)
+    head = (
+        f"define linkonce_odr {total} @{function.name}({total} %sum, i32 %shared, {words} %along)"
+    )
     return "\n".join(
         [
-            f"  %l = bitcast {words} %left to {elements}",
-            f"  %r = bitcast {words} %right to {elements}",
-            f"  %out = call {total} @{intrinsic}({total} %sum, {operands})",
-            f"  ret {total} %out",
+            f"{head} alwaysinline nounwind {{",
+            *_spread(function),
+            f"  %left = bitcast {words} %all to {elements}",
+            f"  %right = bitcast {words} %along to {elements}",
+            body,
+            "}",
         ]
     )
 
 
+def _spread(function: DotFunction) -> list[str]:
+    """The shared word in all lanes."""
+    _, words, _ = _types(function)
+    if function.lanes == 1:
+        return ["  %all = bitcast i32 %shared to i32"]
+    everywhere = f"<{function.lanes} x i32> zeroinitializer"
+    return [
+        f"  %one = insertelement {words} poison, i32 %shared, i64 0",
+        f"  %all = shufflevector {words} %one, {words} poison, {everywhere}",
+    ]
+
+
+def _native(function: DotFunction, intrinsic: str) -> str:
+    """One instruction."""
+    total, _, elements = _types(function)
+    order = ("%left", "%right") if function.shared_first else ("%right", "%left")
+    operands = ", ".join(f"{elements} {operand}" for operand in order)
+    call = f"  %out = call {total} @{intrinsic}({total} %sum, {operands})"
+    return f"{call}\n  ret {total} %out"
+
+
 def _plain(function: DotFunction) -> str:
     """Arithmetic on the elements of each word, the lowest first."""
-    total, words, elements = _types(function)
+    total, _, _ = _types(function)
     floating = function.instruction.total == "float32"
     add, multiply = ("fadd", "fmul") if floating else ("add", "mul")
-    dtypes = dict(zip("lr" if function.shared_first else "rl", function.instruction.operands))
-    lines = [
-        f"  %l = bitcast {words} %left to {elements}",
-        f"  %r = bitcast {words} %right to {elements}",
-    ]
-    before = "%sum"
+    sides = ("left", "right") if function.shared_first else ("right", "left")
+    dtypes = dict(zip(sides, function.instruction.operands, strict=True))
+    lines, before = [], "%sum"
     for number in range(function.instruction.elements):
         for side, dtype in dtypes.items():
             lines += _element(function, side, dtype, number)
         last = number == function.instruction.elements - 1
         after = "%out" if last else f"%sum{number}"
         lines += [
-            f"  %product{number} = {multiply} {total} %l{number}, %r{number}",
+            f"  %product{number} = {multiply} {total} %left{number}, %right{number}",
             f"  {after} = {add} {total} {before}, %product{number}",
         ]
         before = after

@@ -9,26 +9,18 @@ from tvm import s_tir, tirx
 from tvm.s_tir.pipeline import finalize_device_passes, finalize_host_passes
 from tvm.tirx import compilation_pipeline
 
-from ansor.lowering.passes.bfloat16 import KEEP_BFLOAT16
-from ansor.lowering.passes.dot_products import DOT_PRODUCTS
+from ansor.lowering.passes.bfloat16 import keep_bfloat16
 from ansor.lowering.passes.fold_tables import fold_tables
 from ansor.lowering.passes.nan_propagation import pass_nan
+from ansor.lowering.passes.vector_operands import load_operands
 
 CPU_PIPELINE = "ansor.cpu"  # name under which TVM finds it
 
-
-def _share_memory(func: tirx.PrimFunc) -> tirx.PrimFunc:
-    """Arrays share memory when their uses do not overlap.
-
-    TVM's pass does not count a read through an address as a use.
-    """
-    if DOT_PRODUCTS in (func.attrs or {}):
-        return func
-    return tirx.transform.StorageRewrite()(tvm.IRModule({"main": func}))["main"]
-
-
-_SHARE_MEMORY = tirx.transform.prim_func_pass(
-    lambda func, mod, context: _share_memory(func), opt_level=0, name="ansor.ShareMemory"
+_LOAD_OPERANDS = tirx.transform.prim_func_pass(
+    lambda func, mod, context: load_operands(func), opt_level=0, name="ansor.LoadOperands"
+)
+_KEEP_BFLOAT16 = tirx.transform.prim_func_pass(
+    lambda func, mod, context: keep_bfloat16(func), opt_level=0, name="ansor.KeepBFloat16"
 )
 _PASS_NAN = tirx.transform.prim_func_pass(
     lambda func, mod, context: pass_nan(func), opt_level=0, name="ansor.PassNaN"
@@ -52,9 +44,10 @@ _AFTER = (
     lambda: tirx.transform.NarrowDataType(32),
     s_tir.transform.LoopPartition,
     tirx.transform.VectorizeLoop,
-    lambda: KEEP_BFLOAT16,
+    lambda: _LOAD_OPERANDS,
+    lambda: _KEEP_BFLOAT16,
     tirx.transform.BF16ComputeLegalize,
-    lambda: _SHARE_MEMORY,
+    tirx.transform.StorageRewrite,
     tirx.transform.UnrollLoop,
     tirx.transform.StmtSimplify,
     s_tir.transform.RewriteUnsafeSelect,

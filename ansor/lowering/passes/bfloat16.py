@@ -162,8 +162,3 @@ def _rounding_function(lanes: int, native: bool) -> str:
         ]
     body = "\n".join(lines)
     return f"{head} alwaysinline nounwind {{\n{body}\n  ret {vector('i16')} %out\n}}"
-
-
-KEEP_BFLOAT16 = tirx.transform.prim_func_pass(
-    lambda func, mod, context: keep_bfloat16(func), opt_level=0, name="ansor.KeepBFloat16"
-)

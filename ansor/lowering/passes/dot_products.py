@@ -103,9 +103,7 @@ def _with_call(block: SBlock, grouping: Grouping) -> SBlock:
     )
 
 
-def read_whole_groups(
-    func: tirx.PrimFunc, block: str, copy: Any, elements: int
-) -> tirx.PrimFunc:
+def read_whole_groups(func: tirx.PrimFunc, block: str, copy: Any, elements: int) -> tirx.PrimFunc:
     """A function whose block reads all elements of the groups of a copy, its last dimension.
 
     The calls of the block name only the first element, and TVM reads regions off these.

@@ -1,12 +1,13 @@
 """Copies that put the neighbours of a few rows next to each other, interleaved in vector registers.
 
-TVM stores a vector whose elements lie apart element by element. Here a function loads a vector of
-each row, and one store takes the elements of all rows in turn.
+TVM stores a vector whose elements lie apart element by element. Here a function takes a vector of
+each row, and its result has the elements of all rows in turn. At first the call names places in
+memory; `ansor.lowering.passes.vector_operands` makes loads and stores of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tvm import ir, sym, tirx
@@ -15,7 +16,7 @@ from tvm.s_tir import SBlock, SBlockRealize
 from ansor.dag.from_tir.read import is_literal
 from ansor.lowering.statements import collect, replace_loops, substitute_variables, with_llvm
 
-_PREFIX = "ansor_interleave"
+INTERLEAVE = "ansor_interleave"  # how the names of these functions begin
 _ANALYZER = sym.Analyzer()
 
 
@@ -45,7 +46,7 @@ def _interleaved(loop: Any, lanes: int, functions: dict[str, str]) -> Any:
     if not is_literal(realize.predicate, 1) or not isinstance(load, ir.TensorLoad):
         return loop
     rows, bits = int(loop.extent), 8 * load.source.dtype.itemsize
-    name = f"{_PREFIX}_{bits}_{rows}x{lanes}"
+    name = f"{INTERLEAVE}_{bits}_{rows}_{lanes}"
     functions[name] = _function(name, bits, rows, lanes)
     zero = tirx.const(0, str(loop.loop_var.ty.dtype))
     first = {loop.loop_var: zero, loop.body.loop_var: zero}
@@ -88,19 +89,14 @@ def _region(buffer: Any, indices: Any, sizes: Mapping[Any, int]) -> Any:
 
 
 def _function(name: str, bits: int, rows: int, lanes: int) -> str:
-    """A function of the place of the result and of the places of the rows, in LLVM's language.
-
-    `rows` is 2 or 4.
-    """
+    """A function from vectors of `rows` rows, 2 or 4, to one vector, in LLVM's language."""
     row = f"<{lanes} x i{bits}>"
     pair, whole = f"<{2 * lanes} x i{bits}>", f"<{rows * lanes} x i{bits}>"
-    parameters = ", ".join(f"ptr %from{k}" for k in range(rows))
-    lines = [f"  %row{k} = load {row}, ptr %from{k}, align 1" for k in range(rows)]
+    parameters = ", ".join(f"{row} %row{k}" for k in range(rows))
     joined = _mask(range(2 * lanes))
-    if rows == 2:
-        left, right, half = "%row0", "%row1", row
-    else:
-        lines += [
+    lines, left, right, half = [], "%row0", "%row1", row
+    if rows > 2:
+        lines = [
             f"  %pair{k} = shufflevector {row} %row{2 * k}, {row} %row{2 * k + 1}, {joined}"
             for k in range(2)
         ]
@@ -108,16 +104,15 @@ def _function(name: str, bits: int, rows: int, lanes: int) -> str:
     order = _mask(number * lanes + lane for lane in range(lanes) for number in range(rows))
     return "\n".join(
         [
-            f"define linkonce_odr void @{name}(ptr %to, {parameters}) alwaysinline nounwind {{",
+            f"define linkonce_odr {whole} @{name}({parameters}) alwaysinline nounwind {{",
             *lines,
             f"  %all = shufflevector {half} {left}, {half} {right}, {order}",
-            f"  store {whole} %all, ptr %to, align 1",
-            "  ret void",
+            f"  ret {whole} %all",
             "}",
         ]
     )
 
 
-def _mask(numbers: Any) -> str:
+def _mask(numbers: Iterable[int]) -> str:
     places = [f"i32 {number}" for number in numbers]
     return f"<{len(places)} x i32> <{', '.join(places)}>"
