@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ansor.targets.cpu.detect import peak_meter_here, read_system
-from ansor.targets.cpu.probe.benchmark import Spec
 from ansor.targets.cpu.probe.instruction_peak import (
     PeakInstruction,
     fastest_instruction,
     operations_meter,
 )
+from ansor.targets.cpu.probe.meter import Spec
 from ansor.targets.target import resolve_target
 from benchmarks.operator_case import Case
 

@@ -17,13 +17,15 @@ from ansor.dag.graph import ComputeDAG
 from ansor.program.sketch import Sketch
 from ansor.sketch.generate import generate
 from ansor.sketch.rules import CPU_RULES
-from ansor.targets.cpu.machine import Hardware
+from ansor.targets.cpu.machine import DotUnit, Hardware
 from ansor.workloads import Workload, build
 from ansor.workloads.convolution_nd import ConvolutionSizes, convolution
 from ansor.workloads.opevo import convolution_nchw
 from ansor.workloads.transposed import transposed_convolution
 
-HARDWARE = Hardware(cores=2)
+HARDWARE = Hardware(
+    cores=2, dot_units=(DotUnit("vdpbf16ps", 1.0, 6.0), DotUnit("vpdpbusd", 1.0, 4.0))
+)
 
 SIZES: Mapping[str, tuple[str, dict[str, int]]] = MappingProxyType(
     {
@@ -66,8 +68,20 @@ SIZES: Mapping[str, tuple[str, dict[str, int]]] = MappingProxyType(
         "global_average_pool2d": ("global_average_pool2d", {"channels": 64}),
     }
 )
+# Operators of the suite in low precision, whose products an instruction adds up in groups.
+LOW_PRECISION: Mapping[str, tuple[str, str, dict[str, int]]] = MappingProxyType(
+    {
+        "bfloat16_matmul": ("bfloat16", "matmul", {"rows": 12, "columns": 40, "depth": 24}),
+        "bfloat16_dense": ("bfloat16", "dense", {"rows": 8, "columns": 32, "depth": 16}),
+        "bfloat16_conv2d": ("bfloat16", "conv2d", SIZES["conv2d"][1]),
+        "int8_matmul": ("int8", "matmul", {"rows": 12, "columns": 52, "depth": 24, "relu": 1}),
+        "int8_conv2d": ("int8", "conv2d", SIZES["conv2d"][1]),
+        "int8_conv2d_few": ("int8", "conv2d", SIZES["conv2d_stride2"][1]),  # no groups of four
+    }
+)
 NAMES = (
     *SIZES,
+    *LOW_PRECISION,
     *("phases", "phases_relu", "phases_few", "few_filters"),
     *("channels_first", "groups", "groups_of_three"),
 )
@@ -109,6 +123,9 @@ def workload(name: str) -> Workload:
         return transposed_convolution(name, 1, 3, 16, 6, 3, 4, 2, 1)
     if name.startswith("phases"):
         return _transposed(name, relu=name.endswith("relu"))
+    if name in LOW_PRECISION:
+        dtype, base, sizes = LOW_PRECISION[name]
+        return build(base, dtype=dtype, **sizes)
     base, sizes = SIZES[name]
     return build(base, **sizes)
 

@@ -1,8 +1,8 @@
 """Reductions that one instruction computes several steps of: sums of products of neighbours.
 
-Each lane of such an instruction holds a *group* of neighbouring elements of both operands, two of
-16 bits or four of 8. It multiplies them pairwise and adds the products to a wide sum. One operand is
-broadcast: its group is the same in all lanes. The other runs along the lanes.
+Each lane of such an instruction holds a *group* of neighbouring elements of both operands: two of
+16 bits, or four of 8. It multiplies them pairwise and adds the products to a wide sum. The group of
+one operand is the same in all lanes. The other operand runs along the lanes.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from ansor.frontend.deploy.runtime import loaded
 from ansor.frontend.variants import with_variants
 from ansor.lowering.lower import lower
 from ansor.measure.device import TaskProgram
-from ansor.program.layout import packings
+from ansor.program.layout import PackedLayout, packings
 from ansor.program.program import Program
 from ansor.run.prepare import Network
 from ansor.run.tuned import TaskResult, TunedModel
@@ -80,14 +80,15 @@ def _built(
         if task.original is not None
     }
     scheduled: dict[str, Any] = {}
-    widths: dict[str, dict[int, int]] = {}
+    layouts: dict[str, dict[int, PackedLayout]] = {}
     for task, program in chosen.values():
         if program.steps:
             scheduled[task.name] = lower(task.func, program)
             names = list(task.dag.buffers)
-            widths[task.name] = {names.index(b): w for b, w in packings(program).items()}
+            packed = packings(program)
+            layouts[task.name] = {names.index(b): layout for b, layout in packed.items()}
     with pass_context(scheduled.values()):
-        applied = apply_programs(with_variants(network.mod, variants), scheduled, widths)
+        applied = apply_programs(with_variants(network.mod, variants), scheduled, layouts)
         return built(applied, target)
 
 

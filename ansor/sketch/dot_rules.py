@@ -54,7 +54,7 @@ def _grouped(
 
 
 def _interleaved(state: State, copy: str, group: Group, hardware: Hardware) -> State:
-    """`state` with a copy that loads rows and interleaves them, a register of the copy at a time."""
+    """`state` with a copy that loads rows and interleaves them, one register at a time."""
     dag, elements = state.dag, group.elements
     *_, element, last = dag.stages[copy].spatial
     lanes = hardware.lanes(dag.buffers[copy].item_bytes * elements)

@@ -39,6 +39,10 @@ def all_sketches() -> Iterator[tuple[Any, Sketch, bool]]:
     for name in NAMES:
         for sketch in sketches(name):
             yield workload(name).func, sketch, False
+    for name in ("bfloat16_matmul", "int8_conv2d"):
+        weighted = read_dag(workload(name).func, constants=[1])
+        for sketch in CPU_SEARCH.sketches(weighted, HARDWARE, SketchConfig()):
+            yield workload(name).func, sketch, False
     func = workload("matmul").func
     for state in generate(read_dag(func, constants=[1]), HARDWARE, CPU_RULES, PREFETCHED):
         yield func, complete(state, HARDWARE, PREFETCHED), False

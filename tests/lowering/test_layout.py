@@ -105,9 +105,11 @@ def test_strides_are_those_of_the_packed_array() -> None:
     profiled = profile(build_nest(population))["C"]
     read = next(a for a in profiled.accesses if a.buffer.name == constant_of("matmul"))
     for row in range(len(population)):
-        width = packings(population.program(row)).get(constant_of("matmul"), shape[-1])
-        place = np.argsort(
-            PackedLayout(width).pack(address).ravel()
+        plain = PackedLayout(shape[-1])
+        layout = packings(population.program(row)).get(constant_of("matmul"), plain)
+        width, place = (
+            layout.width,
+            np.argsort(layout.pack(address).ravel()),
         )  # element to its place in memory
         for number, loop in enumerate(profiled.active):
             if stage.extents[loop, row] == 1:

@@ -14,6 +14,7 @@ from ansor.targets.cpu.detect import detect, peak_flops, read_system, with_probe
 from ansor.targets.cpu.machine import Hardware
 from ansor.targets.cpu.probe.benchmark import CHAINS, Probe
 from ansor.targets.cpu.probe.kept import ProbeError
+from ansor.targets.cpu.probe.meter import Spec
 from ansor.targets.cpu.vectors import VectorUnit, vector_unit
 from ansor.targets.target import resolve_target
 

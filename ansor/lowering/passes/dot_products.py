@@ -90,7 +90,7 @@ def _with_call(block: SBlock, grouping: Grouping) -> SBlock:
     value = tirx.call_extern(function.dtype, function.name, own, *addresses)
     reads = [
         _group_region(load, old.var, before, grouping)
-        for load, before in zip(loads, _operands(store))
+        for load, before in zip(loads, _operands(store), strict=True)
     ]
     parts = (
         reads,
