@@ -17,6 +17,7 @@ from ansor.program.sketch import Sketch
 from ansor.program.steps import (
     CacheRead,
     CacheWrite,
+    DotProducts,
     ComputeAt,
     FuseConsumer,
     Initialise,
@@ -40,7 +41,7 @@ from ansor.sketch.state import State
 from ansor.targets.cpu.search import CPU_SEARCH
 
 PHASES = (
-    (Inline, CacheRead, CacheWrite, SplitAxis, MoveAxis, RFactor),
+    (Inline, CacheRead, CacheWrite, DotProducts, SplitAxis, MoveAxis, RFactor),
     (MultiLevelTile, StripMine),
     (Parallel,),
     (FuseConsumer,),
