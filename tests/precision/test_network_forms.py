@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tvm
 from small_networks import TARGET, results, small_network
+from tvm import relax
 
 from ansor.dag.from_tir.read import read_dag
 from ansor.frontend import extract_functions, import_model, optimize
@@ -105,6 +106,24 @@ def test_what_lies_between_short_tensors_without_arithmetic_is_short() -> None:
     inner = [use for use in exact if not set(use.inputs) & forms.flow.inputs]
     assert inner
     assert all(set(use.outputs) <= stored for use in inner)
+
+
+def test_what_a_function_makes_of_integers_is_not_short() -> None:
+    """A conversion of integers does no arithmetic, but bfloat16 does not hold its results."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((4, 6), "int32"))
+    weight = relax.const(np.ones((6, 3), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            floats = builder.emit(relax.op.astype(x, "float32"))
+            rows = builder.emit(relax.op.nn.softmax(floats))
+            out = builder.emit_output(relax.op.matmul(rows, weight))
+        builder.emit_func_output(out)
+    forms = network_forms(optimize(builder.get(), TARGET), SHORT)
+    first, second, _ = forms.flow.uses
+    stored = forms.stored_short(forms.multiplying)
+    assert not set(first.outputs) & stored
+    assert set(second.outputs) <= stored
 
 
 def test_short_convolutions_have_no_variants() -> None:

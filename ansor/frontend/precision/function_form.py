@@ -52,8 +52,8 @@ def in_form(func: tirx.PrimFunc, form: FunctionForm) -> tirx.PrimFunc:
     nests = [rewriting.conversion(name) for name in rewriting.converted_first]
     for nest, stage in zip(_nests(func), rewriting.dag.stages.values(), strict=True):
         nests.append(rewriting.nest(nest, stage.name))
-        if stage.output in rewriting.copies:
-            nests.append(rewriting.conversion(stage.output))
+        made = [write.buffer for write in stage.writes if write.buffer in rewriting.copies]
+        nests += [rewriting.conversion(name) for name in dict.fromkeys(made)]
     return rewriting.function(func, nests)
 
 
@@ -128,7 +128,7 @@ def _plan(func: tirx.PrimFunc, form: FunctionForm) -> _Rewriting:
     params = dict(zip((names[p] for p in func.params), form.dtypes, strict=True))
     products = products_of(dag) if form.operands != WIDE else {}
     operands = frozenset[str]().union(*products.values())
-    reduced = {stage.output for stage in dag.stages.values() if stage.reduce}
+    reduced = {w.buffer for stage in dag.stages.values() if stage.reduce for w in stage.writes}
     buffers, copies, results = {}, {}, set()
     for buffer, name in names.items():
         dtype = params.get(name, form.operands if name in operands else str(buffer.dtype))

@@ -104,7 +104,8 @@ class NetworkForms:
         touched = {t for number in short for t in self.flow.uses[number].tensors}
         stored = self._wide(touched & self._read_short) - fixed
         for use in self.flow.uses:
-            if self.functions[use.function].is_exact and self._wide(use.inputs) <= stored:
+            has_values = bool(use.inputs) and stored.issuperset(use.inputs)
+            if self.functions[use.function].is_exact and has_values:
                 stored |= self._wide(use.outputs) - fixed
         return frozenset(stored | self._multiplied_inputs(short))
 
