@@ -17,8 +17,8 @@ from ansor.program.sketch import Sketch
 from ansor.program.steps import (
     CacheRead,
     CacheWrite,
-    DotProducts,
     ComputeAt,
+    DotProducts,
     FuseConsumer,
     Initialise,
     Inline,

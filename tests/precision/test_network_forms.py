@@ -16,7 +16,7 @@ from ansor.frontend import extract_functions, import_model, optimize
 from ansor.frontend.distinct_functions import tir_calls
 from ansor.frontend.precision.network_form import NetworkForms, network_forms, with_forms
 from ansor.frontend.precision.stages import is_exact
-from ansor.frontend.precision.variants import reformed_variants
+from ansor.frontend.precision.variants import kept_variants
 from ansor.frontend.variants import optimize_with_variants
 from ansor.run.check.deviation import squared_error
 
@@ -126,28 +126,21 @@ def test_what_a_function_makes_of_integers_is_not_short() -> None:
     assert set(second.outputs) <= stored
 
 
-def test_short_convolutions_have_no_variants() -> None:
+def test_functions_in_another_form_have_no_variants() -> None:
     mod, variants = optimize_with_variants(import_model("resnet18").mod, TARGET)
     forms = network_forms(mod, SHORT)
     assert variants
-    assert not reformed_variants(variants, with_forms(forms, forms.forms(forms.multiplying)))
+    assert not kept_variants(variants, with_forms(forms, forms.forms(forms.multiplying)))
 
 
-def test_wide_convolutions_keep_their_variants() -> None:
-    """They store what their neighbours take, as the function does that they stand for."""
+def test_functions_in_float32_keep_their_variants() -> None:
     mod, variants = optimize_with_variants(import_model("resnet18").mod, TARGET)
     forms = network_forms(mod, SHORT)
-    replaced = {variant.replaces for variant in variants}
-    short = [i for i in forms.multiplying if forms.function_of(i) not in replaced]
-    network = with_forms(forms, forms.forms(short))
-    functions = {function.name: function for function in extract_functions(network.mod)}
-    found = reformed_variants(variants, network)
-    assert {network.origins[variant.replaces][0] for variant in found} == replaced
-    for variant in found:
-        own, stands_for = variant.function, functions[variant.replaces]
-        weight = variant.weight.position if variant.weight else -1
-        for i, (one, other) in enumerate(zip(own.func.params, stands_for.func.params, strict=True)):
-            assert str(one.dtype) == str(other.dtype)
-            same = [int(n) for n in one.shape] == [int(n) for n in other.shape]
-            assert same or i == weight
-        assert own.weight == stands_for.weight
+    first = variants[-1].replaces
+    network = with_forms(forms, forms.forms(forms.multiplying - forms.calls_of({first})))
+    whole = with_forms(forms, forms.forms(()))
+    assert len(kept_variants(variants, whole)) == len(variants)
+    kept = {variant.replaces for variant in kept_variants(variants, network)}
+    assert kept == {name for name, (origin, _) in network.origins.items() if name == origin} & {
+        variant.replaces for variant in variants
+    }

@@ -1,5 +1,4 @@
-"""Variants of functions, such as convolutions by minimal filtering, after functions took other
-forms."""
+"""Variants of functions, such as convolutions by minimal filtering, in a network in other forms."""
 
 from __future__ import annotations
 
@@ -7,27 +6,17 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from ansor.frontend.distinct_functions import extract_functions
-from ansor.frontend.precision.function_form import in_form
 from ansor.frontend.precision.network_form import ReformedNetwork
-from ansor.frontend.precision.stages import WIDE
 from ansor.frontend.variants import Variant
 
 
-def reformed_variants(
-    variants: Collection[Variant], network: ReformedNetwork
-) -> tuple[Variant, ...]:
-    """The variants of the functions of a network in other forms.
+def kept_variants(variants: Collection[Variant], network: ReformedNetwork) -> tuple[Variant, ...]:
+    """The variants of the functions that still have the form that they had.
 
-    A variant stores its tensors as the function does that it replaces. Functions that multiply
-    short floats have none: the transforms of minimal filtering would round once more.
+    A function in another form has none. With short operands the transforms of minimal filtering
+    would round once more. With short tensors TVM compiles them wrongly: a bound value that converts
+    bfloat16 becomes a conversion of its bits.
     """
     weights = {function.name: function.weight for function in extract_functions(network.mod)}
-    found = []
-    for name, (origin, form) in network.origins.items():
-        for variant in variants:
-            if variant.replaces == origin and form.operands == WIDE:
-                own = variant.function
-                func = in_form(own.func, form)
-                made = replace(own, name=f"{name}_{variant.kind}", func=func, weight=weights[name])
-                found.append(replace(variant, replaces=name, function=made))
-    return tuple(found)
+    kept = [v for v in variants if v.replaces in weights]
+    return tuple(replace(v, function=replace(v.function, weight=weights[v.replaces])) for v in kept)
