@@ -2,8 +2,9 @@
 
 TVM turns an array of bfloat16 that a function allocates into one of float32. An instruction that
 takes groups of bfloat16 from memory then reads something else. TVM also rounds with five integer
-operations for each number. Here arrays keep their 16 bits, and `fptrunc` of LLVM rounds: it becomes
-one instruction on processors with AVX512-BF16. Both round to nearest, ties to even.
+operations for each number, and it converts no value that a variable is bound to. Here arrays keep
+their 16 bits, and `fptrunc` of LLVM rounds: it becomes one instruction on processors with
+AVX512-BF16. Both round to nearest, ties to even.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tvm_ffi import structural_map
 
 from ansor.lowering.statements import collect
 
-_DTYPE, _BITS = "bfloat16", "uint16"
+_DTYPE, _BITS, _WIDE = "bfloat16", "uint16", "float32"
 _PREFIX = "ansor_bfloat16"
 _NATIVE = "avx512bf16"  # LLVM's name of the instruction set that rounds
 
@@ -33,6 +34,7 @@ def keep_bfloat16(func: tirx.PrimFunc) -> tirx.PrimFunc:
         [
             (tirx.AllocBuffer, rewriter.allocated),
             (ir.TensorLoad, rewriter.loaded),
+            (tirx.Cast, rewriter.widened),
             (tirx.BufferStore, rewriter.stored),
         ],
     )
@@ -71,6 +73,15 @@ class _Rewriter:
         bits = tirx.BufferLoad(array, load.indices)
         return tirx.reinterpret(_with_lanes(_DTYPE, load), bits)
 
+    def widened(self, cast: Any) -> Any:
+        """A conversion to float32: the bits are the upper half of a word."""
+        if not _is_bfloat16(cast.value.ty.dtype) or str(cast.ty.dtype).partition("x")[0] != _WIDE:
+            return cast
+        words = _with_lanes("uint32", cast)
+        bits = tirx.Cast(words, self._bits(cast.value))
+        shifted = bits << tirx.const(16, words)
+        return tirx.reinterpret(str(cast.ty.dtype), shifted)
+
     def stored(self, store: Any) -> Any:
         """A store of bits, or of a rounded number to a parameter."""
         array = self._bits_of(store.buffer)
@@ -108,7 +119,7 @@ class _Rewriter:
         return self._rounded(value)
 
     def _rounded(self, value: Any) -> Any:
-        wide = tirx.Cast(_with_lanes("float32", value), value)
+        wide = tirx.Cast(_with_lanes(_WIDE, value), value)
         lanes = _lanes(value)
         self.lanes.add(lanes)
         return tirx.call_extern(_with_lanes(_BITS, value), f"{_PREFIX}_{lanes}", wide)
