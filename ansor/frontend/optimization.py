@@ -17,6 +17,7 @@ from ansor.frontend.passes.batch_norm import fold_batch_norms
 from ansor.frontend.passes.channels_last import channels_last
 from ansor.frontend.passes.constant_folding import fold_constants
 from ansor.frontend.passes.depthwise_pointwise import fuse_pairs
+from ansor.frontend.passes.integer.channel_groups import with_whole_groups
 from ansor.frontend.passes.integer.form import integer_form
 from ansor.frontend.passes.integer.storage import stored_in_eight_bits
 from ansor.frontend.passes.plain_definition import without_empty_reductions
@@ -46,7 +47,7 @@ def plain_form(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
     """
     simple = integer_form(inference_form(mod))
     wide_sums = backend_of(target).network.wide_sums
-    return channels_last(with_wide_sums(simple) if wide_sums else simple)
+    return with_whole_groups(channels_last(with_wide_sums(simple) if wide_sums else simple))
 
 
 def _run(mod: tvm.IRModule, *passes: Any) -> tvm.IRModule:

@@ -63,11 +63,21 @@ KINDS: Mapping[str, tuple[Transform, ...]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class ConvertedWeight:
-    """Position of a parameter that is not what it is in the plain definition, and what has become
-    of it."""
+    """A parameter that is not what it is in the plain definition.
+
+    Attributes:
+        position: of the parameter.
+        transform: makes it of the plain definition's weights.
+        dtype: of the transformed weights.
+    """
 
     position: int
     transform: Transform
+    dtype: str = "float32"
+
+    def of(self, weight: Array) -> Array:
+        """The transformed weights."""
+        return transform_weight(weight, self.transform, self.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,9 +192,9 @@ def with_variants(mod: tvm.IRModule, chosen: Mapping[str, Variant]) -> tvm.IRMod
             return call
         fields = list(call.args[1].fields)
         if variant.weight is not None:
-            position, transform = variant.weight.position, variant.weight.transform
-            weight = lookup(fields[position]).value.numpy()
-            fields[position] = constant(transform_weight(weight, transform))
+            position = variant.weight.position
+            weight = variant.weight.of(lookup(fields[position]).value.numpy())
+            fields[position] = constant(weight, variant.weight.dtype)
         function = extended.get_global_var(variant.function.name)
         return relax.call_tir(function, relax.Tuple(fields), call.ty)
 

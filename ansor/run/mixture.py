@@ -59,16 +59,23 @@ class Mixture:
 
     @property
     def both(self) -> Network:
-        """The network in float32, with the short form of each function as a variant of it."""
+        """The network in float32, with the short form of each function as a variant of it, and
+        the variants of that form as well."""
+        return replace(self.wide, tasks=(*self.wide.tasks, *map(self._as_variant, self._added)))
+
+    @property
+    def _added(self) -> list[Task]:
+        """The tasks of the short network that the one in float32 lacks."""
         wide = {task.name for task in self.wide.tasks}
-        added = [t for t in self.short.tasks if t.original is None and t.name not in wide]
-        return replace(self.wide, tasks=(*self.wide.tasks, *map(self._as_variant, added)))
+        return [task for task in self.short.tasks if task.name not in wide]
 
     def _as_variant(self, task: Task) -> Task:
         """A short form as a variant of its function; a conversion of an input stays alone."""
-        function = {short: wide for wide, short in self.callees}.get(task.name)
+        function = {short: wide for wide, short in self.callees}.get(task.group)
         if function is None:
             return task
+        if task.original is not None:
+            return replace(task, original=replace(task.original, name=function))
         return replace(task, original=Original(function, self.forms.dtype, task.func))
 
     @property
@@ -85,7 +92,7 @@ class Mixture:
             searches: of the tasks of `both`.
             conversion_s: seconds that the conversion of so many elements takes.
         """
-        seconds = latencies(searches, self.forms.dtype)
+        seconds = latencies(searches, {task.name: task.group for task in self._added})
         costs = {i: Costs(*(seconds[name] for name in pair)) for i, pair in self._free.items()}
         second = cheapest_second(costs, self._conversions(conversion_s))
         assignment = Assignment(second & self.allowed.short, self._reasons(seconds))
@@ -127,7 +134,7 @@ def _text(seconds: float) -> str:
     return f"{microseconds(seconds)} µs" if math.isfinite(seconds) else "not measured"
 
 
-def latencies(searches: Searches, dtype: str) -> dict[str, float]:
+def latencies(searches: Searches, short: Mapping[str, str]) -> dict[str, float]:
     """Seconds of each function in float32, and of each short form, by name.
 
     What was not measured is infinite. Of a function of which nothing was measured, the draft's
@@ -135,13 +142,13 @@ def latencies(searches: Searches, dtype: str) -> dict[str, float]:
 
     Args:
         searches: of the tasks of each function.
-        dtype: the kind of the tasks that are short forms.
+        short: for each task of the short network, the function there that it computes.
     """
     found: dict[str, float] = {}
     for function, own in searches.items():
         measured = any(search.best_s is not None for search in own)
         for search in own:
             seconds = (search.best_s or math.inf) if measured else search.promised_s
-            name = search.task.name if search.task.kind == dtype else function
+            name = short.get(search.task.name, function)
             found[name] = min(seconds, found.get(name, math.inf))
     return found

@@ -15,7 +15,7 @@ from ansor.frontend.precision.network_form import (
     network_forms,
     with_forms,
 )
-from ansor.frontend.precision.variants import kept_variants
+from ansor.frontend.precision.variants import reformed_variants
 from ansor.report.precision_table import PrecisionRow
 from ansor.run.check.deviation import Deviation
 from ansor.run.prepare import Network, split_network
@@ -96,7 +96,7 @@ def as_network(
     network: Network, reformed: ReformedNetwork, rows: tuple[PrecisionRow, ...], target_key: str
 ) -> Network:
     """A network in other forms, with its tasks; arguments as for `in_precision`."""
-    variants = kept_variants(list(network.variants.values()), reformed)
+    variants = reformed_variants(list(network.variants.values()), reformed)
     made = split_network(reformed.mod, variants, target_key)
     return replace(
         network,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +22,6 @@ from ansor.report.precision_table import PrecisionRow
 from ansor.run.check.network import uncompilable
 from ansor.targets.registry import backend_of
 from ansor.task import Converted, Original, Task
-from ansor.workloads.minimal_filtering.transformed_weights import transform_weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +132,7 @@ def _optimized(
 def _original(variant: Variant, replaced: ExtractedFunction) -> Original:
     weight, converted = variant.weight, None
     if weight is not None:
-        convert = partial(transform_weight, transform=weight.transform)
-        converted = Converted(weight.position, convert)
+        converted = Converted(weight.position, weight.of)
     return Original(replaced.name, variant.kind, replaced.func, converted)
 
 

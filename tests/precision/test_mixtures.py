@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import cache
 from types import SimpleNamespace
@@ -117,12 +116,13 @@ def test_latencies_of_variants_and_promises() -> None:
                 search("f", "f", "direct", 3.0),
                 search("f_winograd", "f", "winograd2", 2.0),
                 search("f_short", "f", SHORT, None),
+                search("f_short_winograd", "f", "winograd2", 1.5),
             ],
             "g": [search("g", "g", "direct", None), search("g_short", "g", SHORT, None)],
         },
-        SHORT,
+        {"f_short": "f_short", "f_short_winograd": "f_short", "g_short": "g_short"},
     )
-    assert found == {"f": 2.0, "f_short": math.inf, "g": 7.0, "g_short": 7.0}
+    assert found == {"f": 2.0, "f_short": 1.5, "g": 7.0, "g_short": 7.0}
 
 
 def test_pure_networks_say_what_they_are() -> None:

@@ -16,8 +16,8 @@ from ansor.frontend import extract_functions, import_model, optimize
 from ansor.frontend.distinct_functions import tir_calls
 from ansor.frontend.precision.network_form import NetworkForms, network_forms, with_forms
 from ansor.frontend.precision.stages import is_exact
-from ansor.frontend.precision.variants import kept_variants
-from ansor.frontend.variants import optimize_with_variants
+from ansor.frontend.precision.variants import reformed_variants
+from ansor.frontend.variants import KINDS, optimize_with_variants
 from ansor.run.check.deviation import squared_error
 
 SHORT = "bfloat16"
@@ -126,21 +126,28 @@ def test_what_a_function_makes_of_integers_is_not_short() -> None:
     assert set(second.outputs) <= stored
 
 
-def test_functions_in_another_form_have_no_variants() -> None:
+def test_variants_of_a_short_function_multiply_both_dtypes() -> None:
     mod, variants = optimize_with_variants(import_model("resnet18").mod, TARGET)
     forms = network_forms(mod, SHORT)
-    assert variants
-    assert not kept_variants(variants, with_forms(forms, forms.forms(forms.multiplying)))
+    network = with_forms(forms, forms.forms(forms.multiplying))
+    found = reformed_variants(variants, network)
+    assert found
+    for variant in found:
+        replaced = network.mod[variant.replaces]
+        assert variant.weight is not None
+        position, dtype = variant.weight.position, variant.weight.dtype
+        pairs = enumerate(zip(variant.function.func.params, replaced.params, strict=True))
+        for number, (param, before) in pairs:
+            assert str(param.dtype) == (dtype if number == position else str(before.dtype))
+    by_kind = {kind: {v.weight.dtype for v in found if v.kind == kind} for kind in KINDS}  # type: ignore[union-attr]
+    assert by_kind["winograd2"] == {"float32", SHORT}
+    assert by_kind["winograd4"] == {"float32"}, "its transforms amplify the rounding"
 
 
 def test_functions_in_float32_keep_their_variants() -> None:
     mod, variants = optimize_with_variants(import_model("resnet18").mod, TARGET)
     forms = network_forms(mod, SHORT)
-    first = variants[-1].replaces
-    network = with_forms(forms, forms.forms(forms.multiplying - forms.calls_of({first})))
     whole = with_forms(forms, forms.forms(()))
-    assert len(kept_variants(variants, whole)) == len(variants)
-    kept = {variant.replaces for variant in kept_variants(variants, network)}
-    assert kept == {name for name, (origin, _) in network.origins.items() if name == origin} & {
-        variant.replaces for variant in variants
-    }
+    kept = reformed_variants(variants, whole)
+    assert [v.function.func for v in kept] == [v.function.func for v in variants]
+    assert {v.weight.dtype for v in kept if v.weight is not None} == {"float32"}

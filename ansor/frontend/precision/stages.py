@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ansor.dag.contraction import contraction
+from ansor.dag.edit import is_table
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Stage
 
@@ -12,10 +13,16 @@ WIDE = "float32"  # what is computed in
 
 
 def products_of(dag: ComputeDAG) -> dict[str, frozenset[str]]:
-    """The stages that are products of matrices in float32, each with the buffers it multiplies."""
+    """The stages that are products of matrices in float32, each with the buffers it multiplies.
+
+    A product with a table of constants is a transform.
+    """
     found = {}
+    tables = {stage.output for stage in dag.stages.values() if is_table(stage)}
     for name, stage in dag.stages.items():
         operands = frozenset(read.buffer for read in stage.reads)
+        if operands & tables:
+            continue
         wide = all(dag.buffers[buffer].dtype == WIDE for buffer in operands)
         if wide and contraction(dag, name) is not None:
             found[name] = operands

@@ -2,21 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from ansor.frontend.distinct_functions import extract_functions
+from ansor.frontend.precision.function_form import FunctionForm, in_form
 from ansor.frontend.precision.network_form import ReformedNetwork
+from ansor.frontend.precision.stages import WIDE
 from ansor.frontend.variants import Variant
 
+# Kinds whose products may multiply short floats. The transforms of larger tiles amplify the error
+# of rounding what is multiplied: F(4x4) by two orders of magnitude.
+_SHORT_KINDS = ("winograd2",)
 
-def kept_variants(variants: Collection[Variant], network: ReformedNetwork) -> tuple[Variant, ...]:
-    """The variants of the functions that still have the form that they had.
 
-    A function in another form has none. With short operands the transforms of minimal filtering
-    would round once more. With short tensors TVM compiles them wrongly: a bound value that converts
-    bfloat16 becomes a conversion of its bits.
+def reformed_variants(
+    variants: Collection[Variant], network: ReformedNetwork
+) -> tuple[Variant, ...]:
+    """The variants of the functions of a network in other forms.
+
+    A variant stores its tensors as the function does that it replaces. Its products multiply
+    float32, or what the products of that function multiply.
     """
     weights = {function.name: function.weight for function in extract_functions(network.mod)}
-    kept = [v for v in variants if v.replaces in weights]
-    return tuple(replace(v, function=replace(v.function, weight=weights[v.replaces])) for v in kept)
+    return tuple(
+        made
+        for name, (origin, form) in network.origins.items()
+        for variant in variants
+        if variant.replaces == origin
+        for made in _reformed(variant, name, form, weights[name])
+    )
+
+
+def _reformed(variant: Variant, name: str, form: FunctionForm, calls: int) -> Iterator[Variant]:
+    """The forms of a variant that stand for a function.
+
+    Args:
+        variant: of the function in its first form.
+        name: of the function.
+        form: of the function.
+        calls: of the function.
+    """
+    if name == variant.replaces:
+        yield replace(variant, function=replace(variant.function, weight=calls))
+        return
+    for operands in dict.fromkeys((WIDE, form.operands)):
+        if operands != WIDE and variant.kind not in _SHORT_KINDS:
+            continue
+        own = f"{name}_{variant.kind}" + ("" if operands == WIDE else f"_{operands}")
+        weight, dtypes = variant.weight, list(form.dtypes)
+        if weight is not None:
+            weight = replace(weight, dtype=operands)
+            dtypes[weight.position] = operands
+        func = in_form(variant.function.func, FunctionForm(tuple(dtypes), operands))
+        function = replace(variant.function, name=own, func=func, weight=calls)
+        yield replace(variant, replaces=name, function=function, weight=weight)

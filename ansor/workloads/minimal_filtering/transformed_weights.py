@@ -13,9 +13,14 @@ from ansor.workloads.minimal_filtering.transforms import Matrix, Transform
 Array = npt.NDArray[np.float32]
 
 
-def transform_weight(weight: Array, transform: Transform) -> Array:
+def transform_weight(weight: Array, transform: Transform, dtype: str = "float32") -> Array:
     """`[r, r, c, f]` to `[s, s, phases² c, f]`, in float64 inside; of volumes `[d, r, r, c, f]` to
-    `[s, s, d, phases² c, f]`."""
+    `[s, s, d, phases² c, f]`.
+
+    Args:
+        weight: of any dtype.
+        dtype: of the result.
+    """
     matrix, phases = np.asarray(transform.weight), transform.phases
     *depth, rows, columns, channels, filters = weight.shape
     missing = [(0, phases * transform.taps - size) for size in (rows, columns)]
@@ -24,7 +29,7 @@ def transform_weight(weight: Array, transform: Transform) -> Array:
     side = transform.taps, phases
     apart = whole.reshape(-1, *side, *side, channels, filters)
     exact = np.einsum("ai,bj,tipjqcf->abtpqcf", matrix, matrix, apart, optimize=True)
-    out: Array = exact.reshape(transform.shape_of(weight.shape)).astype(weight.dtype)
+    out: Array = exact.reshape(transform.shape_of(weight.shape)).astype(np.dtype(dtype))
     return out
 
 
