@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from ansor.dag import predicates
 from ansor.dag.dot_products import DotOperands, dot_operands, operand_dtypes
-from ansor.dag.stage import Group
+from ansor.dag.stage import Buffer, Group
 from ansor.program.decision import category
 from ansor.program.dot_instructions import DOT_INSTRUCTIONS, DotInstruction
-from ansor.program.steps import Interleave, RegisterTile
+from ansor.program.steps import GroupedLayout, Interleave, RegisterTile
+from ansor.sketch import tables
 from ansor.sketch.rule import Derivation, RuleContext, holes_of
 from ansor.sketch.state import State
 from ansor.targets.cpu.machine import Hardware
@@ -32,25 +33,35 @@ def use_dot_instruction(state: State, context: RuleContext[Hardware]) -> Derivat
         if instruction.takes(dtypes) and context.machine.dot_unit(instruction.name) is not None:
             operands = dot_operands(dag, name, instruction.elements)
             if operands is not None:
-                states.append(_grouped(state, instruction, operands, context.machine))
+                states.append(_grouped(state, instruction, operands, context))
     return Derivation(tuple(states), exclusive=True)
 
 
 def _grouped(
-    state: State, instruction: DotInstruction, operands: DotOperands, hardware: Hardware
+    state: State, instruction: DotInstruction, operands: DotOperands, context: RuleContext[Hardware]
 ) -> State:
     """`state` with the instruction, and with the operand of the lanes in groups."""
     stage = state.dag.stages[state.current]
     buffer = state.dag.buffers[stage.reads[operands.lanes].buffer]
     made = state.dot_products(operands.axis, instruction.elements, instruction.name)
+    group = Group(operands.dim, instruction.elements)
     along = stage.reads[operands.lanes].indices[-1]
     if buffer.constant and along is not None and along.single_axis == stage.spatial[-1]:
-        return made  # its layout is a decision of the tiles
+        return _packed(made, buffer, group, context)
     order = _order(state, operands)
     copy = f"{state.current}.{buffer.name}.pack"
-    group = Group(operands.dim, instruction.elements)
     copied = made.read_grouped(buffer.name, copy, order, group)
-    return _interleaved(copied, copy, group, hardware) if order[-1] == len(order) - 1 else copied
+    if order[-1] < len(order) - 1:
+        return copied
+    return _interleaved(copied, copy, group, context.machine)
+
+
+def _packed(state: State, buffer: Buffer, group: Group, context: RuleContext[Hardware]) -> State:
+    """`state` with a constant in groups, as a decision on the width of its panels."""
+    hole = f"{state.current}.{buffer.name}.packed"
+    widths = tables.group_widths(buffer, group, context.machine, context.config)
+    step = GroupedLayout(state.current, buffer.name, hole, group.dim, group.elements)
+    return state.add(step, decisions=(category(hole, state.current, widths),))
 
 
 def _interleaved(state: State, copy: str, group: Group, hardware: Hardware) -> State:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ansor.dag import operands, predicates
 from ansor.program.decision import category, divisors
-from ansor.program.steps import FuseConsumer, GroupedLayout, LayoutRewrite, MultiLevelTile
+from ansor.program.steps import FuseConsumer, LayoutRewrite, MultiLevelTile
 from ansor.sketch import tables
 from ansor.sketch.chain_rules import attach_register_tile, completes_for_reuse, tile_host
 from ansor.sketch.copy_rules import (
@@ -181,16 +181,11 @@ def _packed(state: State, context: RuleContext[Hardware]) -> State:
     """
     name, dag = state.current, state.dag
     buffer = operands.vector_operand(dag, name)
-    if buffer is None or not dag.buffers[buffer].constant:
-        return state
+    if buffer is None or not dag.buffers[buffer].constant or dag.stages[name].instruction:
+        return state  # an instruction has its operand in groups already
     hole = f"{name}.{buffer}.packed"
-    group = next(read.group for read in dag.stages[name].reads if read.buffer == buffer)
-    if group is None:
-        widths = tables.pack_widths(dag.buffers[buffer], context.machine, context.config)
-        step = LayoutRewrite(name, buffer, hole)
-    else:
-        widths = tables.group_widths(dag.buffers[buffer], group, context.machine, context.config)
-        step = GroupedLayout(name, buffer, hole, group.dim, group.elements)
+    widths = tables.pack_widths(dag.buffers[buffer], context.machine, context.config)
+    step = LayoutRewrite(name, buffer, hole)
     return state.add(step, decisions=(category(hole, name, widths),))
 
 

@@ -11,9 +11,9 @@ from ansor.frontend.precision.network_form import ReformedNetwork
 from ansor.frontend.precision.stages import WIDE
 from ansor.frontend.variants import Variant
 
-# Kinds whose products may multiply short floats. The transforms of larger tiles amplify the error
-# of rounding what is multiplied: F(4x4) by two orders of magnitude.
-_SHORT_KINDS = ("winograd2",)
+# Points of the largest transform whose products may multiply short floats: F(2x2) of 3x3 kernels.
+# Larger ones amplify the error of rounding what is multiplied.
+_LARGEST_SHORT = 4
 
 
 def reformed_variants(
@@ -47,10 +47,10 @@ def _reformed(variant: Variant, name: str, form: FunctionForm, calls: int) -> It
         yield replace(variant, function=replace(variant.function, weight=calls))
         return
     for operands in dict.fromkeys((WIDE, form.operands)):
-        if operands != WIDE and variant.kind not in _SHORT_KINDS:
+        weight, dtypes = variant.weight, list(form.dtypes)
+        if operands != WIDE and (weight is None or weight.transform.size > _LARGEST_SHORT):
             continue
         own = f"{name}_{variant.kind}" + ("" if operands == WIDE else f"_{operands}")
-        weight, dtypes = variant.weight, list(form.dtypes)
         if weight is not None:
             weight = replace(weight, dtype=operands)
             dtypes[weight.position] = operands
