@@ -138,19 +138,30 @@ def median(name: str, rows: Sequence[Row]) -> Row:
 
 @click.command()
 @click.option("--ops", default=_OPS, show_default=True, help="Separated by commas.")
+@click.option("--dtypes", default="float32", show_default=True, help="Separated by commas.")
 @click.option("--programs", type=click.IntRange(2), default=200, show_default=True, help="Per op.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
 @click.option("--threads", type=int, help="All cores by default.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--json", "file", metavar="FILE", help="Where results are written.")
 def main(
-    ops: str, programs: int, rounds: int, threads: int | None, seed: int, file: str | None
+    ops: str,
+    dtypes: str,
+    programs: int,
+    rounds: int,
+    threads: int | None,
+    seed: int,
+    file: str | None,
 ) -> None:
     """Measures random legal programs of each operator in rounds, those that decide once more in
     turns, and judges the models."""
     cores = threads or available_cores()
     hardware = detect(resolve_target("native"), cores)
-    tasks = {op: task_of(op, cores) for op in ops.split(",")}
+    tasks = {
+        op if dtype == "float32" else f"{op} {dtype}": task_of(op, cores, dtype)
+        for dtype in dtypes.split(",")
+        for op in ops.split(",")
+    }
     judge, measured = Judge(hardware, seed), {}
     with LocalDevice(next(iter(tasks.values())).target, cores, FULL.measure) as device:
         for op, task in tasks.items():

@@ -14,14 +14,14 @@ from ansor.task import Task
 from benchmarks.operator_case import workload_of
 
 
-def task_of(op: str, threads: int) -> Task:
+def task_of(op: str, threads: int, dtype: str = "float32") -> Task:
     """The task of one operator on this machine.
 
     Raises:
-        ArgumentError: no such operator or size.
+        ArgumentError: no such operator or size, or the operator lacks the dtype.
     """
     target = resolve_target("native")
-    tensors = list(workload_of(op).tensors)
+    tensors = list(workload_of(op, dtype=dtype).tensors)
     return prepare_network(tensors, target, target_text(target, threads)).tasks[0]
 
 

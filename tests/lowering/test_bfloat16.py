@@ -33,14 +33,16 @@ def rounding() -> tirx.PrimFunc:
 @TARGETS
 @settings(max_examples=20, deadline=None)
 @given(
-    values=st.lists(
-        st.floats(width=32, allow_subnormal=False), min_size=SIZE, max_size=SIZE
-    ).map(lambda found: np.asarray(found, dtype=np.float32))
+    values=st.lists(st.floats(width=32, allow_subnormal=False), min_size=SIZE, max_size=SIZE).map(
+        lambda found: np.asarray(found, dtype=np.float32)
+    )
 )
 def test_rounding_is_to_nearest_and_ties_to_even(target: str, values: np.ndarray) -> None:
     found = run(rounding(), target, values, ml_dtypes.bfloat16)
     expected = values.astype(ml_dtypes.bfloat16)
-    small = np.abs(values) < np.finfo(np.float32).tiny * 2  # the instruction flushes results to zero
+    small = (
+        np.abs(values) < np.finfo(np.float32).tiny * 2
+    )  # the instruction flushes results to zero
     same = found.view(np.uint16) == expected.view(np.uint16)
     nan = np.isnan(values) & np.isnan(found.astype(np.float32))
     assert (same | nan | small).all()
