@@ -86,6 +86,8 @@ NAMES = (
     *("channels_first", "groups", "groups_of_three"),
 )
 
+FLOAT32 = tuple(name for name in NAMES if name not in LOW_PRECISION)
+
 
 # A small shape of every family of the operator suite, in the order of its own sizes.
 SMALL_SUITE: Mapping[str, tuple[int, ...]] = MappingProxyType(

@@ -14,6 +14,7 @@ from ansor.frontend import apply_programs, compile_model, optimize
 from ansor.frontend.passes.constant_folding import fold_constants
 from ansor.frontend.rewrite import constant
 from ansor.lowering.lower import lower
+from ansor.program.layout import PackedLayout
 from ansor.program.program import Program
 from ansor.program.steps import LayoutRewrite
 
@@ -61,6 +62,6 @@ def test_packed_weights_in_float64_stay_so() -> None:
     )
     block, weight = "matmul", list(buffer_names(func).values())[1]
     program = Program("packed", (LayoutRewrite(block, weight, "width"),), {"width": (4,)})
-    applied = apply_programs(optimized, {name: lower(func, program)}, {name: {1: 4}})
+    applied = apply_programs(optimized, {name: lower(func, program)}, {name: {1: PackedLayout(4)}})
     x = np.random.default_rng(1).standard_normal((2, 8))
     np.testing.assert_allclose(compile_model(applied, TARGET)(x), x @ values, rtol=1e-12)

@@ -20,6 +20,7 @@ from ansor.frontend import (
     random_inputs,
 )
 from ansor.lowering.lower import lower
+from ansor.program.layout import PackedLayout
 from ansor.program.program import Program
 from ansor.program.steps import LayoutRewrite
 
@@ -100,7 +101,7 @@ def test_packed_weights_give_the_same_result(
     name, func = conv_of(optimized)
     weight = list(buffer_names(func).values())[1]
     program = Program("packed", (LayoutRewrite("conv2d_nhwc", weight, "width"),), {"width": (4,)})
-    applied = apply_programs(optimized, {name: lower(func, program)}, {name: {1: 4}})
+    applied = apply_programs(optimized, {name: lower(func, program)}, {name: {1: PackedLayout(4)}})
     x = random_inputs(compiled.inputs)
     np.testing.assert_allclose(compile_model(applied, target)(*x), compiled(*x), rtol=1e-5)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
-from definitions import NAMES, workload
+from definitions import FLOAT32, workload
 from gpu import gpu_sketches, legal_sample, on_cpu
 from tvm import tirx
 from tvm.s_tir import SBlockRealize
@@ -25,7 +25,7 @@ PROGRAMS_PER_SKETCH = 6
 TOLERANCE = 1e-4  # relative to the largest value, fp32 with sums in any order
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FLOAT32)
 def test_programs_compute_what_their_definition_says(name: str) -> None:
     found = workload(name)
     rng = np.random.default_rng(0)
@@ -47,7 +47,7 @@ def run(func: tirx.PrimFunc, arrays: list[Any], expected: Any) -> Any:
     return out.numpy()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FLOAT32)
 def test_grids_of_lowered_programs_equal_those_of_the_nest(name: str) -> None:
     func = workload(name).func
     for sketch in gpu_sketches(name):

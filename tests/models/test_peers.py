@@ -17,13 +17,17 @@ def everything_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(systems, "find_spec", lambda name: object())
 
 
+CHANNELS_LAST = ("torch_channels_last", "torch_bfloat16_channels_last")
+
+
+@pytest.mark.parametrize("system", CHANNELS_LAST)
 @pytest.mark.parametrize("name", model_names())
-def test_channels_last_is_for_images_and_videos(name: str) -> None:
-    reason = SYSTEMS["torch_channels_last"].absence(Case(name, "", 1))
+def test_channels_last_is_for_images_and_videos(name: str, system: str) -> None:
+    reason = SYSTEMS[system].absence(Case(name, "", 1))
     assert reason == ("not for inputs of 3 dimensions" if name == "bert_base" else "")
 
 
-@pytest.mark.parametrize("system", sorted(set(SYSTEMS) - {"torch_channels_last"}))
+@pytest.mark.parametrize("system", sorted(set(SYSTEMS) - set(CHANNELS_LAST)))
 def test_other_systems_take_any_input(system: str) -> None:
     assert SYSTEMS[system].absence(Case("bert_base", "", 1)) == ""
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import tvm
-from definitions import LOW_PRECISION, NAMES, workload
+from definitions import FLOAT32, workload
 
 from ansor.cli.model_argument import parse_model
 from ansor.errors import ArgumentError
@@ -16,7 +16,7 @@ from ansor.workloads.suite import PRODUCTS
 from ansor.workloads.workload import Array
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in LOW_PRECISION])
+@pytest.mark.parametrize("name", FLOAT32)
 def test_the_definition_agrees_with_numpy(name: str) -> None:
     definition = workload(name)
     inputs = definition.inputs(np.random.default_rng(0))
