@@ -58,6 +58,8 @@ def dot_operands(dag: ComputeDAG, name: str, elements: int) -> DotOperands | Non
         return None
     if any(index is None for read in stage.reads for index in read.indices):
         return None
+    if len({read.buffer for read in stage.reads}) < 2:  # a copy of one operand would replace both
+        return None
     last = stage.spatial[-1]
     moved = [last in axes_of_access(read) for read in stage.reads]
     if sum(moved) != 1 or stage.writes[0].axes[-1] != last:

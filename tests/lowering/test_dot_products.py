@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machine_code import compiled
 from sampling import sample
+from tvm import te
 
 from ansor.config import SketchConfig
 from ansor.dag.dot_products import dot_operands
@@ -106,6 +107,16 @@ def test_channels_that_make_no_groups_are_multiplied_one_by_one() -> None:
 def test_a_machine_without_the_instruction_does_not_use_it() -> None:
     dag = read_dag(workload("bfloat16_matmul").func)
     for sketch in CPU_SEARCH.sketches(dag, replace(HARDWARE, dot_units=()), CONFIG):
+        assert not any(isinstance(step, DotProducts) for step in sketch.steps)
+
+
+def test_a_matrix_that_multiplies_itself_has_no_groups() -> None:
+    x, k = te.placeholder((8, 16), "bfloat16", "x"), te.reduce_axis((0, 16), "k")
+    wide = "float32"
+    out = te.compute(
+        (8, 8), lambda i, j: te.sum(x[i, k].astype(wide) * x[j, k].astype(wide), axis=k), "out"
+    )
+    for sketch in CPU_SEARCH.sketches(read_dag(te.create_prim_func([x, out])), HARDWARE, CONFIG):
         assert not any(isinstance(step, DotProducts) for step in sketch.steps)
 
 

@@ -127,13 +127,8 @@ def _last_whole(region: Any, elements: int) -> Any:
 
 def _operands(store: Any) -> list[Any]:
     """The loads of the two operands, in the order of the statement."""
-    loads = [load for load in _loads(store.value) if not load.source.same_as(store.buffer)]
-    first = {load.source: load for load in loads}
-    return list(first.values())
-
-
-def _loads(value: Any) -> list[Any]:
-    return collect(value, ir.TensorLoad)
+    loads = collect(store.value, ir.TensorLoad)
+    return [load for load in loads if not load.source.same_as(store.buffer)]
 
 
 def _first_of_group(load: Any, first: dict[Any, Any]) -> Any:
