@@ -8,7 +8,8 @@ import click
 
 from ansor.cli.model_argument import parse_model
 from ansor.errors import ArgumentError
-from ansor.quantization.quantize import METHODS, Request, quantized
+from ansor.quantization.quantize import METHODS, quantized
+from ansor.quantization.request import Request
 
 
 @click.command()

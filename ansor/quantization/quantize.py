@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ansor.errors import ArgumentError
+from ansor.quantization.request import Request
 
 if TYPE_CHECKING:
     from ansor.quantization.budget import Attempt, Metric
@@ -54,19 +54,6 @@ def quantize(
     """
     request = Request(model, calibration, example_inputs, method, per_channel, max_error, metric)
     return quantized(request).model
-
-
-@dataclass(frozen=True)
-class Request:
-    """The arguments of `quantize`, see there."""
-
-    model: object
-    calibration: Any
-    example_inputs: object = None
-    method: str = "entropy"
-    per_channel: bool = True
-    max_error: float | None = None
-    metric: Metric | None = None
 
 
 def quantized(request: Request) -> Attempt:

@@ -17,8 +17,8 @@ from ansor.quantization.budget import (
     normalised_square_error,
     within_budget,
 )
-from ansor.quantization.quantize import Request
 from ansor.quantization.quantizer import Quantizer, quantised_nodes, run
+from ansor.quantization.request import Request
 from ansor.quantization.samples import is_by_name, read_samples
 from ansor.quantization.source_model import declared_inputs, float_model
 

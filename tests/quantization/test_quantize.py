@@ -14,7 +14,8 @@ import ansor
 from ansor.cli.main import main
 from ansor.errors import ArgumentError
 from ansor.frontend import compile_model, import_model, optimize
-from ansor.quantization.quantize import METHODS, Request, quantized
+from ansor.quantization.quantize import METHODS, quantized
+from ansor.quantization.request import Request
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
