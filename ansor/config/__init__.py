@@ -18,7 +18,14 @@ from ansor.config.analysis import (
 )
 from ansor.config.checking import CHECK, COMPARE, CheckConfig, CompareConfig
 from ansor.config.codegen import PREFETCH, WORK_STEALING, PrefetchConfig, WorkStealingConfig
-from ansor.config.importing import GRAPH, IMPORTS, GraphConfig, ImportConfig
+from ansor.config.importing import (
+    GRAPH,
+    IMPORTS,
+    PRECISION,
+    GraphConfig,
+    ImportConfig,
+    PrecisionConfig,
+)
 from ansor.config.measuring import WORKERS, MeasureConfig, WorkerConfig
 from ansor.config.quantizing import QUANTIZATION, QuantizationConfig
 from ansor.config.search_space import GpuSketchConfig, SketchConfig
@@ -40,6 +47,7 @@ __all__ = [
     "GRAPH",
     "IMPORTS",
     "NEIGHBOURS",
+    "PRECISION",
     "PREFETCH",
     "QUANTIZATION",
     "QUICK",
@@ -56,6 +64,7 @@ __all__ = [
     "ImportConfig",
     "MeasureConfig",
     "NeighbourConfig",
+    "PrecisionConfig",
     "PrefetchConfig",
     "QuantizationConfig",
     "SchedulerConfig",

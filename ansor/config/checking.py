@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CheckConfig:
-    """Comparison of a network with the original model (`ansor.run.check`)."""
+    """Comparison with the original model (`ansor.run.check`) or with NumPy (`ansor.workloads`)."""
 
     least_integer: int = -9  # of ordinary inputs; 0 of unsigned ones
     integer_limit: int = 10  # one past the largest: any tensor of some size has ties
+    largest_int32: int = 1 << 15  # of an operator's input: sums with it do not overflow
     large: float = 1e4  # of floats: `exp` overflows, and squares stay finite in float32
     large_in_half: float = 1e2  # the same in 16 bits
     special_share: float = 0.05  # of the elements of an input

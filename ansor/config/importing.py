@@ -23,7 +23,7 @@ IMPORTS = ImportConfig()
 
 @dataclass(frozen=True)
 class GraphConfig:
-    """Rewrites of networks (`ansor.frontend.passes`, `ansor.winograd`)."""
+    """Rewrites of networks (`ansor.frontend.passes`, `ansor.workloads.minimal_filtering`)."""
 
     # Bytes between two convolutions below which they stay apart: as much stays in the caches of two
     # cores, and a function of one convolution is searched in less time.
@@ -34,3 +34,16 @@ class GraphConfig:
 
 
 GRAPH = GraphConfig()
+
+
+@dataclass(frozen=True)
+class PrecisionConfig:
+    """Networks in other precisions (`ansor.frontend.precision`, `ansor.run`)."""
+
+    # Points of the largest transform whose products may multiply short floats: F(2x2) of 3x3
+    # kernels. Larger ones amplify the error of rounding what is multiplied.
+    max_short_transform: int = 4
+    cut_unit_s: float = 1e-15  # of latencies in a minimum cut, which is exact on integers
+
+
+PRECISION = PrecisionConfig()

@@ -14,7 +14,8 @@ from typing import Any
 
 import networkx as nx
 
-_UNIT_S = 1e-15  # capacities are integers, for which the cut is exact
+from ansor.config import PRECISION
+
 _SOURCE, _SINK = "source", "sink"
 
 
@@ -65,4 +66,5 @@ def _add(graph: Any, one: Any, other: Any, seconds: float) -> None:
         return
     known = graph.get_edge_data(one, other, {"capacity": 0})
     if "capacity" in known:
-        graph.add_edge(one, other, capacity=known["capacity"] + round(seconds / _UNIT_S))
+        capacity = round(seconds / PRECISION.cut_unit_s)
+        graph.add_edge(one, other, capacity=known["capacity"] + capacity)

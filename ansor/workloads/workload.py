@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from tvm import ir, te, tirx
 
+from ansor.config import CHECK
+
 Array = npt.NDArray[Any]
 Reference = Callable[..., Array]
-
-_LARGEST_INT32 = 1 << 15  # of an input, such as a bias: a sum with it stays far from an overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +62,8 @@ def _drawn(tensor: Any, rng: np.random.Generator) -> Array:
     shape, dtype = tuple(int(size) for size in tensor.shape), numpy_dtype(str(tensor.dtype))
     if dtype.kind not in "iu":
         return rng.standard_normal(shape, dtype=np.float32).astype(dtype, copy=False)
-    least = max(np.iinfo(dtype).min, -_LARGEST_INT32)
-    largest = min(np.iinfo(dtype).max, _LARGEST_INT32)
+    least = max(np.iinfo(dtype).min, -CHECK.largest_int32)
+    largest = min(np.iinfo(dtype).max, CHECK.largest_int32)
     return rng.integers(least, largest, shape, dtype, endpoint=True)
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from ansor.config import PRECISION
 from ansor.frontend.distinct_functions import extract_functions
 from ansor.frontend.precision.function_form import FunctionForm, in_form
 from ansor.frontend.precision.network_form import ReformedNetwork
 from ansor.frontend.precision.stages import WIDE
-from ansor.frontend.variants import Variant
-
-# Points of the largest transform whose products may multiply short floats: F(2x2) of 3x3 kernels.
-# Larger ones amplify the error of rounding what is multiplied.
-_LARGEST_SHORT = 4
+from ansor.frontend.variants import ConvertedWeight, Variant
 
 
 def reformed_variants(
@@ -48,7 +45,7 @@ def _reformed(variant: Variant, name: str, form: FunctionForm, calls: int) -> It
         return
     for operands in dict.fromkeys((WIDE, form.operands)):
         weight, dtypes = variant.weight, list(form.dtypes)
-        if operands != WIDE and (weight is None or weight.transform.size > _LARGEST_SHORT):
+        if operands != WIDE and not _multiplies_short(weight):
             continue
         own = f"{name}_{variant.kind}" + ("" if operands == WIDE else f"_{operands}")
         if weight is not None:
@@ -57,3 +54,8 @@ def _reformed(variant: Variant, name: str, form: FunctionForm, calls: int) -> It
         func = in_form(variant.function.func, FunctionForm(tuple(dtypes), operands))
         function = replace(variant.function, name=own, func=func, weight=calls)
         yield replace(variant, replaces=name, function=function, weight=weight)
+
+
+def _multiplies_short(weight: ConvertedWeight | None) -> bool:
+    """Whether products with a transformed weight may multiply short floats."""
+    return weight is not None and weight.transform.size <= PRECISION.max_short_transform
