@@ -38,12 +38,21 @@ class Assignment:
 
 
 def within_budget(
-    forms: NetworkForms, deviation_of: Callable[[tvm.IRModule], Deviation], limit: float
+    forms: NetworkForms,
+    deviation_of: Callable[[tvm.IRModule], Deviation],
+    limit: float,
+    share: float = 1.0,
 ) -> Assignment:
     """All products in short floats, but for the most sensitive ones if the error is over a limit.
 
     The sensitivity of a function is the error of the network with this function alone in short
     floats. Errors add up nearly, which tells how many functions have to go back to float32.
+
+    Args:
+        forms: of the calls.
+        deviation_of: the deviation of a network from the original.
+        limit: of the error.
+        share: of the limit that short floats may use up.
 
     Raises:
         ArgumentError: no assignment meets the limit; says how far the best one is.
@@ -53,7 +62,8 @@ def within_budget(
         return deviation_of(with_short(forms, short)).error
 
     whole = error(forms.multiplying)
-    if whole <= limit:
+    goal = share * limit
+    if whole <= goal:
         return Assignment(forms.multiplying)
     names = list(dict.fromkeys(forms.function_of(i) for i in sorted(forms.multiplying)))
     alone = {name: error(forms.calls_of({name})) for name in names}
@@ -62,11 +72,11 @@ def within_budget(
     best = whole
     for count in range(1, len(ranked) + 1):
         rest = ranked[count:]
-        if scale * sum(alone[name] for name in rest) > limit:
+        if scale * sum(alone[name] for name in rest) > goal:
             continue
         found = error(forms.calls_of(rest))
         best = min(best, found)
-        if found <= limit:
+        if found <= (goal if rest else limit):
             reasons = {name: f"{SENSITIVE}{alone[name]:.1e}" for name in ranked[:count]}
             return Assignment(forms.calls_of(rest), reasons)
     raise ArgumentError("max_error", limit, f"no precision meets it; the least error is {best:.3g}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from ansor.config import PRECISION
 from ansor.report.precision_table import precision_text
 from ansor.run.arguments import AUTO, SHORT
 from ansor.run.check.budget import BudgetComparison, budget_comparison
@@ -59,7 +60,9 @@ class PrecisionPhase:
         assignment = Assignment(forms.multiplying)
         if given.check_import:
             comparison = budget_comparison(network.mod, original, given.budget, self.target)
-            assignment = within_budget(forms, comparison.deviation_of, given.budget.limit)
+            assignment = within_budget(
+                forms, comparison.deviation_of, given.budget.limit, PRECISION.budget_share
+            )
             self.comparisons[name] = comparison
         if given.precision == SHORT:
             return in_precision(network, forms, assignment, self.text)

@@ -87,7 +87,9 @@ class FakeForms:
         return frozenset(int(name[1:]) for name in functions)
 
 
-def assigned(errors: tuple[float, ...], limit: float, monkeypatch: pytest.MonkeyPatch) -> Any:
+def assigned(
+    errors: tuple[float, ...], limit: float, monkeypatch: pytest.MonkeyPatch, share: float = 1.0
+) -> Any:
     """The assignment of a network whose errors add up, with one of 0.1 in float32."""
     monkeypatch.setattr("ansor.run.precision.with_short", lambda forms, short: short)
 
@@ -95,7 +97,7 @@ def assigned(errors: tuple[float, ...], limit: float, monkeypatch: pytest.Monkey
         error = 0.1 + sum(errors[number] for number in short)
         return Deviation(error, error, 1, error, 1)
 
-    return within_budget(FakeForms(errors), deviation_of, limit)  # type: ignore[arg-type]
+    return within_budget(FakeForms(errors), deviation_of, limit, share)  # type: ignore[arg-type]
 
 
 def test_within_the_budget_all_products_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,3 +116,10 @@ def test_the_most_sensitive_functions_go_back_first(monkeypatch: pytest.MonkeyPa
 def test_a_budget_that_nothing_meets_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ArgumentError, match=r"max_error=0\.05: .* the least error is 0\.1"):
         assigned((1.0, 2.0), 0.05, monkeypatch)
+
+
+def test_a_share_of_the_limit_leaves_room_for_tuned_programs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert assigned((1.0, 2.0), 3.5, monkeypatch).short == {0, 1}
+    assert assigned((1.0, 2.0), 3.5, monkeypatch, share=0.8).short == {0}
