@@ -46,7 +46,8 @@ def within_budget(
     """All products in short floats, but for the most sensitive ones if the error is over a limit.
 
     The sensitivity of a function is the error of the network with this function alone in short
-    floats. Errors add up nearly, which tells how many functions have to go back to float32.
+    floats, over the operations that float32 would make slower. Its calls go back to float32 one by
+    one. Errors add up nearly, which tells how many calls have to.
 
     Args:
         forms: of the calls.
@@ -65,21 +66,37 @@ def within_budget(
     goal = share * limit
     if whole <= goal:
         return Assignment(forms.multiplying)
-    names = list(dict.fromkeys(forms.function_of(i) for i in sorted(forms.multiplying)))
-    alone = {name: error(forms.calls_of({name})) for name in names}
-    ranked = sorted(names, key=lambda name: alone[name], reverse=True)
-    scale = whole / sum(alone.values()) if any(alone.values()) else 1.0
-    best = whole
-    for count in range(1, len(ranked) + 1):
-        rest = ranked[count:]
-        if scale * sum(alone[name] for name in rest) > goal:
+    alone = {name: error(forms.calls_of({name})) for name in _functions_of(forms)}
+    calls = _ranked(forms, alone)
+    shares = [alone[name] / len(forms.calls_of({name})) for name in map(forms.function_of, calls)]
+    scale, best = whole / (sum(shares) or 1.0), whole
+    for count in range(1, len(calls) + 1):
+        rest, expected = calls[count:], sum(shares[count:])
+        if scale * expected > goal:
             continue
-        found = error(forms.calls_of(rest))
+        found = error(rest)
         best = min(best, found)
         if found <= (goal if rest else limit):
-            reasons = {name: f"{SENSITIVE}{alone[name]:.1e}" for name in ranked[:count]}
-            return Assignment(forms.calls_of(rest), reasons)
+            wide = map(forms.function_of, calls[:count])
+            return Assignment(frozenset(rest), {n: f"{SENSITIVE}{alone[n]:.1e}" for n in wide})
+        scale = found / expected if expected else scale
     raise ArgumentError("max_error", limit, f"no precision meets it; the least error is {best:.3g}")
+
+
+def _functions_of(forms: NetworkForms) -> list[str]:
+    """Names of the functions with products, in the order of their calls."""
+    return list(dict.fromkeys(map(forms.function_of, sorted(forms.multiplying))))
+
+
+def _ranked(forms: NetworkForms, alone: Mapping[str, float]) -> list[int]:
+    """Numbers of the calls, of the most sensitive function first.
+
+    Args:
+        alone: error of the network with one function in short floats, by the function's name.
+    """
+    sensitivity = {name: alone[name] / forms.operations_of(name) for name in alone}
+    names = sorted(alone, key=lambda name: sensitivity[name], reverse=True)
+    return [call for name in names for call in sorted(forms.calls_of({name}))]
 
 
 def with_short(forms: NetworkForms, short: Collection[int]) -> tvm.IRModule:

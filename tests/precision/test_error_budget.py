@@ -75,6 +75,10 @@ class FakeForms:
     """Functions with one call each; a module is the set of calls that are short."""
 
     errors: tuple[float, ...]
+    operations: tuple[int, ...] = ()
+
+    def operations_of(self, function: str) -> int:
+        return self.operations[int(function[1:])] if self.operations else 1
 
     @property
     def multiplying(self) -> frozenset[int]:
@@ -88,7 +92,11 @@ class FakeForms:
 
 
 def assigned(
-    errors: tuple[float, ...], limit: float, monkeypatch: pytest.MonkeyPatch, share: float = 1.0
+    errors: tuple[float, ...],
+    limit: float,
+    monkeypatch: pytest.MonkeyPatch,
+    share: float = 1.0,
+    operations: tuple[int, ...] = (),
 ) -> Any:
     """The assignment of a network whose errors add up, with one of 0.1 in float32."""
     monkeypatch.setattr("ansor.run.precision.with_short", lambda forms, short: short)
@@ -97,7 +105,8 @@ def assigned(
         error = 0.1 + sum(errors[number] for number in short)
         return Deviation(error, error, 1, error, 1)
 
-    return within_budget(FakeForms(errors), deviation_of, limit, share)  # type: ignore[arg-type]
+    forms: Any = FakeForms(errors, operations)
+    return within_budget(forms, deviation_of, limit, share)
 
 
 def test_within_the_budget_all_products_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,3 +132,10 @@ def test_a_share_of_the_limit_leaves_room_for_tuned_programs(
 ) -> None:
     assert assigned((1.0, 2.0), 3.5, monkeypatch).short == {0, 1}
     assert assigned((1.0, 2.0), 3.5, monkeypatch, share=0.8).short == {0}
+
+
+def test_what_is_sensitive_for_its_operations_goes_back_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert assigned((3.0, 2.0), 4.0, monkeypatch).short == {1}
+    assert assigned((3.0, 2.0), 4.0, monkeypatch, operations=(100, 1)).short == {0}

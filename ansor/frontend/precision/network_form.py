@@ -94,6 +94,12 @@ class NetworkForms:
         """Numbers of the calls of functions that have products."""
         return frozenset(i for i in self.multiplying if self.function_of(i) in functions)
 
+    def operations_of(self, function: str) -> int:
+        """Floating-point operations of all calls of a function."""
+        dag = self.functions[function].dag
+        calls = sum(use.function == function for use in self.flow.uses)
+        return 0 if dag is None else calls * dag.flops
+
     def stored_short(self, short: Collection[int]) -> frozenset[int]:
         """Numbers of the tensors that are stored in the short dtype.
 
