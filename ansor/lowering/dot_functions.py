@@ -9,8 +9,10 @@ is right on every processor. The signatures of the intrinsics are those of LLVM'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import product, starmap
 
 from ansor.program.dot_instructions import DOT_INSTRUCTIONS, DotInstruction
 
@@ -56,13 +58,14 @@ def scalar_function(instruction: str, shared: str, lanes: str) -> DotFunction:
 
 def function_of(name: str) -> DotFunction | None:
     """The function of a symbol; None for other symbols."""
-    for instruction in DOT_INSTRUCTIONS:
-        for first in (True, False):
-            for lanes in _LANES:
-                found = DotFunction(instruction, lanes, first)
-                if found.name == name:
-                    return found
-    return None
+    return _functions().get(name)
+
+
+@cache
+def _functions() -> Mapping[str, DotFunction]:
+    """All functions by their symbols. A compiler asks for every call of a program."""
+    found = starmap(DotFunction, product(DOT_INSTRUCTIONS, _LANES, (True, False)))
+    return {function.name: function for function in found}
 
 
 def widths(extent: int, most: int) -> list[int]:
