@@ -19,6 +19,7 @@ from ansor.program.dot_instructions import DOT_INSTRUCTIONS, DotInstruction
 _PREFIX = "ansor_dot"
 _LANES = (16, 8, 4, 2, 1)  # of 32 bits: the registers of x86, and what is left
 _WORD_BITS = 32
+_LEAST_BITS = 128  # of a register that the instructions take
 _LLVM_TYPES = {"float32": "float", "int32": "i32"}
 HasFeatures = Callable[[str], bool]  # whether a target has an instruction set, in LLVM's words
 
@@ -92,9 +93,7 @@ def llvm_text(functions: Iterable[DotFunction], has: HasFeatures) -> str:
 
 def _intrinsic(function: DotFunction, has: HasFeatures) -> str:
     """LLVM's intrinsic for a function, "" where the target has none."""
-    bits = function.lanes * _WORD_BITS
-    if bits < 128:
-        return ""
+    bits = max(function.lanes * _WORD_BITS, _LEAST_BITS)
     short = bits == 512 or has("avx512vl")
     if function.instruction.name == "vdpbf16ps":
         known = has("avx512bf16") and short
@@ -107,17 +106,26 @@ def _vector(element: str, count: int) -> str:
     return element if count == 1 else f"<{count} x {element}>"
 
 
-def _types(function: DotFunction) -> tuple[str, str, str]:
-    """LLVM's types of the sums, of a vector of words, and of a vector of elements."""
-    instruction, lanes = function.instruction, function.lanes
+def _types(function: DotFunction, lanes: int = 0) -> tuple[str, str, str]:
+    """LLVM's types of the sums, of a vector of words, and of a vector of elements.
+
+    Args:
+        lanes: of the vectors; those of the function by default.
+    """
+    instruction, lanes = function.instruction, lanes or function.lanes
     bits = _WORD_BITS // instruction.elements
     element = "bfloat" if instruction.operands[0] == "bfloat16" else f"i{bits}"
     total = _vector(_LLVM_TYPES[instruction.total], lanes)
     return total, _vector("i32", lanes), _vector(element, lanes * instruction.elements)
 
 
+def _lanes_of_register(function: DotFunction) -> int:
+    """Lanes of the shortest register that holds the lanes of a function."""
+    return max(function.lanes, _LEAST_BITS // _WORD_BITS)
+
+
 def _declaration(function: DotFunction, intrinsic: str) -> str:
-    total, _, elements = _types(function)
+    total, _, elements = _types(function, _lanes_of_register(function))
     return f"declare {total} @{intrinsic}({total}, {elements}, {elements})"
 
 
@@ -152,12 +160,37 @@ def _spread(function: DotFunction) -> list[str]:
 
 
 def _native(function: DotFunction, intrinsic: str) -> str:
-    """One instruction."""
-    total, _, elements = _types(function)
-    order = ("%left", "%right") if function.shared_first else ("%right", "%left")
+    """One instruction; the lanes fill the lowest part of a register."""
+    lanes = _lanes_of_register(function)
+    total, _, elements = _types(function, lanes)
+    own_total, _, own_elements = _types(function)
+    count = function.instruction.elements
+    lines = [
+        _widened("%sums", "%sum", own_total, function.lanes, lanes),
+        _widened("%lefts", "%left", own_elements, count * function.lanes, count * lanes),
+        _widened("%rights", "%right", own_elements, count * function.lanes, count * lanes),
+    ]
+    order = ("%lefts", "%rights") if function.shared_first else ("%rights", "%lefts")
     operands = ", ".join(f"{elements} {operand}" for operand in order)
-    call = f"  %out = call {total} @{intrinsic}({total} %sum, {operands})"
-    return f"{call}\n  ret {total} %out"
+    lines.append(f"  %all.sums = call {total} @{intrinsic}({total} %sums, {operands})")
+    lines.append(_lowest("%out", "%all.sums", total, function.lanes))
+    return "\n".join([*lines, f"  ret {own_total} %out"])
+
+
+def _widened(name: str, value: str, kind: str, count: int, wide: int) -> str:
+    """The elements of `value` at the lowest places of a vector of `wide` elements."""
+    if count == 1:
+        return f"  {name} = insertelement <{wide} x {kind}> poison, {kind} {value}, i64 0"
+    places = ", ".join(f"i32 {n}" if n < count else "i32 poison" for n in range(wide))
+    return f"  {name} = shufflevector {kind} {value}, {kind} poison, <{wide} x i32> <{places}>"
+
+
+def _lowest(name: str, value: str, kind: str, count: int) -> str:
+    """The lowest elements of a vector."""
+    if count == 1:
+        return f"  {name} = extractelement {kind} {value}, i64 0"
+    places = ", ".join(f"i32 {n}" for n in range(count))
+    return f"  {name} = shufflevector {kind} {value}, {kind} poison, <{count} x i32> <{places}>"
 
 
 def _plain(function: DotFunction) -> str:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import tvm
-from definitions import HARDWARE, NAMES, sketches, square_matmul
+from definitions import HARDWARE, NAMES, sketches, square_matmul, workload
 from rows import Values, population_of
 from tvm import s_tir, tirx
 
@@ -60,6 +60,16 @@ def test_short_spatial_loops_join_the_register_tile(matmul: Sketch) -> None:
     loops = loops_of(matmul, BASE | tile)
     assert loops.points.tolist() == [2 * 4 * 2]
     assert loops.reduction.tolist() == [256]
+
+
+def test_llvm_forms_no_vectors_of_a_stage_with_an_instruction() -> None:
+    dag = read_dag(workload("bfloat16_matmul").func)
+    for sketch in CPU_SEARCH.sketches(dag, HARDWARE, SketchConfig()):
+        programs = sample(sketch, 64, np.random.default_rng(0))
+        found = profile(build_nest(programs))
+        stage = next(each for each in found.values() if each.nest.stage.instruction)
+        asked = np.ones(len(programs)) if stage.vector is None else stage.extents[stage.vector]
+        assert (compiled_loops(stage, HARDWARE, DEFAULTS).width == asked).all()
 
 
 def test_long_loops_stay(matmul: Sketch) -> None:

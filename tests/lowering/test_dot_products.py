@@ -165,6 +165,13 @@ def test_a_function_is_known_by_its_name(instruction: Any) -> None:
     assert f"@{function.name}(" in llvm_text([function], lambda _: False)
 
 
+@pytest.mark.parametrize("instruction", DOT_INSTRUCTIONS, ids=lambda each: each.name)
+def test_few_lanes_use_a_part_of_a_register(instruction: Any) -> None:
+    function = scalar_function(instruction.name, *instruction.operands)
+    text = llvm_text([function], lambda _: True)
+    assert "dpbf16ps.128" in text or "vpdpbusd.128" in text
+
+
 @pytest.mark.parametrize(
     ("name", "processor", "instruction", "present"),
     [

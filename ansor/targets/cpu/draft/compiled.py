@@ -136,8 +136,9 @@ def _vectorised(
         `[P]`: number of the vectorised loop, -1 for none.
     """
     extents, moves = profile.extents, np.abs(profile.accesses[-1].moves[:-1])
-    # LLVM does not vectorise a block with vectors or with conditional reads.
-    free = (width < 2) & (not profile.nest.stage.has_branch)
+    # LLVM does not vectorise a block with vectors, conditional reads or other instructions.
+    stage = profile.nest.stage
+    free = (width < 2) & (not stage.has_branch and not stage.instruction)
     reached = all_inside((unrolled > 1) | (extents == 1) | ~profile.others)
     along = free & profile.others & reached & (moves == width) & (extents > 1)
     loop = innermost(along)
