@@ -51,6 +51,12 @@ def operand_dtypes(dag: ComputeDAG, name: str) -> tuple[str, str, str] | None:
     return first, second, total
 
 
+def is_narrow_operand(dag: ComputeDAG, name: str, dtype: str) -> bool:
+    """Whether all values of a dtype that a stage multiplies are narrow."""
+    read = [dag.buffers[read.buffer] for read in dag.stages[name].reads]
+    return all(buffer.narrow for buffer in read if buffer.dtype == dtype)
+
+
 def dot_operands(dag: ComputeDAG, name: str, elements: int) -> DotOperands | None:
     """How a stage that adds up products forms groups; None if it cannot."""
     stage = dag.stages[name]

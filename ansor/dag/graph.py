@@ -93,7 +93,8 @@ class ComputeDAG:
 
 def _buffer_text(buffer: Buffer) -> str:
     kind = "constant" if buffer.constant else buffer.kind
-    return f"{kind} {buffer.dtype}{list(buffer.shape)}"
+    range_ = "narrow " if buffer.narrow else ""
+    return f"{kind} {range_}{buffer.dtype}{list(buffer.shape)}"
 
 
 def _stage_text(stage: Stage) -> str:

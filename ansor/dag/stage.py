@@ -50,6 +50,7 @@ class Buffer:
         kind: "input", "output" or "intermediate".
         constant: an input whose values are known when the network is compiled (weights): it may
             be asked for in another layout, and is cold when it is read.
+        narrow: whether its values are known to be narrow, see `ansor.dag.from_tir.narrow`.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Buffer:
     dtype: str
     kind: str
     constant: bool = False
+    narrow: bool = False
 
     @cached_property
     def item_bytes(self) -> int:

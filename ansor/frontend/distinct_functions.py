@@ -11,6 +11,7 @@ import tvm
 from tvm import tirx
 from tvm.ir import GenericConst
 
+from ansor.dag.from_tir.narrow import is_narrow, narrow_parameters, with_narrow
 from ansor.frontend.rewrite import op_name
 from ansor.frontend.signature import entry_of
 
@@ -52,4 +53,22 @@ def _extracted(mod: tvm.IRModule, calls: list[Any], name: str, weight: int) -> E
         if all(isinstance(value, GenericConst) for value in values)
     )
     func = mod[name].with_attr("global_symbol", "main")  # so that it can be compiled alone
+    func = with_narrow(func, _narrow(func, arguments))
     return ExtractedFunction(str(name), func, weight, constants)
+
+
+def _narrow(func: Any, arguments: list[Any]) -> set[int]:
+    """Positions of the parameters that are narrow in every call: by their values where these are
+    known, else by the function's own promise."""
+    declared = narrow_parameters(func)
+    return {
+        position
+        for position, values in enumerate(zip(*arguments, strict=True))
+        if str(func.params[position].dtype) == "int8"
+        and all(_is_narrow(value, position in declared) for value in values)
+    }
+
+
+def _is_narrow(argument: Any, is_declared: bool) -> bool:
+    is_known = isinstance(argument, GenericConst)
+    return is_narrow(argument.value.numpy()) if is_known else is_declared

@@ -10,6 +10,7 @@ from tvm.s_tir import SBlock, SBlockRealize
 from tvm.tirx import is_buffer_var
 
 from ansor.dag.from_tir.expression import Reader
+from ansor.dag.from_tir.narrow import narrow_parameters
 from ansor.dag.from_tir.zeros import Nonzero, density, nonzero
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Access, Axis, Buffer, Stage
@@ -122,11 +123,13 @@ def _buffers(
     written = {w.buffer for stage in stages for w in stage.writes}
     params = [names[buffer] for buffer in func.params]
     known = {params[position] for position in constants}
+    narrow = {params[position] for position in narrow_parameters(func)}
     out = {}
     for buffer, name in names.items():
         shape = tuple(_static(size, f"buffer {name}") for size in buffer.shape)
         kind = "intermediate" if name not in params else "output" if name in written else "input"
-        out[name] = Buffer(name, shape, str(buffer.dtype), kind, constant=name in known)
+        own = name in known, name in narrow
+        out[name] = Buffer(name, shape, str(buffer.dtype), kind, *own)
     return out
 
 
