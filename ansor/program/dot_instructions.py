@@ -10,16 +10,25 @@ class DotInstruction:
     """One kind of instruction; it exists for vectors of several widths.
 
     Attributes:
-        name: of the instruction in the processor's manual, in lower case.
+        name: of the instruction in the processor's manual, in lower case. Where the same serves
+            several dtypes, they follow behind an underscore.
         operands: dtypes of the two operands; the order is that of the instruction.
         total: dtype of the sums, one in each lane.
         elements: of either operand in each lane.
+        narrow: whether it is exact only for a narrow second operand
+            (`ansor.dag.from_tir.narrow`).
     """
 
     name: str
     operands: tuple[str, str]
     total: str
     elements: int
+    narrow: bool = False
+
+    @property
+    def mnemonic(self) -> str:
+        """The name alone."""
+        return self.name.partition("_")[0]
 
     def takes(self, dtypes: tuple[str, str, str]) -> bool:
         """Whether it multiplies two operands, in any order, for a sum of these dtypes."""
@@ -27,8 +36,20 @@ class DotInstruction:
         return total == self.total and self.operands in ((first, second), (second, first))
 
 
-# Intel's manual of instructions, volume 2 (AVX512_BF16, AVX512_VNNI and AVX_VNNI).
+# Of those that take the same operands the fastest first. Intel's manual of instructions, volume 2:
+# AVX512_BF16, AVX512_VNNI, AVX_VNNI and AVX2. The last ones are several instructions for each step:
+# - `vpmaddubsw` saturates sums of two products to 16 bits. `vpmaddwd` adds two pairs of these.
+# - `vpmaddwd` multiplies 16 bits: first the even elements, then the odd ones.
 DOT_INSTRUCTIONS = (
     DotInstruction("vdpbf16ps", ("bfloat16", "bfloat16"), "float32", 2),
     DotInstruction("vpdpbusd", ("uint8", "int8"), "int32", 4),
+    DotInstruction("vpmaddubsw", ("uint8", "int8"), "int32", 4, narrow=True),
+    DotInstruction("vpmaddwd", ("uint8", "int8"), "int32", 4),
+    DotInstruction("vpmaddwd_int8", ("int8", "int8"), "int32", 4),
+    DotInstruction("vpmaddwd_uint8", ("uint8", "uint8"), "int32", 4),
 )
+
+
+def instruction_named(name: str) -> DotInstruction:
+    """The instruction of that name."""
+    return next(each for each in DOT_INSTRUCTIONS if each.name == name)

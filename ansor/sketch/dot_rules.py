@@ -6,7 +6,13 @@ Deviation: the paper knows no such instructions.
 from __future__ import annotations
 
 from ansor.dag import predicates
-from ansor.dag.dot_products import DotOperands, dot_operands, operand_dtypes
+from ansor.dag.dot_products import (
+    DotOperands,
+    dot_operands,
+    is_narrow_operand,
+    operand_dtypes,
+)
+from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Buffer, Group
 from ansor.program.decision import category
 from ansor.program.dot_instructions import DOT_INSTRUCTIONS, DotInstruction
@@ -21,20 +27,28 @@ def use_dot_instruction(state: State, context: RuleContext[Hardware]) -> Derivat
     """Lets an instruction of the processor add up the products of a stage with data reuse.
 
     The operand that runs along the lanes is read in groups: a constant gets such a layout when the
-    network is compiled, and another operand is copied. Plain multiply-adds are no alternative,
-    because they have at most half the rate.
+    network is compiled, and another operand is copied. Of several instructions the fastest is
+    taken, and one that is not exact for all values only where they are known to suit it. Plain
+    multiply-adds are no alternative, because they have at most half the rate.
     """
     name, dag = state.current, state.dag
     dtypes = operand_dtypes(dag, name)
     if dtypes is None or not predicates.has_data_reuse(dag, name):
         return Derivation()
-    states = []
     for instruction in DOT_INSTRUCTIONS:
-        if instruction.takes(dtypes) and context.machine.dot_unit(instruction.name) is not None:
+        if instruction.takes(dtypes) and _is_usable(instruction, dag, name, context.machine):
             operands = dot_operands(dag, name, instruction.elements)
             if operands is not None:
-                states.append(_grouped(state, instruction, operands, context))
-    return Derivation(tuple(states), exclusive=True)
+                made = _grouped(state, instruction, operands, context)
+                return Derivation((made,), exclusive=True)
+    return Derivation(exclusive=True)
+
+
+def _is_usable(instruction: DotInstruction, dag: ComputeDAG, name: str, hardware: Hardware) -> bool:
+    """Whether a machine has an instruction, and it is exact for the operands of a stage."""
+    if hardware.dot_unit(instruction.name) is None:
+        return False
+    return not instruction.narrow or is_narrow_operand(dag, name, instruction.operands[1])
 
 
 def _grouped(

@@ -7,22 +7,38 @@ from typing import Any
 
 from tvm import tirx
 
-from ansor.dag.dot_products import as_dot_products, copy_axes, grouped_copy
+from ansor.dag.dot_products import (
+    as_dot_products,
+    copy_axes,
+    grouped_copy,
+    is_narrow_operand,
+)
+from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import axes_of_access
+from ansor.errors import LoweringError
 from ansor.lowering.passes.dot_products import Grouping, group_products, read_whole_groups
 from ansor.lowering.replay import Replay
 from ansor.lowering.steps.apply import apply
+from ansor.program.dot_instructions import instruction_named
 from ansor.program.steps import DotProducts, GroupedCacheRead
 
 
 @apply.register
 def dot_products(step: DotProducts, replay: Replay) -> None:
     stage, hint = replay.dag.stages[step.stage], replay.hint(step.stage)
+    _check_range(step, replay.dag)
     moved = [stage.spatial[-1] in axes_of_access(read) for read in stage.reads]
     grouping = Grouping(hint, step.axis, step.elements, step.instruction, moved.index(True))
     replay.restart(group_products(replay.sch.mod["main"], grouping))
     replay.dag = as_dot_products(replay.dag, step.stage, step.axis, step.elements, step.instruction)
     replay.has_dot_products = True
+
+
+def _check_range(step: DotProducts, dag: ComputeDAG) -> None:
+    """A program of another task must not saturate, wherever it comes from."""
+    instruction = instruction_named(step.instruction)
+    if instruction.narrow and not is_narrow_operand(dag, step.stage, instruction.operands[1]):
+        raise LoweringError(f"{step.instruction} is not exact for the operands of {step.stage}")
 
 
 @apply.register

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from tvm.target import Target
 
+from ansor.program.dot_instructions import DOT_INSTRUCTIONS, instruction_named
 from ansor.targets.cpu.caches import read_caches
 from ansor.targets.cpu.machine import DotUnit, Hardware
 from ansor.targets.cpu.probe.benchmark import CHAINS, Probe, peak_meter, start_meter
 from ansor.targets.cpu.probe.benchmark_kernels import ACCUMULATORS
-from ansor.targets.cpu.probe.instruction_peak import INSTRUCTIONS, instruction_named
+from ansor.targets.cpu.probe.instruction_peak import PeakInstruction
+from ansor.targets.cpu.probe.instruction_peak import instruction_named as peak_named
 from ansor.targets.cpu.probe.kept import Run, measured, processor_name
 from ansor.targets.cpu.probe.meter import Spec
 from ansor.targets.cpu.target import text
@@ -19,8 +21,9 @@ from ansor.targets.cpu.vectors import vector_unit
 
 _LEAST_WAITING = 16.0  # multiply-adds; a core without a scheduler starts the next run late
 _EXPLAINED = 1.15  # of the cycles that a kernel must take: what else it takes may be its ends
-# Cycles until a sum can be used: uops.info, Zen 4 and Sapphire Rapids.
-_LATENCIES = {"vdpbf16ps": 6.0, "vpdpbusd": 4.0}
+# Cycles until a sum can be used: uops.info, Zen 4 and Sapphire Rapids. Where a step is several
+# instructions, only the additions wait for the sum.
+_LATENCIES = {"vdpbf16ps": 6.0, "vpdpbusd": 4.0, "vpmaddubsw": 1.0, "vpmaddwd": 2.0}
 _NO_SLOWER = 0.75  # of the speed on whole registers; half of it where units are as wide as they
 
 
@@ -59,10 +62,15 @@ def _dot_units(target: Target, hardware: Hardware) -> tuple[DotUnit, ...]:
     """The target's instructions for groups of products, at the rate of multiply-adds."""
     rate = hardware.fma_per_cycle
     return tuple(
-        DotUnit(each.name, rate, _LATENCIES[each.name])
-        for each in INSTRUCTIONS
-        if each.name in _LATENCIES and each.is_available(target)
+        DotUnit(each.name, rate, _LATENCIES[each.mnemonic])
+        for each in DOT_INSTRUCTIONS
+        if _peak_of(each.name).is_available(target)
     )
+
+
+def _peak_of(instruction: str) -> PeakInstruction:
+    """The loop that measures a dot instruction."""
+    return peak_named(instruction_named(instruction).mnemonic)
 
 
 def with_probe(hardware: Hardware, probe: Probe) -> Hardware:
@@ -88,16 +96,15 @@ def with_probe(hardware: Hardware, probe: Probe) -> Hardware:
 def _measured_units(hardware: Hardware, probe: Probe, frequency_hz: float) -> tuple[DotUnit, ...]:
     """The units with their measured rates."""
     rates, cycles = dict(probe.instructions), frequency_hz * hardware.cores
-    return tuple(
-        replace(unit, per_cycle=rates[unit.instruction] / cycles / _operations(unit, hardware))
-        if unit.instruction in rates
-        else unit
-        for unit in hardware.dot_units
-    )
 
+    def measured_unit(unit: DotUnit) -> DotUnit:
+        peak = _peak_of(unit.instruction)
+        if peak.name not in rates:
+            return unit
+        operations = peak.operations(hardware.vector_bytes)
+        return replace(unit, per_cycle=rates[peak.name] / cycles / operations)
 
-def _operations(unit: DotUnit, hardware: Hardware) -> int:
-    return instruction_named(unit.instruction).operations(hardware.vector_bytes)
+    return tuple(map(measured_unit, hardware.dot_units))
 
 
 def _with_chains(hardware: Hardware, chain_s: tuple[float, float], frequency_hz: float) -> Hardware:

@@ -22,7 +22,7 @@ from ansor.targets.cpu.probe.meter import Spec, seconds_meter
 
 T = TypeVar("T")
 
-REVISION = 6  # of what is measured, and how; what another one found is measured again
+REVISION = 7  # of what is measured, and how; what another one found is measured again
 _FMA_ROUNDS = 4096  # about 0.4 ms at 250 GFLOP/s
 CHAINS = (192, 512)  # multiply-adds, each waiting for the one before; more than a scheduler holds
 _CHAIN_RUNS = 128

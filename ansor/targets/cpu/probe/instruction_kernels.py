@@ -41,6 +41,12 @@ def dot_loop(name: str, size: int, sums: int) -> str:
     return "\n".join([declared, *_loop(name, total, size, sums, loads, add)])
 
 
+_PAIRS = {  # by the size of a register
+    32: ("@llvm.x86.avx2.pmadd.ub.sw", "@llvm.x86.avx2.pmadd.wd"),
+    64: ("@llvm.x86.avx512.pmaddubs.w.512", "@llvm.x86.avx512.pmaddw.d.512"),
+}
+
+
 def pairs_loop(name: str, size: int, sums: int) -> str:
     """The same over `vpmaddubsw`, `vpmaddwd` and `vpaddd`, which are one step where there is no
     instruction for it.
@@ -49,9 +55,7 @@ def pairs_loop(name: str, size: int, sums: int) -> str:
     """
     lanes = size // 4
     total, halves, operand = f"<{lanes} x i32>", f"<{2 * lanes} x i16>", f"<{4 * lanes} x i8>"
-    by_size = {32: ("avx2.pmadd.ub.sw", "avx2.pmadd.wd")}
-    by_size[64] = ("avx512.pmaddubs.w.512", "avx512.pmaddw.d.512")
-    first, second = (f"@llvm.x86.{intrinsic}" for intrinsic in by_size[size])
+    first, second = _PAIRS[size]
     ones = f"<{', '.join(['i16 1'] * 2 * lanes)}>"
 
     def add(number: int) -> list[str]:
@@ -70,6 +74,35 @@ def pairs_loop(name: str, size: int, sums: int) -> str:
     ]
     loads = [_load("%r", operand, size * (sums + 1))]
     return "\n".join([*declared, *_loop(name, total, size, sums, loads, add)])
+
+
+def halves_loop(name: str, size: int, sums: int) -> str:
+    """The same over two `vpmaddwd` and `vpaddd`, of even and of odd elements.
+
+    A kernel makes them of bytes once for several sums. Each step loads them anew, as above.
+    """
+    lanes = size // 4
+    total, halves = f"<{lanes} x i32>", f"<{2 * lanes} x i16>"
+    _, called = _PAIRS[size]
+
+    def add(number: int) -> list[str]:
+        n = number
+        lines = [f"  %place{n} = getelementptr i8, ptr %memory, i64 {size * sums}"]
+        for part, before, after in (
+            ("even", f"%sum{n}", f"%most{n}"),
+            ("odd", f"%most{n}", f"%new{n}"),
+        ):
+            made = f"%{part}{n}"
+            lines += [
+                f"  {made} = load volatile {halves}, ptr %place{n}, align 4",
+                f"  {made}.products = call {total} {called}({halves} {made}, {halves} %r)",
+                f"  {after} = add {total} {before}, {made}.products",
+            ]
+        return lines
+
+    declared = f"declare {total} {called}({halves}, {halves})"
+    loads = [_load("%r", halves, size * (sums + 1))]
+    return "\n".join([declared, *_loop(name, total, size, sums, loads, add)])
 
 
 def tile_loop(name: str, size: int, sums: int) -> str:
@@ -102,6 +135,7 @@ LOOPS: Mapping[str, Callable[[str, int, int], str]] = MappingProxyType(
         "vdpbf16ps": dot_loop,
         "vpdpbusd": dot_loop,
         "vpmaddubsw": pairs_loop,
+        "vpmaddwd": halves_loop,
         "tdpbf16ps": tile_loop,
         "tdpbusd": tile_loop,
     }

@@ -64,6 +64,7 @@ INSTRUCTIONS = (  # of each precision the fastest first
     PeakInstruction("tdpbusd", "int8", 4, ("amx-int8",), is_tiled=True),
     PeakInstruction("vpdpbusd", "int8", 4, ("avx512vnni", "avxvnni")),
     PeakInstruction("vpmaddubsw", "int8", 4, ("avx2",)),
+    PeakInstruction("vpmaddwd", "int8", 4, ("avx2",)),
 )
 
 
