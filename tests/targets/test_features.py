@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from ansor.targets.cpu import features
-from ansor.targets.cpu.features import features_here, needed_features, unnamed_features
+from ansor.targets.cpu.features import (
+    features_here,
+    needed_features,
+    unnamed_features,
+    why_no_tiles_here,
+)
 from ansor.targets.target import resolve_target
 
 FLAGS = "flags\t\t: fpu pni sse4_1 avx avx2 avx512f avx512_bf16 avx512_fp16 amx_tile amx_int8 abm"
@@ -24,6 +29,7 @@ def processor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Describe:
         file.write_text(f"processor\t: 0\n{flags}\nprocessor\t: 1\n")
         monkeypatch.setattr(features, "CPUINFO", file)
         monkeypatch.setattr(features, "_llvm_finds", lambda: found)
+        monkeypatch.setattr(features, "why_no_tiles", lambda: None)
 
     return describe
 
@@ -35,6 +41,15 @@ def test_flags_of_the_system_add_to_what_llvm_finds(processor: Describe) -> None
         *("avx", "avx512bf16", "avx512fp16", "amx-tile", "amx-int8"),
         *("fma", "lzcnt", "sse3", "sse4.1"),
     }
+
+
+def test_a_system_may_refuse_tiles(processor: Describe, monkeypatch: pytest.MonkeyPatch) -> None:
+    processor(FLAGS, dict.fromkeys(("avx", "amx-tile", "amx-int8"), False))
+    monkeypatch.setattr(features, "why_no_tiles", lambda: "refused")
+    assert features_here() == {"avx"}
+    assert why_no_tiles_here() == "refused"
+    processor("flags : avx", {"avx": True})
+    assert why_no_tiles_here() is None
 
 
 def test_a_processor_with_more_than_its_name_says(processor: Describe) -> None:

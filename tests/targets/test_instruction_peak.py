@@ -132,7 +132,8 @@ def test_the_rate_is_operations_over_seconds(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_fastest_instruction_of_a_processor(
     processor: str, allowed: bool, expected: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(instruction_peak, "_may_use_tiles", lambda: allowed)
+    refused = None if allowed else "refused"
+    monkeypatch.setattr(instruction_peak, "why_no_tiles", lambda: refused)
     target = Target({"kind": "llvm", "mcpu": processor})
     found = [fastest_instruction(target, precision) for precision in ("bfloat16", "int8")]
     assert tuple(each and each.name for each in found) == expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from ansor.targets.cpu.features import why_no_tiles_here
 from ansor.targets.cpu.machine import Hardware
 
 
@@ -26,4 +27,13 @@ def describe(hardware: Hardware) -> Mapping[str, str]:
         "bandwidth": f"{speeds} bytes per cycle and thread (L2, last level, memory)",
         "memory": f"{hardware.memory_bandwidth / 1e9:.1f} GB/s",
         "parallel loop": f"{hardware.parallel_overhead_s * 1e6:.1f} µs to start and join",
+        **_instructions(hardware),
     }
+
+
+def _instructions(hardware: Hardware) -> Mapping[str, str]:
+    """The instructions for products in low precision, and why those on tiles are not used."""
+    rates = ", ".join(f"{unit.instruction} {unit.per_cycle:.2f}" for unit in hardware.dot_units)
+    found = {"low precision": f"{rates} per cycle and thread"} if rates else {}
+    reason = why_no_tiles_here()
+    return {**found, "tiles": f"not used; {reason}"} if reason else found

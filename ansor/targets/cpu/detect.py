@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from tvm.target import Target
 
-from ansor.program.dot_instructions import DOT_INSTRUCTIONS, instruction_named
+from ansor.program.dot_instructions import DOT_INSTRUCTIONS
+from ansor.program.tile_instructions import TILE_INSTRUCTIONS
 from ansor.targets.cpu.caches import read_caches
 from ansor.targets.cpu.machine import DotUnit, Hardware
 from ansor.targets.cpu.probe.benchmark import CHAINS, Probe, peak_meter, start_meter
@@ -24,6 +25,8 @@ _EXPLAINED = 1.15  # of the cycles that a kernel must take: what else it takes m
 # Cycles until a sum can be used: uops.info, Zen 4 and Sapphire Rapids. Where a step is several
 # instructions, only the additions wait for the sum.
 _LATENCIES = {"vdpbf16ps": 6.0, "vpdpbusd": 4.0, "vpmaddubsw": 1.0, "vpmaddwd": 2.0}
+# Of products of tiles: Intel's manual of optimization, "Intel AMX".
+_TILES_PER_CYCLE, _TILE_LATENCY = 1 / 16, 52.0
 _NO_SLOWER = 0.75  # of the speed on whole registers; half of it where units are as wide as they
 
 
@@ -59,18 +62,24 @@ def read_system(target: Target, threads: int) -> Hardware:
 
 
 def _dot_units(target: Target, hardware: Hardware) -> tuple[DotUnit, ...]:
-    """The target's instructions for groups of products, at the rate of multiply-adds."""
-    rate = hardware.fma_per_cycle
-    return tuple(
-        DotUnit(each.name, rate, _LATENCIES[each.mnemonic])
+    """The target's instructions for groups of products, on vectors at the rate of multiply-adds."""
+    vectors = (
+        DotUnit(each.name, hardware.fma_per_cycle, _LATENCIES[each.mnemonic])
         for each in DOT_INSTRUCTIONS
         if _peak_of(each.name).is_available(target)
     )
+    tiles = (
+        DotUnit(each.name, _TILES_PER_CYCLE, _TILE_LATENCY)
+        for each in TILE_INSTRUCTIONS
+        if _peak_of(each.name).is_available(target)
+    )
+    return (*vectors, *tiles)
 
 
 def _peak_of(instruction: str) -> PeakInstruction:
-    """The loop that measures a dot instruction."""
-    return peak_named(instruction_named(instruction).mnemonic)
+    """The loop that measures the instruction of a unit, or one that is as fast."""
+    units = {each.name: each.unit for each in TILE_INSTRUCTIONS}
+    return peak_named(units.get(instruction, instruction.partition("_")[0]))
 
 
 def with_probe(hardware: Hardware, probe: Probe) -> Hardware:

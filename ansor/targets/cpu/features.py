@@ -11,6 +11,8 @@ from pathlib import Path
 import tvm
 from tvm.target import codegen
 
+from ansor.targets.host.tiles import why_no_tiles
+
 # LLVM's names of what it uses unasked; others are for systems, or say what is fast.
 _USED = re.compile(
     r"(sse|ssse|avx|amx|fma|f16c|bmi|lzcnt|popcnt|movbe|gfni|vaes|vpclmulqdq|xop|tbm|cmov|adx"
@@ -41,10 +43,25 @@ def _features(target: tvm.target.Target) -> Collection[str]:
 
 def features_here() -> frozenset[str]:
     """Instruction sets of this processor, in LLVM's words: those that LLVM finds, and those of
-    which the operating system has the flag."""
+    which the operating system has the flag. It may refuse those for tiles."""
     found = _llvm_finds()
     flags = {_bare(_ALIASES.get(flag, flag)) for flag in _flags()}
-    return frozenset(name for name, has in found.items() if has or _bare(name) in flags)
+    here = frozenset(name for name, has in found.items() if has or _bare(name) in flags)
+    return here if why_no_tiles_here() is None else here - _tiled(here)
+
+
+def why_no_tiles_here() -> str | None:
+    """Why this process may not use the tiles of this processor; None if it may, or has none."""
+    is_tiled = any(_is_tiled(flag) for flag in _flags())
+    return why_no_tiles() if is_tiled else None
+
+
+def _tiled(names: Collection[str]) -> frozenset[str]:
+    return frozenset(filter(_is_tiled, names))
+
+
+def _is_tiled(name: str) -> bool:
+    return name.startswith("amx")
 
 
 @cache

@@ -216,9 +216,9 @@ def _chains(spec: Spec) -> tuple[float, float]:
 
 
 def _instruction_rates(spec: Spec, wait: Callable[[], object]) -> tuple[tuple[str, float], ...]:
-    """Operations per second of the instructions on vectors; the best of a few passes."""
+    """Operations per second of the instructions; the best of a few passes."""
     target = tvm.target.Target(spec.target)
-    available = [each for each in INSTRUCTIONS if not each.is_tiled and each.is_available(target)]
+    available = [each for each in INSTRUCTIONS if each.is_usable(target)]
     meters = {each.name: operations_meter(each, spec) for each in available}
     passes = _in_passes(lambda: {name: meter() for name, meter in meters.items()}, wait)
     return tuple((name, max(found[name] for found in passes)) for name in sorted(meters))

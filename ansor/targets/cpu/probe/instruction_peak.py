@@ -6,7 +6,6 @@ else limits it, so its rate is the peak of the instruction. The whole loop is in
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,12 +21,12 @@ from ansor.targets.cpu.probe.instruction_kernels import (
     function_name,
 )
 from ansor.targets.cpu.probe.meter import Spec, seconds_meter
+from ansor.targets.host.tiles import why_no_tiles
 
 _ROUNDS = 1 << 15  # of a run; some 0.2 ms, as threads that start take some 10 µs
 _WORD_BYTES = 4
 _REGISTERS = {64: 32, 32: 16}  # by their bytes (AMD64 Architecture Programmer's Manual, volume 4)
 _OPERAND_REGISTERS = 4  # that hold no sums
-_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18  # Linux, x86-64: asm/prctl.h
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,10 @@ class PeakInstruction:
     def is_available(self, target: Target) -> bool:
         """Whether a target has the instruction."""
         return any(codegen.llvm_cpu_has_features(feature, target) for feature in self.features)
+
+    def is_usable(self, target: Target) -> bool:
+        """Whether a target, this machine, has the instruction, and this process may use it."""
+        return self.is_available(target) and not (self.is_tiled and why_no_tiles())
 
     def operations(self, vector_bytes: int) -> int:
         """Multiplications and additions of one instruction on whole registers."""
@@ -76,8 +79,7 @@ def fastest_instruction(target: Target, precision: str) -> PeakInstruction | Non
         precision: "bfloat16" or "int8".
     """
     for instruction in INSTRUCTIONS:
-        wanted = instruction.precision == precision and instruction.is_available(target)
-        if wanted and (not instruction.is_tiled or _may_use_tiles()):
+        if instruction.precision == precision and instruction.is_usable(target):
             return instruction
     return None
 
@@ -135,9 +137,3 @@ def _sums(instruction: PeakInstruction, vector_bytes: int) -> int:
 
 def _register_bytes(instruction: PeakInstruction, vector_bytes: int) -> int:
     return TILE_BYTES if instruction.is_tiled else vector_bytes
-
-
-def _may_use_tiles() -> bool:
-    """Asks Linux to let this process use tiles; without that the first one ends it."""
-    syscall = ctypes.CDLL(None).syscall
-    return bool(syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA) == 0)
