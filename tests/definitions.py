@@ -79,6 +79,43 @@ LOW_PRECISION: Mapping[str, tuple[str, str, dict[str, int]]] = MappingProxyType(
         "int8_conv2d_few": ("int8", "conv2d", SIZES["conv2d_stride2"][1]),  # no groups of four
     }
 )
+# The machine above with instructions on tiles, and definitions whose products they compute.
+TILE_HARDWARE = replace(
+    HARDWARE,
+    dot_units=(
+        *HARDWARE.dot_units,
+        DotUnit("tdpbf16ps", 1 / 16, 52.0),
+        DotUnit("tdpbusd", 1 / 16, 52.0),
+    ),
+)
+TILED: Mapping[str, tuple[str, str, dict[str, int]]] = MappingProxyType(
+    {
+        "tiled_matmul": ("bfloat16", "matmul", {"rows": 48, "columns": 96, "depth": 64}),
+        # Tiles that do not divide rows and columns, and a short last dimension.
+        "tiled_matmul_uneven": ("bfloat16", "matmul", {"rows": 49, "columns": 40, "depth": 24}),
+        "tiled_dense": ("bfloat16", "dense", {"rows": 12, "columns": 48, "depth": 32}),
+        "tiled_batch_matmul": (
+            "bfloat16",
+            "batch_matmul",
+            {"batch": 2, "rows": 20, "columns": 32, "depth": 32},
+        ),
+        "tiled_conv2d": (
+            "bfloat16",
+            "conv2d",
+            {"height": 6, "width": 9, "channels": 32, "filters": 32},
+        ),
+        "tiled_int8_matmul": (
+            "int8",
+            "matmul",
+            {"rows": 33, "columns": 64, "depth": 96, "relu": 1},
+        ),
+        "tiled_int8_conv2d": (
+            "int8",
+            "conv2d",
+            {"height": 7, "width": 9, "channels": 64, "filters": 16, "stride": 2},
+        ),
+    }
+)
 NAMES = (
     *SIZES,
     *LOW_PRECISION,
@@ -125,8 +162,8 @@ def workload(name: str) -> Workload:
         return transposed_convolution(name, 1, 3, 16, 6, 3, 4, 2, 1)
     if name.startswith("phases"):
         return _transposed(name, relu=name.endswith("relu"))
-    if name in LOW_PRECISION:
-        dtype, base, sizes = LOW_PRECISION[name]
+    if name in LOW_PRECISION or name in TILED:
+        dtype, base, sizes = {**LOW_PRECISION, **TILED}[name]
         return build(base, dtype=dtype, **sizes)
     base, sizes = SIZES[name]
     return build(base, **sizes)
@@ -157,6 +194,14 @@ def sketches(name: str, config: SketchConfig = SketchConfig()) -> tuple[Sketch, 
     """All its sketches."""
     states = generate(dag(name), HARDWARE, CPU_RULES, config)
     return tuple(complete(state, HARDWARE, config) for state in states)
+
+
+@cache
+def tile_sketches(name: str, constants: tuple[int, ...] = ()) -> tuple[Sketch, ...]:
+    """All sketches of a definition of `TILED` for a machine with instructions on tiles."""
+    config, dag = SketchConfig(), read_dag(workload(name).func, constants)
+    states = generate(dag, TILE_HARDWARE, CPU_RULES, config)
+    return tuple(complete(state, TILE_HARDWARE, config) for state in states)
 
 
 @cache

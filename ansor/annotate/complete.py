@@ -25,6 +25,7 @@ from ansor.program.roles import Roles
 from ansor.program.sketch import Sketch
 from ansor.program.steps import (
     ComputeAt,
+    DotTile,
     FuseConsumer,
     Initialise,
     Interleave,
@@ -59,6 +60,8 @@ class _Builder:
         self.tiles: list[MultiLevelTile | StripMine] = [
             s for s in state.steps if isinstance(s, MultiLevelTile)
         ]
+        # Their vectors and their initial values belong to the instruction.
+        self.on_tiles = {s.stage for s in state.steps if isinstance(s, DotTile)}
         self.inner = [s for s in state.steps if isinstance(s, RegisterTile)]
         rearranged = (s for s in state.steps if isinstance(s, Transpose | Interleave))
         self.rearranged = {s.stage: s for s in rearranged}
@@ -75,14 +78,16 @@ class _Builder:
         self.tiles += strips
         parallel = [step for name in roots for step in self._parallel(name)]
         located = [self._locate(name, locations) for name in locations.order]
-        vector = [self._vectorize(s) for s in self._in_order() if vector_axis(s) is not None]
+        plain = [s for s in self._in_order() if s.name not in self.on_tiles]
+        vector = [self._vectorize(s) for s in plain if vector_axis(s) is not None]
         unroll = [self._unroll(name) for name in roots]
         roles = Roles(self.dag, (*self.tiles, *self.inner))
         unroll += [Unroll(name, None) for name in locations.host if roles.unrolled(name)]
-        skips = [skip for step in self.tiles for skip in self._skip(step.stage)]
+        tiles = [s for s in self.tiles if s.stage not in self.on_tiles]
+        skips = [skip for step in tiles for skip in self._skip(step.stage)]
         tiled = (s for s in (*self.tiles, *self.inner) if not isinstance(s, StripMine))
         fetches = [fetch for step in tiled for fetch in self._prefetch(step.stage)]
-        initial = [Initialise(s.name) for s in self.dag.stages.values() if s.reduce]
+        initial = [Initialise(s.name) for s in plain if s.reduce]
         within = [s for s in self.fusions if s.stage in locations.host]  # once that has its place
         around = [s for s in self.fusions if s.stage not in locations.host]
         placed = (*self.tiles, *parallel, *around, *self.inner, *located, *within)

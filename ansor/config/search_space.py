@@ -64,6 +64,9 @@ class SketchConfig:
     unroll_steps: tuple[int, ...] = (0, 16, 64)  # statements; TVM's 512 builds ten times longer
     register_rows: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 14, 16)  # elements of a tile, per axis
     max_unrolled_statements: int = 64  # register tile, counted in vector statements
+    max_result_tiles: int = 4  # along an axis, of an instruction on tiles
+    # Over the rate of an instruction on vectors: from there on, one on tiles has no alternative.
+    min_tile_gain: float = 2.0
     # Elements per core below which threads split a reduction; TVM's 16 also had to fill vectors,
     # which a rule of its own does here.
     rfactor_spatial_per_core: int = 4

@@ -12,6 +12,7 @@ from ansor.lowering.after_scheduling import rewritten
 from ansor.lowering.replay import Replay
 from ansor.lowering.steps import (
     dot_products,
+    dot_tiles,
     gpu,
     loop_annotations,
     structure,
@@ -22,7 +23,7 @@ from ansor.lowering.steps.apply import apply
 from ansor.program.program import Program
 
 # Each registers its steps.
-HANDLERS = (structure, tiling, loop_annotations, dot_products, gpu, tensor_cores)
+HANDLERS = (structure, tiling, loop_annotations, dot_products, dot_tiles, gpu, tensor_cores)
 
 
 def lower(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:

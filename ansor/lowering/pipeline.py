@@ -12,10 +12,14 @@ from tvm.tirx import compilation_pipeline
 from ansor.lowering.passes.bfloat16 import keep_bfloat16
 from ansor.lowering.passes.fold_tables import fold_tables
 from ansor.lowering.passes.nan_propagation import pass_nan
+from ansor.lowering.passes.tiles import issue_tiles
 from ansor.lowering.passes.vector_operands import load_operands
 
 CPU_PIPELINE = "ansor.cpu"  # name under which TVM finds it
 
+_ISSUE_TILES = tirx.transform.prim_func_pass(
+    lambda func, mod, context: issue_tiles(func), opt_level=0, name="ansor.IssueTiles"
+)
 _LOAD_OPERANDS = tirx.transform.prim_func_pass(
     lambda func, mod, context: load_operands(func), opt_level=0, name="ansor.LoadOperands"
 )
@@ -44,6 +48,7 @@ _AFTER = (
     lambda: tirx.transform.NarrowDataType(32),
     s_tir.transform.LoopPartition,
     tirx.transform.VectorizeLoop,
+    lambda: _ISSUE_TILES,
     lambda: _LOAD_OPERANDS,
     lambda: _KEEP_BFLOAT16,
     tirx.transform.BF16ComputeLegalize,

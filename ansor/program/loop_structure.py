@@ -88,7 +88,7 @@ def enclosing_loops(stage: Stage, structure: str) -> int:
 
 
 def unrolled_loops(stage: Stage, shape: Shape | None, bound: bool = False) -> list[int]:
-    """Numbers of the loops that are unrolled: the register tile and folded axes.
+    """Numbers of the loops that are unrolled: the register tile, an instruction's and folded axes.
 
     Of tiles that threads of a GPU work on (`bound`), all within the innermost reduction levels.
     """
@@ -98,6 +98,8 @@ def unrolled_loops(stage: Stage, shape: Shape | None, bound: bool = False) -> li
         inner = enclosing_loops(stage, structure) + len(_axes(stage, "R", None))
         instruction = len(shape.matrix) if isinstance(shape, TensorTile) else 0
         return list(range(inner, len(loops) - instruction))
+    if isinstance(shape, TensorTile):
+        return list(range(len(loops) - len(shape.matrix) - num_leading(stage), len(loops)))
     if structure.endswith("S"):
         count = num_leading(stage)
         found += range(len(loops) - count, len(loops) - 1)

@@ -23,6 +23,7 @@ from ansor.sketch.copy_rules import (
 from ansor.sketch.dot_rules import use_dot_instruction
 from ansor.sketch.rule import Derivation, Rule, RuleContext, holes_of
 from ansor.sketch.state import State
+from ansor.sketch.tile_rules import use_tile_instruction
 from ansor.targets.cpu.machine import Hardware
 
 
@@ -161,6 +162,7 @@ CPU_RULES: tuple[Rule[Hardware], ...] = (
     transpose_operand,  # as well
     tile_host,  # forks the end of a chain of reductions
     attach_register_tile,  # only inside a tiled host; a nest of its own is the alternative
+    use_tile_instruction,  # before vectors, which it makes useless where its tiles are large
     multi_level_tile_with_fusion,  # before plain tiling, which it makes mostly useless
     multi_level_tile,
     transpose_in_squares,  # what tiles leave

@@ -10,7 +10,7 @@ from typing import Any
 import gpu
 import numpy as np
 import pytest
-from definitions import HARDWARE, NAMES, sketches, workload
+from definitions import HARDWARE, NAMES, sketches, tile_sketches, workload
 
 from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
@@ -39,6 +39,8 @@ def all_sketches() -> Iterator[tuple[Any, Sketch, bool]]:
     for name in NAMES:
         for sketch in sketches(name):
             yield workload(name).func, sketch, False
+    for sketch in tile_sketches("tiled_matmul"):
+        yield workload("tiled_matmul").func, sketch, False
     for name in ("bfloat16_matmul", "int8_conv2d"):
         weighted = read_dag(workload(name).func, constants=[1])
         for sketch in CPU_SEARCH.sketches(weighted, HARDWARE, SketchConfig()):

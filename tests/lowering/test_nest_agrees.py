@@ -10,7 +10,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from definitions import NAMES, sketches, workload
+from definitions import NAMES, TILED, sketches, tile_sketches, workload
 from sampling import sample
 
 from ansor.config import SketchConfig
@@ -55,15 +55,17 @@ def _kind(nest: LoopNest, stage: str, number: int, program: int) -> str:
 PACKING = SketchConfig(min_pack_reuse=1, min_pack_bytes=1)
 CASES = [
     *((name, SketchConfig()) for name in NAMES),
+    *((name, SketchConfig()) for name in TILED),
     *((name, PACKING) for name in ("matmul_relu", "conv2d", "conv2d_stride2", "batch_matmul")),
 ]
 
 
 @pytest.mark.parametrize(("name", "config"), CASES)
 def test_loops_of_lowered_programs_equal_the_nest(name: str, config: SketchConfig) -> None:
+    found = tile_sketches(name) if name in TILED else sketches(name, config)
     func, rng, seen = workload(name).func, np.random.default_rng(0), Counter()
-    each = -(-PROGRAMS_PER_DEFINITION // len(sketches(name, config)))
-    for sketch in sketches(name, config):
+    each = -(-PROGRAMS_PER_DEFINITION // len(found))
+    for sketch in found:
         population = sample(sketch, each, rng)
         nest = build_nest(population)
         for row in range(each):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from definitions import NAMES, sketches, workload
+from definitions import NAMES, TILED, sketches, tile_sketches, workload
 from sampling import sample
 from tvm import s_tir, tirx
 
@@ -114,11 +114,12 @@ def is_uneven(nest: LoopNest, name: str, program: int) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *TILED])
 def test_steps_are_those_of_the_lowered_blocks(name: str) -> None:
+    found = tile_sketches(name) if name in TILED else sketches(name)
     func, rng, compared = workload(name).func, np.random.default_rng(0), 0
-    each = -(-PROGRAMS_PER_DEFINITION // len(sketches(name)))
-    for sketch in sketches(name):
+    each = -(-PROGRAMS_PER_DEFINITION // len(found))
+    for sketch in found:
         population = sample(sketch, each, rng)
         nest = build_nest(population)
         for row in range(each):

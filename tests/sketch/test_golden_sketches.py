@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
-from definitions import NAMES, sketches
+from definitions import NAMES, TILED, sketches, tile_sketches
 from gpu import gpu_sketches
 from sketch_text import sketch_text
 
@@ -35,9 +36,22 @@ def test_gpu_sketches_are_those_of_the_golden_file(name: str, update_golden: boo
     assert set(texts) == set(file.read_text().rstrip("\n").split("\n\n"))
 
 
-@pytest.mark.parametrize("folder", [GOLDEN, GOLDEN / "gpu"])
-def test_every_golden_file_is_of_a_definition(folder: Path) -> None:
-    assert {file.stem for file in folder.glob("*.txt")} == set(NAMES)
+@pytest.mark.parametrize("name", TILED)
+def test_sketches_with_tiles_are_those_of_the_golden_file(name: str, update_golden: bool) -> None:
+    found = [*tile_sketches(name), *tile_sketches(name, (1,))]
+    texts = list(dict.fromkeys(sketch_text(sketch) for sketch in found))
+    file = GOLDEN / "tiles" / f"{name}.txt"
+    if update_golden:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("\n\n".join(texts) + "\n")
+    assert set(texts) == set(file.read_text().rstrip("\n").split("\n\n"))
+
+
+@pytest.mark.parametrize(
+    ("folder", "names"), [(GOLDEN, NAMES), (GOLDEN / "gpu", NAMES), (GOLDEN / "tiles", TILED)]
+)
+def test_every_golden_file_is_of_a_definition(folder: Path, names: Collection[str]) -> None:
+    assert {file.stem for file in folder.glob("*.txt")} == set(names)
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - {"separable_conv2d"}))

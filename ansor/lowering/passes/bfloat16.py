@@ -36,6 +36,7 @@ def keep_bfloat16(func: tirx.PrimFunc) -> tirx.PrimFunc:
             (ir.TensorLoad, rewriter.loaded),
             (tirx.Cast, rewriter.widened),
             (tirx.BufferStore, rewriter.stored),
+            (ir.Call, _with_address),
         ],
     )
     if rewriter.lanes:
@@ -44,6 +45,13 @@ def keep_bfloat16(func: tirx.PrimFunc) -> tirx.PrimFunc:
         text = ir.StringImm(_rounding_functions(sorted(rewriter.lanes), native))
         body = tirx.AttrStmt(tirx.const(0, "int32"), "pragma_import_llvm", text, body)
     return func.with_body(body)
+
+
+def _with_address(call: Any) -> Any:
+    """The address of an element, which is that of its bits."""
+    if _name(call) != "tirx.address_of" or not isinstance(call.args[0], ir.Call):
+        return call
+    return tirx.address_of(call.args[0].args[0])
 
 
 def _allocated(func: tirx.PrimFunc) -> list[Any]:

@@ -16,6 +16,7 @@ from ansor.program.steps import (
     Parallel,
     RegisterTile,
     StripMine,
+    TensorTile,
 )
 
 
@@ -44,16 +45,29 @@ def split_root(replay: Replay, name: str, shape: MultiLevelTile | StripMine) -> 
     parts: dict[tuple[int, int], Any] = {}
     for axis, loop in enumerate(loops):
         hole = roles.hole_of(name, axis)
-        split = [loop] if hole is None else _tiled(replay, name, axis, loop, replay.values[hole])
+        values = () if hole is None else replay.values[hole]
+        tile = values[-1:] if not _ends_in_instruction(shape, axis) else values[-2:]
+        split = [loop] if hole is None else _tiled(replay, name, axis, loop, values, tile)
         parts |= {(axis, part): handle for part, handle in enumerate(split)}
     _reorder(replay, name, own_loops(replay.dag.stages[name], shape), parts)
 
 
-def _tiled(replay: Replay, name: str, axis: int, loop: Any, factors: tuple[int, ...]) -> list[Any]:
-    """Splits a loop; notes the tile where the factors do not divide it."""
+def _ends_in_instruction(shape: MultiLevelTile | StripMine, axis: int) -> bool:
+    return isinstance(shape, TensorTile) and axis in shape.matrix
+
+
+def _tiled(
+    replay: Replay,
+    name: str,
+    axis: int,
+    loop: Any,
+    factors: tuple[int, ...],
+    tile: tuple[int, ...],
+) -> list[Any]:
+    """Splits a loop; notes the tile, the last of its factors, where they do not divide it."""
     extent = int(replay.sch.get(loop).extent)
     if math.prod(factors) > extent:
-        replay.tails[name, axis] = Tail(extent, factors[-1])
+        replay.tails[name, axis] = Tail(extent, math.prod(tile))
     return _parts(replay, loop, factors)
 
 
@@ -144,7 +158,8 @@ def _split_for_vectors(replay: Replay, name: str, own: list[Any]) -> None:
         step, extent = replay.roles.vector.get(name), int(replay.sch.get(own[axis]).extent)
         most, register = (step.lanes, step.register) if step is not None else (1, 0)
         width = int(lane_table(most, register, extent)[extent])
-        outer, inner = _tiled(replay, name, axis, own[axis], (-(-extent // width), width))
+        factors = (-(-extent // width), width)
+        outer, inner = _tiled(replay, name, axis, own[axis], factors, factors[-1:])
         parts |= {(axis, 0): outer, (axis, 1): inner}
     _reorder(replay, name, order, parts)
 

@@ -12,6 +12,7 @@ from ansor.program.nest.region import region_of
 from ansor.program.nest.stage_nest import Column, StageNest
 from ansor.program.roles import Roles, effective_position
 from ansor.program.sketch import Population
+from ansor.program.steps import DotTile
 
 
 def build_nest(population: Population) -> LoopNest:
@@ -61,7 +62,13 @@ def _root(nest: LoopNest, roles: Roles, name: str) -> StageNest:
         executed=executed,
         guarded=guarded,
         prefetch=prefetched(population, roles, name),
+        tile_instruction=_tile_instruction(roles, name),
     )
+
+
+def _tile_instruction(roles: Roles, name: str) -> str:
+    shape = roles.shape.get(name)
+    return shape.instruction if isinstance(shape, DotTile) else ""
 
 
 def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:

@@ -39,6 +39,7 @@ class StageNest:
         finishes: the stage whose tiles this one finishes as its fused consumer, None for none.
         prefetched_tile_bytes: the largest tile of a fused consumer's array that is prefetched
             before its turn; 0 for none.
+        tile_instruction: that computes the three innermost loops, "" for none.
         unroll_most: `[P]`: inner loops are unrolled as well as long as that makes no more
             statements than this.
     """
@@ -59,6 +60,7 @@ class StageNest:
     prefetch: npt.NDArray[np.int32]
     finishes: str | None = None
     prefetched_tile_bytes: int = 0
+    tile_instruction: str = ""
 
     @cached_property
     def density(self) -> npt.NDArray[np.float32]:

@@ -57,6 +57,7 @@ from ansor.program.steps.structure import (
     RFactor,
     SplitAxis,
 )
+from ansor.program.steps.tiles import DotTile
 
 __all__ = [
     "AsProduct",
@@ -72,6 +73,7 @@ __all__ = [
     "CooperativeFetch",
     "CooperativeStore",
     "DotProducts",
+    "DotTile",
     "FuseConsumer",
     "GroupedCacheRead",
     "GroupedLayout",

@@ -26,8 +26,9 @@ from ansor.targets.cpu.draft.constants import (
 )
 from ansor.targets.cpu.draft.register_tile import TileCost, register_tiles, runs_in_flight
 from ansor.targets.cpu.draft.streaming import cold_bytes, stall_cycles
+from ansor.targets.cpu.draft.tile_block import tile_blocks
 from ansor.targets.cpu.draft.traffic import fetched_bytes, page_misses, traffic_bytes
-from ansor.targets.cpu.machine import Hardware
+from ansor.targets.cpu.machine import DotUnit, Hardware
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,7 @@ def draft(
     profiles: dict[str, StageProfile], hardware: Hardware, constants: DraftConstants = DEFAULTS
 ) -> dict[str, Breakdown]:
     """Estimates each stage of a population."""
-    tiles = register_tiles(profiles, hardware, constants)
+    tiles = register_tiles(profiles, hardware, constants) | tile_blocks(profiles, hardware)
     needs = {name: _needs(p, tiles[name], hardware, constants) for name, p in profiles.items()}
     hosts = {name: p.nest.finishes for name, p in profiles.items()}
     beside = {name: needs[host] for name, host in hosts.items() if host is not None}
@@ -236,7 +237,7 @@ def _arithmetic_cycles(
     profile: StageProfile, tile: TileCost, hardware: Hardware, core: CoreConstants
 ) -> Floats:
     """`[P]`: cycles of one step in the arithmetic units."""
-    unit = hardware.dot_unit(profile.nest.stage.instruction)
+    unit = _unit(profile, hardware)
     if unit is not None:
         busy: Floats = tile.statements * tile.fill / np.float32(unit.per_cycle)
         return busy
@@ -254,6 +255,12 @@ def _arithmetic_cycles(
     return result
 
 
+def _unit(profile: StageProfile, hardware: Hardware) -> DotUnit | None:
+    """What executes the instruction that adds up groups of a stage."""
+    nest = profile.nest
+    return hardware.dot_unit(nest.tile_instruction or nest.stage.instruction)
+
+
 def _selects(profile: StageProfile, tile: TileCost) -> Floats:
     """`[P]`: selections of one statement. A statement whose copies have constant conditions has
     none."""
@@ -268,9 +275,12 @@ def _latency(
     """`[P]`: cycles of one step in which dependent additions wait, with several runs in flight."""
     if not profile.nest.stage.reduce:
         return np.zeros_like(tile.depth)
-    unit = hardware.dot_unit(profile.nest.stage.instruction)
+    unit = _unit(profile, hardware)
     latency = hardware.fma_latency if unit is None else unit.latency
-    runs = runs_in_flight(tile.statements * tile.chain / tile.depth, hardware, core)
+    step = tile.statements
+    if profile.nest.tile_instruction:  # most of what waits in the window loads rows
+        step = step + tile.loads
+    runs = runs_in_flight(step * tile.chain / tile.depth, hardware, core)
     waits: Floats = np.float32(latency) * tile.depth / runs
     return waits
 

@@ -24,13 +24,16 @@ def promoted_buffers(
     """The intermediate buffers that never reach memory.
 
     Such a buffer is small and is allocated inside loops. Every access of its producer and of its
-    consumers has an index that is known at compile time.
+    consumers has an index that is known at compile time. Instructions on tiles exchange data with
+    vectors through memory only.
     """
     promoted: dict[str, Bools] = {}
     for name, profile in profiles.items():
         for access in profile.accesses:
             if access.inside is not None and np.any(access.private):
-                allowed = _allows_promotion(profile, access, loops[name], hardware, compiler)
+                allowed = np.zeros_like(access.private)
+                if name in loops:
+                    allowed = _allows_promotion(profile, access, loops[name], hardware, compiler)
                 buffer = access.buffer.name
                 promoted[buffer] = promoted.get(buffer, allowed) & allowed
     return promoted

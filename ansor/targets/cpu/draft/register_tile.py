@@ -82,10 +82,11 @@ class _Moves(NamedTuple):
 def register_tiles(
     profiles: Mapping[str, StageProfile], hardware: Hardware, constants: DraftConstants
 ) -> dict[str, TileCost]:
-    """Counts the work of each stage's innermost block."""
-    loops = {name: compiled_loops(p, hardware, constants) for name, p in profiles.items()}
+    """Counts the work of the innermost block of each stage that runs on vectors."""
+    vectors = {n: p for n, p in profiles.items() if not p.nest.tile_instruction}
+    loops = {name: compiled_loops(p, hardware, constants) for name, p in vectors.items()}
     promoted = promoted_buffers(profiles, loops, hardware, constants.compiler)
-    blocks = {n: block_of(p, loops[n], hardware, constants) for n, p in profiles.items()}
+    blocks = {n: block_of(p, loops[n], hardware, constants) for n, p in vectors.items()}
     return {name: _tile(block, promoted) for name, block in blocks.items()}
 
 

@@ -1,0 +1,106 @@
+"""What the marked loops of an instruction on tiles compute, read off their statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import ir, tirx
+
+from ansor.errors import LoweringError
+from ansor.lowering.dot_functions import DotFunction, function_of
+from ansor.lowering.passes.tile_operand import Operand, within_panels
+
+
+@dataclass(frozen=True, eq=False)
+class TileStatement:
+    """A sum of groups in the loops of one instruction.
+
+    Attributes:
+        function: adds up one group.
+        result, left, right: what it reads and writes; lanes run along the right operand.
+        starts: whether sums begin; None if they never do here.
+        rows, lanes, words: the loops of the instruction; None for one iteration.
+    """
+
+    function: DotFunction
+    result: Operand
+    left: Operand
+    right: Operand
+    starts: Any
+    rows: tirx.For | None
+    lanes: tirx.For | None
+    words: tirx.For | None
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Rows, lanes and words."""
+        rows, lanes, words = (
+            1 if loop is None else int(loop.extent) for loop in (self.rows, self.lanes, self.words)
+        )
+        return rows, lanes, words
+
+    @property
+    def loops(self) -> list[tirx.For]:
+        """The loops of the instruction."""
+        return [loop for loop in (self.rows, self.lanes, self.words) if loop is not None]
+
+
+def tile_statement(marked: Any) -> TileStatement:
+    """The statement in the loops of an instruction.
+
+    Raises:
+        LoweringError: it does not add up groups, or not along these loops.
+    """
+    loops: list[tirx.For] = []
+    while isinstance(marked, tirx.For):
+        loops.append(marked)
+        marked = marked.body
+    starts, update = _parts(marked)
+    function = function_of(str(update.value.args[0].value))
+    if function is None:
+        raise LoweringError("the loops of an instruction on tiles add up no groups")
+    left, right = (_operand(address.args[0], loops) for address in update.value.args[2:4])
+    result = Operand(update.buffer, within_panels(update.indices[0], loops))
+    found = {_kind(loop, result, left, right): loop for loop in loops}
+    if len(found) < len(loops):
+        raise LoweringError("two loops of an instruction on tiles move the same operands")
+    by_kind = (found.get(kind) for kind in ("rows", "lanes", "words"))
+    return _checked(TileStatement(function, result, left, right, starts, *by_kind))
+
+
+def _checked(statement: TileStatement) -> TileStatement:
+    """The statement, if words and lanes are neighbours in memory."""
+    elements = statement.function.instruction.elements
+    close = {
+        (statement.left.stride(statement.words), elements),
+        (statement.right.stride(statement.lanes), elements),
+        (statement.result.stride(statement.lanes), 1),
+    }
+    if any(stride not in (0, wanted) for stride, wanted in close):
+        raise LoweringError("words or lanes of a tile are apart in memory")
+    return statement
+
+
+def _parts(body: Any) -> tuple[Any, Any]:
+    """The condition under which sums begin, and the statement that adds up."""
+    if isinstance(body, tirx.SeqStmt) and len(body.seq) == 2:
+        first, update = body.seq
+        condition = first.condition if isinstance(first, tirx.IfThenElse) else True
+        return condition, update
+    if not isinstance(body, tirx.BufferStore) or not isinstance(body.value, ir.Call):
+        raise LoweringError("the loops of an instruction on tiles hold further statements")
+    return None, body
+
+
+def _operand(load: Any, loops: Sequence[tirx.For]) -> Operand:
+    return Operand(load.source, within_panels(load.indices[0], loops))
+
+
+def _kind(loop: tirx.For, result: Operand, left: Operand, right: Operand) -> str:
+    """Which loop of an instruction it is, by what it moves."""
+    moved: Sequence[bool] = [operand.is_moved_by(loop) for operand in (result, left, right)]
+    kinds = {(True, True, False): "rows", (True, False, True): "lanes"}
+    kinds[False, True, True] = "words"
+    return kinds.get((moved[0], moved[1], moved[2]), "")

@@ -1,0 +1,135 @@
+"""The tables of tile sizes of a stage that an instruction on tiles computes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ansor.config import SketchConfig
+from ansor.dag import operands
+from ansor.dag.graph import ComputeDAG
+from ansor.dag.index import Index
+from ansor.dag.stage import Stage, axes_of_access
+from ansor.program.decision import Decision, divisors, factorisations, tailed
+from ansor.program.tile_instructions import TILE_ROWS, TILE_WORDS
+from ansor.sketch.tables import Tables
+
+_Table = npt.NDArray[np.int32]
+_MOST = (TILE_ROWS, TILE_WORDS, TILE_WORDS)  # rows, words and lanes of an instruction
+
+
+@dataclass(frozen=True)
+class TileAxes:
+    """The axes of a stage along which an instruction works.
+
+    Attributes:
+        rows, words, lanes: numbers of the axes.
+        sizes: rows, words and lanes of an instruction.
+    """
+
+    rows: int
+    words: int
+    lanes: int
+    sizes: tuple[int, int, int]
+
+    @property
+    def matrix(self) -> tuple[int, int, int]:
+        """The axes in the order of the innermost loops, which is that of panels in memory."""
+        return (self.rows, self.words, self.lanes)
+
+    @property
+    def size(self) -> int:
+        """Words that an instruction multiplies."""
+        return math.prod(self.sizes)
+
+
+def tile_axes(stage: Stage, words: int, loose: Collection[int]) -> TileAxes | None:
+    """The axes of the largest tiles of a stage; None if no axis has rows.
+
+    Args:
+        stage: that adds up groups.
+        words: number of the reduction axis that counts groups.
+        loose: axes that tiles need not divide.
+    """
+    lanes = stage.spatial[-1]
+    found = [
+        TileAxes(rows, words, lanes, _sizes(stage, (rows, words, lanes), loose))
+        for rows in stage.spatial[:-1]
+        if _has_rows(stage, rows, lanes)
+    ]
+    return max(found, key=lambda axes: (axes.sizes[0], axes.rows), default=None)
+
+
+def tile_sizes(
+    dag: ComputeDAG, name: str, axes: TileAxes, loose: Mapping[int, float], config: SketchConfig
+) -> Tables:
+    """Factors of every axis; those of `loose` axes need not divide, as `tables.tiles` has it."""
+    stage, structure = dag.stages[name], config.tile_structure
+    batch, found = operands.batch_axes(dag, name), {}
+    for number, axis in enumerate(stage.axes):
+        parts = structure.count("R" if axis.reduce else "S")
+        table = factorisations(axis.size, parts)
+        if number in axes.matrix:
+            size = axes.sizes[axes.matrix.index(number)]
+            table = _of_instructions(axis.size, parts, size, loose.get(number), config)
+        if not axis.reduce:
+            most = 1 if number in batch else config.max_result_tiles
+            table = table[table[:, parts - 1] <= most]
+        found[number] = Decision(f"{name}.{axis.name}", name, table)
+    return found
+
+
+def _of_instructions(
+    extent: int, parts: int, size: int, waste: float | None, config: SketchConfig
+) -> _Table:
+    """Factors of an axis, the last one what an instruction computes of it."""
+    table = factorisations(extent // size, parts)
+    if extent % size:
+        tiles = [size * count for count in range(1, config.max_result_tiles + 1)]
+        table = tailed(extent, parts, tiles, waste or 0.0)
+        table[:, -1] //= size
+    last = np.full((len(table), 1), size, dtype=np.int32)
+    return np.concatenate([table, last], axis=1)
+
+
+def _sizes(
+    stage: Stage, matrix: tuple[int, int, int], loose: Collection[int]
+) -> tuple[int, int, int]:
+    rows, words, lanes = (
+        _size(stage.axes[axis].size, most, axis in loose)
+        for axis, most in zip(matrix, _MOST, strict=True)
+    )
+    return rows, words, lanes
+
+
+def _size(extent: int, most: int, loose: bool) -> int:
+    """How much of an axis one instruction takes, so that the fewest are needed."""
+    whole = max(d for d in divisors(extent) if d <= most)
+    fewer = loose and extent > most and -(-extent // most) < extent // whole
+    return most if fewer else whole
+
+
+def _has_rows(stage: Stage, axis: int, lanes: int) -> bool:
+    """Whether an axis moves the operand that the lanes do not move, and only that, by a stride."""
+    moving = [read for read in stage.reads if axis in axes_of_access(read)]
+    if len(moving) != 1 or lanes in axes_of_access(moving[0]):
+        return False
+    return all(_is_strided(index, axis) for index in moving[0].indices)
+
+
+def _is_strided(index: Index | None, axis: int) -> bool:
+    """Whether an axis moves an index by a multiple of itself, or not at all."""
+    if index is None:
+        return False
+    return all(isinstance(atom, int) or axis not in _axes(atom.index) for atom, _ in index.terms)
+
+
+def _axes(index: Index) -> set[int]:
+    found: set[int] = set()
+    for atom, _ in index.terms:
+        found |= {atom} if isinstance(atom, int) else _axes(atom.index)
+    return found
