@@ -12,6 +12,7 @@ from tvm.tirx import compilation_pipeline
 from ansor.lowering.passes.bfloat16 import keep_bfloat16
 from ansor.lowering.passes.fold_tables import fold_tables
 from ansor.lowering.passes.nan_propagation import pass_nan
+from ansor.lowering.passes.rounding import convert_rounded
 from ansor.lowering.passes.tiles import issue_tiles
 from ansor.lowering.passes.vector_operands import load_operands
 
@@ -25,6 +26,9 @@ _LOAD_OPERANDS = tirx.transform.prim_func_pass(
 )
 _KEEP_BFLOAT16 = tirx.transform.prim_func_pass(
     lambda func, mod, context: keep_bfloat16(func), opt_level=0, name="ansor.KeepBFloat16"
+)
+_CONVERT_ROUNDED = tirx.transform.prim_func_pass(
+    lambda func, mod, context: convert_rounded(func), opt_level=0, name="ansor.ConvertRounded"
 )
 _PASS_NAN = tirx.transform.prim_func_pass(
     lambda func, mod, context: pass_nan(func), opt_level=0, name="ansor.PassNaN"
@@ -50,6 +54,7 @@ _AFTER = (
     tirx.transform.VectorizeLoop,
     lambda: _ISSUE_TILES,
     lambda: _LOAD_OPERANDS,
+    lambda: _CONVERT_ROUNDED,
     lambda: _KEEP_BFLOAT16,
     tirx.transform.BF16ComputeLegalize,
     tirx.transform.StorageRewrite,

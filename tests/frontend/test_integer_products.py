@@ -219,6 +219,33 @@ def test_parts_of_a_concatenation_are_quantised_one_by_one() -> None:
     np.testing.assert_array_equal(run(mod, x, y), np.concatenate([x, np.minimum(halves, 255)], 1))
 
 
+@given(
+    dtype=DTYPES,
+    zeros=st.sampled_from(((0, 0), (7, 7), (127, 127), (0, 7), (9, 0))),
+    scale=st.floats(0.01, 2),
+)
+@settings(max_examples=15, deadline=None)
+def test_integers_that_one_operator_reads_stay_in_float32(
+    dtype: str, zeros: tuple[int, int], scale: float
+) -> None:
+    """Only where both zero points are equal: otherwise a value would be clipped elsewhere."""
+    x = np.linspace(-400, 400, 301, dtype=np.float32).reshape(7, 43)
+    step, (first, second) = np.float32(scale), (np.asarray(zero, dtype) for zero in zeros)
+
+    def body(data: Any) -> Any:
+        attrs = relax.const(step), relax.const(first), -1, dtype
+        return op.abs(decoded(op.quantize(data, *attrs), step, second))
+
+    mod = module({"x": x}, body)
+    limits = np.iinfo(dtype)
+    codes = np.clip(np.rint(x / step) + zeros[0], limits.min, limits.max)
+    np.testing.assert_allclose(run(mod, x), np.abs((codes - zeros[1]) * step), rtol=1e-6)
+    names = [
+        op_name(b.value) for block in integer_form(mod)["main"].body.blocks for b in block.bindings
+    ]
+    assert ("relax.astype" not in names) == (zeros[0] == zeros[1])
+
+
 def test_a_scale_is_moved_only_where_nothing_else_reads_the_value() -> None:
     x = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
     builder = relax.BlockBuilder()

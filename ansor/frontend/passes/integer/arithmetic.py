@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ansor.frontend.passes.integer.bindings import Bindings
 from ansor.frontend.passes.integer.movement import DEQUANTIZE, QUANTIZE
 from ansor.frontend.passes.integer.parameters import (
     Parameter,
@@ -29,6 +30,27 @@ def in_arithmetic(call: Any, lookup: Lookup) -> Any:
     return _dequantized(call, lookup) if op_name(call) == DEQUANTIZE else call
 
 
+def without_integers(call: Any, lookup: Lookup, graph: Bindings) -> Any:
+    """A `dequantize` of a `quantize` in float32, where nothing else reads the integers.
+
+    Args:
+        graph: of the module that the call belongs to.
+    """
+    source = graph.value(call.args[0])
+    if op_name(source) != QUANTIZE or str(call.ty.dtype) != "float32":
+        return call
+    if known(source.args[0], lookup) is not None:
+        return call
+    zeros = [known(each.args[2], lookup) for each in (source, call)]
+    if any(zero is None or zero.size != 1 for zero in zeros) or zeros[0] != zeros[1]:
+        return call
+    (scale, _), (_, zero) = (
+        _parameters(call, "float32", lookup),
+        _parameters(source, "int32", lookup),
+    )
+    return _scaled(_centred(source, zero, lookup), scale, _rank(call))
+
+
 def _parameters(call: Any, dtype: str, lookup: Lookup) -> list[Parameter]:
     """Scale, `float32`, and zero point, of a dtype."""
     rank = _rank(call)
@@ -43,17 +65,40 @@ def _parameters(call: Any, dtype: str, lookup: Lookup) -> list[Parameter]:
 def _quantized(call: Any, lookup: Lookup) -> Any:
     """Rounded, ties to even, plus the zero point, within the range of the dtype."""
     dtype = str(call.ty.dtype)
-    scale, zero = _parameters(call, "float32", lookup)
-    data = call.args[0] if _is_float32(call.args[0]) else op.astype(call.args[0], "float32")
-    rounded = op.round(_divided(data, scale, _rank(call)))
-    moved = rounded if is_zero(zero) else op.add(rounded, operand(zero, _rank(call)))
-    limits = np.iinfo(dtype)
+    scale, zero = _parameters(call, "int32", lookup)
     values = known(call.args[0], lookup)
     if values is not None and is_known(scale) and is_known(zero):
+        limits = np.iinfo(dtype)
         steps = np.rint(values.astype(np.float32) / scale) + zero
         return constant(np.clip(steps, limits.min, limits.max), dtype)
-    low, high = (constant(limit, "float32") for limit in (limits.min, limits.max))
-    return op.astype(op.minimum(op.maximum(moved, low), high), dtype)
+    steps = op.astype(_centred(call, zero, lookup), "int32")
+    moved = steps if is_zero(zero) else op.add(steps, operand(zero, _rank(call)))
+    return op.astype(moved, dtype)
+
+
+def _centred(call: Any, zero: Parameter, lookup: Lookup) -> Any:
+    """The integers of a `quantize` less their zero point, `float32`.
+
+    Values are clipped before they are rounded, so that the processor rounds and converts at once.
+
+    Args:
+        zero: `int32`.
+    """
+    scale, _ = _parameters(call, "int32", lookup)
+    data = call.args[0] if _is_float32(call.args[0]) else op.astype(call.args[0], "float32")
+    limits = np.iinfo(str(call.ty.dtype))
+    low, high = (_less(limit, zero, _rank(call)) for limit in (limits.min, limits.max))
+    divided = _divided(data, scale, _rank(call))
+    return op.round(op.minimum(op.maximum(divided, low), high))
+
+
+def _less(limit: int, zero: Parameter, rank: int) -> Any:
+    """A limit of a dtype, less the zero point; `float32`."""
+    if is_zero(zero):
+        return constant(limit, "float32")
+    if is_known(zero):
+        return operand(np.asarray(limit - zero.astype(np.int64), np.float32), rank)
+    return op.astype(op.subtract(constant(limit, "int32"), zero), "float32")
 
 
 def _divided(data: Any, scale: Parameter, rank: int) -> Any:
@@ -73,6 +118,10 @@ def _is_float32(expr: Any) -> bool:
     return str(expr.ty.dtype) == "float32"
 
 
+def _scaled(data: Any, scale: Parameter, rank: int) -> Any:
+    return data if _is_one(scale) else op.multiply(data, operand(scale, rank))
+
+
 def _dequantized(call: Any, lookup: Lookup) -> Any:
     data, dtype = call.args[0], str(call.ty.dtype)
     exact = "float32" if str(data.ty.dtype) in _EXACT else "int32"
@@ -83,5 +132,5 @@ def _dequantized(call: Any, lookup: Lookup) -> Any:
     wide = op.astype(data, exact)
     centred = wide if is_zero(zero) else op.subtract(wide, operand(zero, _rank(call)))
     single = centred if exact == "float32" else op.astype(centred, "float32")
-    real = single if _is_one(scale) else op.multiply(single, operand(scale, _rank(call)))
+    real = _scaled(single, scale, _rank(call))
     return real if dtype == "float32" else op.astype(real, dtype)

@@ -8,7 +8,8 @@ import tvm
 from tvm import relax
 
 from ansor.frontend.passes.constant_folding import fold_constants
-from ansor.frontend.passes.integer.arithmetic import in_arithmetic
+from ansor.frontend.passes.integer.arithmetic import in_arithmetic, without_integers
+from ansor.frontend.passes.integer.bindings import Bindings
 from ansor.frontend.passes.integer.codes import EIGHT_BITS
 from ansor.frontend.passes.integer.convolution import NAMES as CONVOLUTIONS
 from ansor.frontend.passes.integer.convolution import integer_convolution
@@ -17,6 +18,7 @@ from ansor.frontend.passes.integer.parameters import Array, known
 from ansor.frontend.passes.integer.product import NAME as PRODUCT
 from ansor.frontend.passes.integer.product import integer_product
 from ansor.frontend.passes.integer.requantization import with_unit_scales
+from ansor.frontend.passes.integer.storage import ends_of
 from ansor.frontend.rewrite import Lookup, op_name, rewrite_calls, static_shape
 
 
@@ -36,7 +38,20 @@ def integer_form(mod: tvm.IRModule) -> tvm.IRModule:
     plain = fold_constants(rewrite_calls(mod, _known_constant))
     moved = fold_constants(rewrite_calls(plain, on_integers))
     products = rewrite_calls(rewrite_calls(moved, _biased_product), _product)
-    return fold_constants(rewrite_calls(with_unit_scales(products), in_arithmetic))
+    pairs = _without_integers_between(with_unit_scales(products))
+    return fold_constants(rewrite_calls(pairs, in_arithmetic))
+
+
+def _without_integers_between(mod: tvm.IRModule) -> tvm.IRModule:
+    """`mod` without integers that one operator of the same function reads."""
+    graph = Bindings.of(mod)
+    ends = ends_of(graph)
+
+    def rule(call: Any, lookup: Lookup) -> Any:
+        stays = op_name(call) != DEQUANTIZE or call.args[0] in ends
+        return call if stays else without_integers(call, lookup, graph)
+
+    return rewrite_calls(mod, rule)
 
 
 def _has_integers(mod: tvm.IRModule) -> bool:

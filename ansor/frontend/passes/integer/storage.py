@@ -28,8 +28,7 @@ def stored_in_eight_bits(mod: tvm.IRModule) -> tvm.IRModule:
     Fusion goes past no output. Of two products whose results one operator joins, the first takes
     the operator, and the other ends.
     """
-    bindings = Bindings.of(mod)
-    ends = {tensor for call in bindings.values.values() for tensor in _ends(call, bindings)}
+    ends = ends_of(Bindings.of(mod))
     if not ends:
         return mod
     marker = _Marker(mod, ends)
@@ -37,6 +36,11 @@ def stored_in_eight_bits(mod: tvm.IRModule) -> tvm.IRModule:
         if isinstance(function, relax.Function):
             marker.builder_.update_func(variable, marker.visit_expr(function))
     return marker.builder_.get()
+
+
+def ends_of(bindings: Bindings) -> set[Any]:
+    """The variables of 8 bits that end a function."""
+    return {tensor for call in bindings.values.values() for tensor in _ends(call, bindings)}
 
 
 def _ends(call: Any, bindings: Bindings) -> Iterator[Any]:
