@@ -103,8 +103,9 @@ def test_every_layer_of_a_residual_network_is_one_function(target: Target, tmp_p
     assert len(convolutions) == 6
     assert all(str(call.ty.dtype) == "uint8" for call in convolutions)
     kinds = Counter(next(k for k in KINDS if k in name) for name, _ in calls)
-    # The first pads the image, the other a tensor whose zero point is not 0.
-    others = {"max_pool2d": 1, "pad": 2, "concatenate": 1, "mean": 1, "matmul": 1}
+    # The image is quantised before its channels come last, and a tensor whose zero point is not 0
+    # is padded.
+    others = {"max_pool2d": 1, "fused_divide": 1, "pad": 2, "concatenate": 1, "mean": 1, "matmul": 1}
     assert kinds == {"conv2d": 6, **others}
 
 
@@ -126,4 +127,4 @@ def test_two_products_that_are_added_store_eight_bits(target: Target, tmp_path: 
     np.testing.assert_allclose(found, run_in_onnxruntime(model, x)[0], atol=scale_of_output(model))
 
 
-KINDS = ("conv2d", "max_pool2d", "pad", "concatenate", "mean", "matmul")
+KINDS = ("conv2d", "max_pool2d", "fused_divide", "pad", "concatenate", "mean", "matmul")

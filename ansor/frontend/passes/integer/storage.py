@@ -15,6 +15,7 @@ from tvm import relax
 from ansor.frontend.passes.integer.bindings import Bindings
 from ansor.frontend.passes.integer.codes import EIGHT_BITS
 from ansor.frontend.passes.integer.convolution import NAMES as CONVOLUTIONS
+from ansor.frontend.passes.integer.movement import TRANSPOSE
 from ansor.frontend.passes.integer.product import NAME as PRODUCT
 from ansor.frontend.rewrite import op_name
 
@@ -26,7 +27,8 @@ def stored_in_eight_bits(mod: tvm.IRModule) -> tvm.IRModule:
     """`mod` with outputs of its dataflow blocks where a tensor of 8 bits ends a function.
 
     Fusion goes past no output. Of two products whose results one operator joins, the first takes
-    the operator, and the other ends.
+    the operator, and the other ends. A tensor is quantised in the order of its memory, so it ends
+    before it is transposed.
     """
     ends = ends_of(Bindings.of(mod))
     if not ends:
@@ -45,10 +47,22 @@ def ends_of(bindings: Bindings) -> set[Any]:
 
 def _ends(call: Any, bindings: Bindings) -> Iterator[Any]:
     """The variables before a call that end a function."""
+    if op_name(call) == TRANSPOSE and _is_quantized(call.args[0], bindings):
+        yield from _last_integers(call.args[0], bindings)
     if op_name(call) in _JOINS and all(_has_anchor(operand, bindings) for operand in call.args):
         first, second = call.args
         order = [value for value in bindings.values if value in (first, second)]
         yield from _last_integers(order[-1], bindings)
+
+
+def _is_quantized(expr: Any, bindings: Bindings) -> bool:
+    """Whether the function of an operand quantises it, without a product."""
+    call = bindings.value(expr)
+    while isinstance(call, relax.Call) and call.args and op_name(call) != TRANSPOSE:
+        if op_name(call) == "relax.astype":
+            return not _has_anchor(expr, bindings)
+        call = bindings.value(call.args[0])
+    return False
 
 
 def _has_anchor(expr: Any, bindings: Bindings) -> bool:
