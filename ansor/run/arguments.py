@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
 
@@ -17,6 +17,7 @@ from ansor.frontend.variants import KINDS
 from ansor.models.registry import model_config
 from ansor.targets.registry import backend_of
 from ansor.targets.target import Target
+from ansor.task import Task
 from ansor.task_scheduler.objective import Objective, slopes
 
 SHORT, AUTO = "bfloat16", "auto"
@@ -127,3 +128,20 @@ def opened(database: object) -> Iterator[Database]:
 
 def _is_number(value: object, kind: type) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def check_records(records: Database, tasks: Sequence[Task], target: str) -> None:
+    """Refuses a run without a budget if all records are for other targets.
+
+    Raises:
+        ArgumentError: there are such records, and none for this target.
+    """
+    if records.count(target=target):
+        return
+    keys = [task.key for task in tasks]
+    others = sorted({other for key in keys for other in records.targets(key)})
+    if others:
+        remedy = (
+            f"it has records for {', '.join(others)}, none for {target}; give minutes or trials"
+        )
+        raise ArgumentError("database", "no records for this target", remedy)

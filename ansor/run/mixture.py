@@ -52,7 +52,7 @@ class Mixture:
     ) -> Mixture:
         """Between a network in float32 and its allowed assignment."""
         reformed = with_forms(forms, forms.forms(allowed.short))
-        short = as_network(wide, reformed, precision_rows(forms, allowed), target_key)
+        short = as_network(wide, reformed, forms, allowed, target_key)
         names = (use.function for use in forms.flow.uses)
         callees = tuple(zip(names, reformed.callees, strict=True))
         return cls(wide, short, callees, forms, allowed, target_key)

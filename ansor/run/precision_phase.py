@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,11 +10,13 @@ from typing import Any
 from ansor.config import PRECISION
 from ansor.report.precision_table import precision_text
 from ansor.run.arguments import AUTO, SHORT
-from ansor.run.check.budget import BudgetComparison, budget_comparison
+from ansor.run.back_to_float32 import Allowed
+from ansor.run.check.budget import budget_comparison
 from ansor.run.check.network import SourceComparison
 from ansor.run.mixture import Mixture
 from ansor.run.precision import Assignment, forms_of, in_precision, within_budget
 from ansor.run.prepare import Network
+from ansor.run.sensitivity import Sensitivities
 from ansor.run.settings import Settings
 from ansor.run.tuner import Tuner
 from ansor.targets.registry import backend_of
@@ -31,7 +32,7 @@ class PrecisionPhase:
         target: that the networks are tuned for.
         text: canonical text of the target.
         note: tells a user what is going on.
-        comparisons: of networks in another precision with float32, by name.
+        allowed: the networks in another precision that the error budget allows, by name.
         mixtures: of the networks whose precision the latencies choose, by name.
     """
 
@@ -39,7 +40,7 @@ class PrecisionPhase:
     target: Target
     text: str
     note: Callable[[str], None]
-    comparisons: dict[str, BudgetComparison] = field(default_factory=dict)
+    allowed: dict[str, Allowed] = field(default_factory=dict)
     mixtures: dict[str, Mixture] = field(default_factory=dict)
 
     def entered(self, name: str, network: Network, original: SourceComparison | None) -> Network:
@@ -60,10 +61,10 @@ class PrecisionPhase:
         assignment = Assignment(forms.multiplying)
         if given.check_import:
             comparison = budget_comparison(network.mod, original, given.budget, self.target)
-            assignment = within_budget(
-                forms, comparison.deviation_of, given.budget.limit, PRECISION.budget_share
-            )
-            self.comparisons[name] = comparison
+            sensitivities = Sensitivities(forms, comparison.deviation_of)
+            limit, share = given.budget.limit, PRECISION.budget_share
+            assignment = within_budget(forms, sensitivities, limit, share)
+            self.allowed[name] = Allowed(network, forms, sensitivities, comparison, self.text)
         if given.precision == SHORT:
             return in_precision(network, forms, assignment, self.text)
         self.mixtures[name] = Mixture.of(network, forms, assignment, self.text)
@@ -95,23 +96,6 @@ class PrecisionPhase:
             self.note(f"{name}: {first_line}")
         return found
 
-    def faster_pure(
-        self, before: Tuner, after: Tuner, networks: Mapping[str, Network]
-    ) -> dict[str, Network]:
-        """Networks in one precision that are faster than the mixtures, as these were measured.
-
-        Args:
-            before: the search of the functions in both precisions.
-            after: the search of the mixtures.
-            networks: the mixtures.
-        """
-        found = {}
-        for name, mixture in self.mixtures.items():
-            mixed_s = after.seconds_of(networks[name].tasks)
-            pure = [(before.seconds_of(each.tasks), each) for each in mixture.pure]
-            timed = [(seconds, each) for seconds, each in pure if seconds is not None]
-            seconds, best = min(timed, key=lambda pair: pair[0], default=(math.inf, None))
-            if best is not None and mixed_s is not None and seconds < mixed_s:
-                self.note(f"{name}: one precision alone is faster than the mixture")
-                found[name] = best
-        return found
+    def rivals(self, networks: Mapping[str, Network]) -> dict[str, list[Network]]:
+        """The mixture of each network and what competes with it: the network in one precision."""
+        return {name: [networks[name], *mixture.pure] for name, mixture in self.mixtures.items()}

@@ -37,6 +37,7 @@ class Network:
         state: initial values of tensors that it keeps between calls.
         source: the model in its framework, if there is one.
         precision: what of it runs in which precision; empty for the precision of the model.
+        short: numbers of the calls that multiply short floats.
     """
 
     mod: tvm.IRModule
@@ -47,6 +48,7 @@ class Network:
     state: tuple[Array, ...] = ()
     source: SourceModel | None = None
     precision: tuple[PrecisionRow, ...] = ()
+    short: frozenset[int] = frozenset()
 
 
 def prepare_network(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,28 +14,33 @@ import numpy.typing as npt
 from ansor.callbacks import Finish
 from ansor.config import TuneConfig
 from ansor.database.database import Database
-from ansor.errors import ArgumentError
 from ansor.executor import Executor, in_turns
-from ansor.frontend.call_planning import call_plan
 from ansor.frontend.importers.sizes import Sizes
 from ansor.measure.device import Device
 from ansor.measure.local_device import LocalDevice
-from ansor.run.arguments import opened
+from ansor.run.arguments import check_records, opened
 from ansor.run.budget import NOTHING, Budget, together
+from ansor.run.candidates import (
+    Candidate,
+    compiling,
+    fastest_first,
+    near_fastest,
+    winners_of,
+)
 from ansor.run.check.network import SourceComparison
-from ansor.run.finish import Finisher
 from ansor.run.garbage_collection import frozen_heap
 from ansor.run.precision_phase import PrecisionPhase
 from ansor.run.prepare import Network, merged, prepare_network
 from ansor.run.settings import Settings
+from ansor.run.time_plan import TimePlan
 from ansor.run.tuned import TunedModel
 from ansor.run.tuner import Tuner
-from ansor.run.winners import Winner, choose_winners, finish_seconds, num_leaders
-from ansor.targets.backend import Backend
 from ansor.targets.host.threads import start_threads
 from ansor.targets.registry import backend_of
 from ansor.targets.target import Target, target_text
 from ansor.task import Task
+
+K = TypeVar("K")
 
 
 @contextmanager
@@ -89,6 +92,7 @@ class Session:
         began_s: when the run began, by `time.monotonic`.
         networks: the imported networks by name.
         comparisons: of networks with their originals.
+        candidates: the networks in several precisions that may be the fastest, by name.
     """
 
     settings: Settings
@@ -101,6 +105,7 @@ class Session:
     began_s: float
     networks: dict[str, Network] = field(default_factory=dict)
     comparisons: dict[str, SourceComparison] = field(default_factory=dict)
+    candidates: dict[str, list[Candidate]] = field(default_factory=dict)
 
     def import_models(
         self,
@@ -138,37 +143,41 @@ class Session:
         if given.minutes is None and given.trials is None:
             check_records(self.records, merged(self.networks)[0], self.text)
         machine = backend_of(self.target).machine.detect(self.target, self.threads)
-        whole = Budget(given.trials, self._search_seconds())
+        whole = Budget(given.trials, self._plan.search_s)
         if not self.precision.mixtures:
             return self._searched(whole, machine)
         both, first = self._searched(whole.share(given.config.forms_share), machine)
         self.networks |= self.precision.mixed(both, machine)
         tuner, last = self._searched(whole.after(first), machine)
-        pure = self.precision.faster_pure(both, tuner, self.networks)
-        if pure:
-            self.networks |= pure
-            tuner, _ = self._searched(NOTHING, machine)
+        self._add_rivals(machine)
         return tuner, together(first, last)
+
+    def _add_rivals(self, machine: Any) -> None:
+        """Finds the networks in one precision that may be faster than the mixtures."""
+        all_rivals = self.precision.rivals(self.networks)
+        named = {f"{n}/{i}": each for n, own in all_rivals.items() for i, each in enumerate(own)}
+        tuner = self._tuner(*merged(named), machine)
+        most = self._plan.affordable
+        for name, (mixture, *pure) in all_rivals.items():
+            found = near_fastest(mixture, pure, tuner, most)
+            self.candidates[name] = [Candidate(network, tuner) for network in found]
 
     def _searched(self, budget: Budget, machine: Any) -> tuple[Tuner, Finish]:
         """Searches the tasks of the networks as they are."""
         tasks, calls = merged(self.networks)
-        backend = backend_of(self.target)
-        for remark in _remarks(tasks, backend, machine):
+        for remark in _remarks(tasks, backend_of(self.target), machine):
             self._note(remark)
         unknown = {task.group for task in tasks if not self.records.count(task.key, self.text)}
         self.device.start(len(unknown) if budget.is_empty else None)
-        tuner = self._tuner(tasks, calls, backend, machine)
+        tuner = self._tuner(tasks, calls, machine)
         return tuner, tuner.run(budget)
 
-    def _tuner(
-        self, tasks: list[Task], calls: npt.NDArray[np.int64], backend: Backend[Any], machine: Any
-    ) -> Tuner:
+    def _tuner(self, tasks: list[Task], calls: npt.NDArray[np.int64], machine: Any) -> Tuner:
         given = self.settings
         return Tuner(
             tasks,
             machine,
-            backend.search,
+            backend_of(self.target).search,
             self.device,
             self.records,
             given.config,
@@ -182,44 +191,81 @@ class Session:
         )
 
     def finished(self, tuner: Tuner, finish: Finish) -> dict[str, TunedModel]:
-        """Chooses the winners of a search, compiles the networks with them and compares these."""
+        """Chooses the winners of a search, compiles the networks with them and compares these.
+
+        Of a network in several precisions the fastest is taken.
+        """
+        candidates = {
+            name: self.candidates.get(name) or [Candidate(network, tuner)]
+            for name, network in self.networks.items()
+        }
+        leaders = self._plan.leaders if self._is_long(finish) else 1
+        numbered = {(n, i): each for n, own in candidates.items() for i, each in enumerate(own)}
+        tuned = self._compiled(numbered, finish, leaders)
+        found = {}
+        for name, own in candidates.items():
+            models = [tuned[name, number] for number in range(len(own))]
+            ranked = fastest_first(models)
+            pairs = [(own[number].network, models[number]) for number in ranked]
+            found[name] = self._compared(name, pairs, finish)
+        return found
+
+    def _compiled(
+        self, candidates: Mapping[K, Candidate], finish: Finish, leaders: int
+    ) -> dict[K, TunedModel]:
+        """Networks with their winners, compiled; arguments as for `compiled_candidates`."""
         self._note("checking the winners")
-        with ThreadPoolExecutor(max_workers=1) as background:
-            finishers = {
-                name: Finisher(network, self.target, background)
-                for name, network in self.networks.items()
-            }
-            leaders = self._leaders if self._is_long(finish) else 1
+        given = self.settings
+        measure, keeps = given.config.measure, bool(self.precision.allowed)
+        with compiling(self.target, candidates) as finishers:
             winners = {
-                name: self._winners(name, tuner, leaders, finisher)
-                for name, finisher in finishers.items()
+                key: winners_of(each, self.device, self.records, measure, leaders, finishers[key])
+                for key, each in candidates.items()
             }
-            self.device.close()  # workers leave the cores to what is still to be compiled
+            if not keeps:
+                self.device.close()  # workers leave the cores to what is still to be compiled
             self._note("compiling")
-            tuned = {
-                name: finisher.tuned(winners[name], finish, self.settings.seed, self.threads)
-                for name, finisher in finishers.items()
+            return {
+                key: finishers[key].tuned(
+                    winners[key],
+                    replace(finish, tasks=each.tuner.statuses),
+                    given.seed,
+                    self.threads,
+                )
+                for key, each in candidates.items()
             }
-            return {name: self._compared(name, model) for name, model in tuned.items()}
 
-    def _winners(
-        self, name: str, tuner: Tuner, leaders: int, finisher: Finisher
-    ) -> dict[str, Winner]:
-        """The winners of the functions of one network."""
-        network = self.networks[name]
-        functions, plan = tuner.functions(network.tasks), call_plan(network.mod)
-        config = self.settings.config.measure
-        return choose_winners(
-            functions, plan, self.device, self.records, config, leaders, finisher.begin
-        )
+    def _compared(
+        self, name: str, tuned: Sequence[tuple[Network, TunedModel]], finish: Finish
+    ) -> TunedModel:
+        """The first of tuned networks that computes the right result, with its comparison.
 
-    def _compared(self, name: str, tuned: TunedModel) -> TunedModel:
-        """The network with its comparison with the original model, if there is one."""
-        comparison = self.precision.comparisons.get(name) or self.comparisons.get(name)
+        Args:
+            name: of the network.
+            tuned: in several precisions, the fastest first.
+            finish: how their search ended.
+        """
+        allowed, comparison = self.precision.allowed.get(name), self.comparisons.get(name)
+        if allowed is not None:
+            compiled = partial(self._compiled_again, finish)
+            return allowed.within_budget(tuned, compiled, self._note)
+        _, model = tuned[0]
         if comparison is None:
-            return tuned
-        comparison.check_tuned(tuned.compiled)
-        return replace(tuned, checks=tuple(comparison.checks))
+            return model
+        comparison.check_tuned(model.compiled)
+        return replace(model, checks=tuple(comparison.checks))
+
+    def _compiled_again(self, finish: Finish, network: Network) -> TunedModel:
+        """A network with the best programs that are known.
+
+        New functions are searched in the time that is left. Without any, the draft chooses.
+        """
+        machine = backend_of(self.target).machine.detect(self.target, self.threads)
+        tuner = self._tuner(*merged({"": network}), machine)
+        tuner.seed_unknown()
+        left_s = self._plan.left_s or 0.0
+        tuner.run(Budget(seconds=left_s) if left_s > 0 else NOTHING)
+        return self._compiled({"": Candidate(network, tuner)}, finish, leaders=1)[""]
 
     def _is_long(self, finish: Finish) -> bool:
         """Whether there was a search, to its end."""
@@ -228,47 +274,21 @@ class Session:
         return searched and finish.reason != "interrupted"
 
     @property
-    def _functions(self) -> int:
-        """Functions of all networks."""
-        return sum(len({task.group for task in n.tasks}) for n in self.networks.values())
-
-    @property
-    def _leaders(self) -> int:
-        """Programs of a function that are timed again at the end."""
-        return num_leaders(self.settings.minutes, self._functions, self.settings.config)
-
-    def _search_seconds(self) -> float | None:
-        """Seconds for the search itself; the import has taken some, and the end needs some."""
-        minutes, config = self.settings.minutes, self.settings.config
-        if minutes is None:
-            return None
-        finish_s = finish_seconds(self._leaders, self._functions, config, len(self.networks))
-        left = minutes * 60 - (time.monotonic() - self.began_s) - finish_s
-        return max(left, config.least_search_s)
+    def _plan(self) -> TimePlan:
+        """How the time of the run is divided."""
+        given, networks = self.settings, self.networks.values()
+        functions = sum(len({task.group for task in network.tasks}) for network in networks)
+        candidates = 2 if self.precision.mixtures else 1
+        return TimePlan(
+            given.minutes, self.began_s, given.config, functions, len(self.networks), candidates
+        )
 
     def _note(self, text: str) -> None:
         for callback in self.settings.callbacks:
             callback.on_stage(text)
 
 
-def _remarks(tasks: Sequence[Task], backend: Backend[Any], machine: Any) -> list[str]:
+def _remarks(tasks: Sequence[Task], backend: Any, machine: Any) -> list[str]:
     """What users should know about their models on this machine, each thing once."""
     remarks = backend.search.remarks
     return list(dict.fromkeys(text for task in tasks for text in remarks(task.dag, machine)))
-
-
-def check_records(records: Database, tasks: Sequence[Task], target: str) -> None:
-    """Refuses a run without a budget if all records are for other targets.
-
-    Raises:
-        ArgumentError: there are such records, and none for this target.
-    """
-    if records.count(target=target):
-        return
-    keys = [task.key for task in tasks]
-    others = sorted({other for key in keys for other in records.targets(key)})
-    if others:
-        remedy = (
-            f"it has records for {', '.join(others)}, none for {target}; give minutes or trials"
-        )
-        raise ArgumentError("database", "no records for this target", remedy)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ansor.callbacks import Callback, Finish, Round, Start
+from ansor.callbacks import Callback, Finish, Round, Start, TaskStatus
 from ansor.config import TuneConfig
 from ansor.cost_model.model import CostModel
 from ansor.database.database import Database
@@ -133,6 +133,17 @@ class Tuner:
         return total
 
     @property
+    def statuses(self) -> list[TaskStatus]:
+        """All tasks as they stand."""
+        return [search.status for search in self.searches]
+
+    def seed_unknown(self) -> None:
+        """Lets what the draft prefers of tasks without records descend from similar tasks."""
+        for search in self.searches:
+            if not search.policy.trials:
+                search.seed(self._database)
+
+    @property
     def elapsed_s(self) -> float:
         """Seconds since the tuner was made."""
         return self._clock() - self._began
@@ -144,7 +155,7 @@ class Tuner:
         Every finished round is in the database when this returns, but for one that could not be
         written, and each task keeps its best.
         """
-        start = Start([s.status for s in self.searches], budget.trials, budget.seconds)
+        start = Start(self.statuses, budget.trials, budget.seconds)
         self._tell(lambda callback: callback.on_start(start))
         try:
             reason = self._loop(budget)
@@ -152,8 +163,7 @@ class Tuner:
             reason = INTERRUPTED
         except (ArgumentError, DatabaseError) as error:  # what was found until then is not lost
             reason = str(error)
-        statuses = [search.status for search in self.searches]
-        finish = Finish(reason, statuses, self._trials, self.elapsed_s)
+        finish = Finish(reason, self.statuses, self._trials, self.elapsed_s)
         self._tell(lambda callback: callback.on_finish(finish))
         return finish
 

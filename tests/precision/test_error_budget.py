@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 from ansor.errors import ArgumentError
 from ansor.run.check.deviation import Deviation, deviation, squared_error, worst
 from ansor.run.precision import within_budget
+from ansor.run.sensitivity import Sensitivities
 
 ROWS = arrays(np.float32, (4, 3), elements=st.floats(-100, 100, width=16))
 
@@ -99,14 +101,14 @@ def assigned(
     operations: tuple[int, ...] = (),
 ) -> Any:
     """The assignment of a network whose errors add up, with one of 0.1 in float32."""
-    monkeypatch.setattr("ansor.run.precision.with_short", lambda forms, short: short)
+    monkeypatch.setattr("ansor.run.sensitivity.with_short", lambda forms, short: short)
 
     def deviation_of(short: Any) -> Deviation:
         error = 0.1 + sum(errors[number] for number in short)
         return Deviation(error, error, 1, error, 1)
 
     forms: Any = FakeForms(errors, operations)
-    return within_budget(forms, deviation_of, limit, share)
+    return within_budget(forms, Sensitivities(forms, deviation_of), limit, share)
 
 
 def test_within_the_budget_all_products_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,3 +141,60 @@ def test_what_is_sensitive_for_its_operations_goes_back_first(
 ) -> None:
     assert assigned((3.0, 2.0), 4.0, monkeypatch).short == {1}
     assert assigned((3.0, 2.0), 4.0, monkeypatch, operations=(100, 1)).short == {0}
+
+
+def narrowed(
+    errors: tuple[float, ...],
+    tuned: Callable[[frozenset[int]], float],
+    limit: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Any:
+    """What remains short of a tuned network with errors of its own."""
+    monkeypatch.setattr("ansor.run.sensitivity.with_short", lambda forms, short: short)
+
+    def deviation_of(short: Any) -> Deviation:
+        error = 0.1 + sum(errors[number] for number in short)
+        return Deviation(error, error, 1, error, 1)
+
+    forms: Any = FakeForms(errors)
+    everything = forms.multiplying
+    found = Sensitivities(forms, deviation_of)
+    return found.narrowed(everything, tuned(everything), limit, limit, tuned)
+
+
+def test_of_a_tuned_network_only_the_sensitive_call_goes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried = []
+
+    def tuned(short: frozenset[int]) -> float:
+        tried.append(short)
+        return 0.2 + (9.0 if 2 in short else 0.0) + 0.01 * len(short)
+
+    found = narrowed((0.01, 0.02, 5.0, 0.03), tuned, 0.5, monkeypatch)
+    assert (found.short, found.back) == ({0, 1, 3}, (2,))
+    assert len(tried) == 2
+
+
+def test_calls_of_a_tuned_network_go_back_until_it_is_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The order of sums makes an error that plain loops do not show, in the last of them."""
+
+    def tuned(short: frozenset[int]) -> float:
+        return 5.0 if 0 in short else 0.3
+
+    assert narrowed((1.0, 3.0, 2.0), tuned, 0.5, monkeypatch).short == frozenset()
+    unmet = narrowed((1.0, 3.0, 2.0), tuned, 0.2, monkeypatch)
+    assert unmet.short is None
+    assert unmet.least_error == 0.3
+
+
+@pytest.mark.parametrize("whole", [float("inf"), float("nan")])
+def test_an_error_that_is_no_number_takes_one_call_after_the_other(
+    whole: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tuned(short: frozenset[int]) -> float:
+        return whole if {0, 1} & short else 0.3
+
+    assert narrowed((2.0, 3.0, 1.0), tuned, 0.5, monkeypatch).short == {2}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ import pytest
 from tvm.target import Target
 
 import ansor
+from ansor.config import PRECISION, QUICK
+from ansor.database.database import Database
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.run.arguments import check_short_products
 from ansor.run.check.deviation import squared_error
+from ansor.run.check.network import ResultError
 from ansor.targets.target import resolve_target
 from ansor.workloads import build
 
@@ -78,6 +82,42 @@ def test_sensitive_functions_stay_in_float32(model: Any) -> None:
     assert wide
     assert all(row.short == 0 for row in wide)
     assert any(row.short for row in tuned.precision)
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the search everything seems to be within the error budget."""
+    hasty = replace(PRECISION, budget_share=float("inf"))
+    monkeypatch.setattr("ansor.run.precision_phase.PRECISION", hasty)
+
+
+@needs_instructions
+@pytest.mark.usefixtures("hasty")
+def test_calls_of_a_tuned_network_over_the_budget_go_back(model: Any, tmp_path: Path) -> None:
+    path = tmp_path / "records.db"
+    arguments = {"example_inputs": example(), "precision": SHORT, "trials": 8, "config": QUICK}
+    tuned = ansor.auto_schedule(model, **arguments, database=path, max_error=6e-6)
+    assert squared_error(model(example()).detach().numpy(), tuned(example()).numpy()) <= 6e-6
+    assert tuned.checks[-1].is_within
+    wide = [row for row in tuned.precision if row.reason and not row.short]
+    assert wide
+    assert all("the network with it, tuned: " in row.reason for row in wide)
+    assert any(row.short for row in tuned.precision)
+    with Database(path) as records:
+        assert records.count() >= 8, "what was tuned before is kept"
+
+
+@needs_instructions
+@pytest.mark.usefixtures("hasty")
+def test_a_budget_that_float32_does_not_meet_either_is_refused() -> None:
+    def largest(expected: Any, actual: Any) -> float:
+        return float(np.abs(expected - actual).max())
+
+    arguments = {"example_inputs": torch.randn(4, 16), "precision": SHORT, "config": QUICK}
+    with pytest.raises(ResultError, match="no precision meets it, the least error is"):
+        ansor.auto_schedule(
+            torch.nn.Linear(16, 8), trials=0, **arguments, metric=largest, max_error=1e-12
+        )
 
 
 @needs_instructions

@@ -54,6 +54,16 @@ class NetworkCheck:
     limit: float | None = None
 
     @property
+    def error(self) -> float:
+        """What has a budget; 0 where nothing has."""
+        return 0.0 if self.deviation is None else self.deviation.error
+
+    @property
+    def is_within(self) -> bool:
+        """Whether the error is within its budget, if there is one."""
+        return self.limit is None or self.error <= self.limit
+
+    @property
     def text(self) -> str:
         """The outcome in one line."""
         if self.deviation is not None:

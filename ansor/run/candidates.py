@@ -1,0 +1,98 @@
+"""Networks that compute the same in other precisions: the fastest in a run of its own is taken.
+
+Sums of latencies say which ones come near the fastest. Conversions between functions and the state
+of the caches decide, so that these are compiled and timed as a whole, in turns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from tvm.target import Target
+
+from ansor.config import PRECISION, MeasureConfig
+from ansor.database.database import Database
+from ansor.frontend.call_planning import call_plan
+from ansor.measure.device import Device
+from ansor.run.finish import Finisher
+from ansor.run.prepare import Network
+from ansor.run.tuned import TunedModel
+from ansor.run.tuner import Tuner
+from ansor.run.winners import Winner, choose_winners
+
+K = TypeVar("K")
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A network that may be the result, and the tuner that knows its functions."""
+
+    network: Network
+    tuner: Tuner
+
+
+@contextmanager
+def compiling(target: Target, candidates: Mapping[K, Candidate]) -> Iterator[dict[K, Finisher]]:
+    """What compiles networks in the background, one after the other."""
+    with ThreadPoolExecutor(max_workers=1) as background:
+        yield {key: Finisher(each.network, target, background) for key, each in candidates.items()}
+
+
+def winners_of(
+    candidate: Candidate,
+    device: Device,
+    database: Database,
+    config: MeasureConfig,
+    leaders: int,
+    finisher: Finisher,
+) -> dict[str, Winner]:
+    """The winners of the functions of one network; its compilation begins before their checks.
+
+    Args:
+        leaders: programs of a function that are timed again.
+        finisher: of the network.
+
+    Other arguments are those of `choose_winners`.
+    """
+    network = candidate.network
+    functions, plan = candidate.tuner.functions(network.tasks), call_plan(network.mod)
+    return choose_winners(functions, plan, device, database, config, leaders, finisher.begin)
+
+
+def near_fastest(
+    mixture: Network, pure: Sequence[Network], tuner: Tuner, most: int | None
+) -> list[Network]:
+    """What may be the fastest by the sums of latencies, the least first.
+
+    Args:
+        mixture: of two precisions; alone where nothing else was measured.
+        pure: the networks in one of them.
+        tuner: of the functions of all.
+        most: networks that there is time to compile; None is no limit.
+    """
+    distinct = [mixture, *(x for x in pure if x.short != mixture.short)]
+    timed = [(tuner.seconds_of(network.tasks), network) for network in distinct]
+    known = sorted(
+        ((math.inf if seconds is None else seconds, network) for seconds, network in timed),
+        key=lambda pair: pair[0],
+    )
+    near = known[0][0] * (1 + PRECISION.rival_margin)
+    found = [network for seconds, network in known if math.isfinite(seconds) and seconds <= near]
+    return found[:most] or [mixture]
+
+
+def fastest_first(tuned: Sequence[TunedModel]) -> list[int]:
+    """Numbers of compiled networks by their latencies, timed in turns."""
+    if len(tuned) == 1:
+        return [0]
+    turns = [
+        [model.compiled.latency(PRECISION.turn_s, repeats=1) for model in tuned]
+        for _ in range(PRECISION.turns)
+    ]
+    return [int(number) for number in np.argsort(np.median(turns, axis=0), kind="stable")]
