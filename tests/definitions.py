@@ -104,6 +104,11 @@ TILED: Mapping[str, tuple[str, str, dict[str, int]]] = MappingProxyType(
             "conv2d",
             {"height": 6, "width": 9, "channels": 32, "filters": 32},
         ),
+        "tiled_conv2d_few": (  # a row of the kernel is a row of a tile
+            "bfloat16",
+            "conv2d",
+            {"height": 6, "width": 11, "channels": 8, "filters": 24, "stride": 2},
+        ),
         "tiled_int8_matmul": (
             "int8",
             "matmul",

@@ -41,7 +41,7 @@ def _within_panels(nest: LoopNest, stage: StageNest, lanes: int) -> npt.NDArray[
     """`[P]`: whether no vector of an instruction lies in two panels of a packed operand."""
     ok = np.ones(nest.size, dtype=np.bool_)
     population, dag = nest.population, nest.population.sketch.dag
-    vector = TileLoops.of(stage).instruction[2] if stage.tile_instruction else stage.vector
+    vector = TileLoops.of(stage).instruction[-1] if stage.tile_instruction else stage.vector
     extent = np.ones(nest.size, np.int32) if vector is None else stage.extents[vector]
     for read in stage.stage.reads:
         hole = population.sketch.roles.packed.get(read.buffer)

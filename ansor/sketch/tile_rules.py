@@ -56,7 +56,7 @@ def _tiled(
     loose = tables.loose_axes(
         state.dag, name, consumer if takes_over else None, context.machine, config
     )
-    axes = tile_axes(state.dag.stages[name], _words(state), loose)
+    axes = tile_axes(state.dag, name, _words(state), loose)
     gain = 0.0 if axes is None else _gain(instruction, axes, context.machine)
     if axes is None or gain <= 1:
         return None

@@ -17,9 +17,9 @@ from ansor.dag.stage import Stage, axes_of_access
 from ansor.program.decision import Decision, divisors, factorisations, tailed
 from ansor.program.tile_instructions import TILE_ROWS, TILE_WORDS
 from ansor.sketch.tables import Tables
+from ansor.sketch.tile_words import word_axes
 
 _Table = npt.NDArray[np.int32]
-_MOST = (TILE_ROWS, TILE_WORDS, TILE_WORDS)  # rows, words and lanes of an instruction
 
 
 @dataclass(frozen=True)
@@ -27,19 +27,13 @@ class TileAxes:
     """The axes of a stage along which an instruction works.
 
     Attributes:
-        rows, words, lanes: numbers of the axes.
-        sizes: rows, words and lanes of an instruction.
+        matrix: numbers of the axes, in the order of the innermost loops: one of rows, of words one
+            or more, the outermost first, and one of lanes. Panels in memory have that order.
+        sizes: how much of each axis an instruction takes.
     """
 
-    rows: int
-    words: int
-    lanes: int
-    sizes: tuple[int, int, int]
-
-    @property
-    def matrix(self) -> tuple[int, int, int]:
-        """The axes in the order of the innermost loops, which is that of panels in memory."""
-        return (self.rows, self.words, self.lanes)
+    matrix: tuple[int, ...]
+    sizes: tuple[int, ...]
 
     @property
     def size(self) -> int:
@@ -47,21 +41,26 @@ class TileAxes:
         return math.prod(self.sizes)
 
 
-def tile_axes(stage: Stage, words: int, loose: Collection[int]) -> TileAxes | None:
+def tile_axes(dag: ComputeDAG, name: str, words: int, loose: Collection[int]) -> TileAxes | None:
     """The axes of the largest tiles of a stage; None if no axis has rows.
 
     Args:
-        stage: that adds up groups.
+        name: of the stage, which adds up groups.
         words: number of the reduction axis that counts groups.
         loose: axes that tiles need not divide.
     """
-    lanes = stage.spatial[-1]
+    stage = dag.stages[name]
+    lanes, depth = stage.spatial[-1], word_axes(dag, name, words)
+    columns = _size(stage.axes[lanes].size, TILE_WORDS, lanes in loose)
     found = [
-        TileAxes(rows, words, lanes, _sizes(stage, (rows, words, lanes), loose))
+        TileAxes(
+            (rows, *depth, lanes),
+            (_size(stage.axes[rows].size, TILE_ROWS, rows in loose), *depth.values(), columns),
+        )
         for rows in stage.spatial[:-1]
         if _has_rows(stage, rows, lanes)
     ]
-    return max(found, key=lambda axes: (axes.sizes[0], axes.rows), default=None)
+    return max(found, key=lambda axes: (axes.sizes[0], axes.matrix[0]), default=None)
 
 
 def tile_sizes(
@@ -94,16 +93,6 @@ def _of_instructions(
         table[:, -1] //= size
     last = np.full((len(table), 1), size, dtype=np.int32)
     return np.concatenate([table, last], axis=1)
-
-
-def _sizes(
-    stage: Stage, matrix: tuple[int, int, int], loose: Collection[int]
-) -> tuple[int, int, int]:
-    rows, words, lanes = (
-        _size(stage.axes[axis].size, most, axis in loose)
-        for axis, most in zip(matrix, _MOST, strict=True)
-    )
-    return rows, words, lanes
 
 
 def _size(extent: int, most: int, loose: bool) -> int:

@@ -52,10 +52,11 @@ def _kind(nest: LoopNest, stage: str, number: int, program: int) -> str:
     return "unrolled" if own.unrolled[number, program] else "serial"
 
 
+TILED_NESTS = ("tiled_matmul_uneven", "tiled_conv2d_few", "tiled_batch_matmul")
 PACKING = SketchConfig(min_pack_reuse=1, min_pack_bytes=1)
 CASES = [
     *((name, SketchConfig()) for name in NAMES),
-    *((name, SketchConfig()) for name in TILED),
+    *((name, SketchConfig()) for name in TILED_NESTS),
     *((name, PACKING) for name in ("matmul_relu", "conv2d", "conv2d_stride2", "batch_matmul")),
 ]
 

@@ -114,7 +114,7 @@ def is_uneven(nest: LoopNest, name: str, program: int) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", [*NAMES, *TILED])
+@pytest.mark.parametrize("name", [*NAMES, "tiled_matmul_uneven", "tiled_conv2d_few"])
 def test_steps_are_those_of_the_lowered_blocks(name: str) -> None:
     found = tile_sketches(name) if name in TILED else sketches(name)
     func, rng, compared = workload(name).func, np.random.default_rng(0), 0

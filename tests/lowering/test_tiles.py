@@ -289,7 +289,7 @@ def test_registers_hold_all_tiles_of_legal_programs() -> None:
     ("base", "sizes"),
     [
         ("dense", {"rows": 1, "columns": 64, "depth": 64}),  # a matrix and a vector
-        ("conv2d", {"height": 8, "width": 8, "channels": 2, "filters": 16}),  # one group each
+        ("conv2d", {"height": 4, "width": 4, "channels": 2, "filters": 16}),  # few groups
     ],
 )
 def test_vectors_compute_what_fills_no_tiles(base: str, sizes: dict[str, int]) -> None:

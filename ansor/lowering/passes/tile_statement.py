@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from tvm import ir, tirx
@@ -21,7 +23,8 @@ class TileStatement:
         function: adds up one group.
         result, left, right: what it reads and writes; lanes run along the right operand.
         starts: whether sums begin; None if they never do here.
-        rows, lanes, words: the loops of the instruction; None for one iteration.
+        rows, lanes: the loops of the instruction; None for one iteration.
+        words: the same, the outermost first.
     """
 
     function: DotFunction
@@ -31,20 +34,18 @@ class TileStatement:
     starts: Any
     rows: tirx.For | None
     lanes: tirx.For | None
-    words: tirx.For | None
+    words: list[tirx.For]
 
     @property
     def sizes(self) -> tuple[int, int, int]:
         """Rows, lanes and words."""
-        rows, lanes, words = (
-            1 if loop is None else int(loop.extent) for loop in (self.rows, self.lanes, self.words)
-        )
-        return rows, lanes, words
+        rows, lanes = (1 if x is None else int(x.extent) for x in (self.rows, self.lanes))
+        return rows, lanes, math.prod(int(loop.extent) for loop in self.words)
 
     @property
     def loops(self) -> list[tirx.For]:
         """The loops of the instruction."""
-        return [loop for loop in (self.rows, self.lanes, self.words) if loop is not None]
+        return [loop for loop in (self.rows, *self.words, self.lanes) if loop is not None]
 
 
 def tile_statement(marked: Any) -> TileStatement:
@@ -63,22 +64,31 @@ def tile_statement(marked: Any) -> TileStatement:
         raise LoweringError("the loops of an instruction on tiles add up no groups")
     left, right = (_operand(address.args[0], loops) for address in update.value.args[2:4])
     result = Operand(update.buffer, within_panels(update.indices[0], loops))
-    found = {_kind(loop, result, left, right): loop for loop in loops}
-    if len(found) < len(loops):
+    found: dict[str, list[tirx.For]] = {"rows": [], "lanes": [], "words": []}
+    for loop in loops:
+        found[_kind(loop, result, left, right)].append(loop)
+    if max(len(found["rows"]), len(found["lanes"])) > 1:
         raise LoweringError("two loops of an instruction on tiles move the same operands")
-    by_kind = (found.get(kind) for kind in ("rows", "lanes", "words"))
-    return _checked(TileStatement(function, result, left, right, starts, *by_kind))
+    rows, lanes = (next(iter(found[kind]), None) for kind in ("rows", "lanes"))
+    statement = TileStatement(function, result, left, right, starts, rows, lanes, found["words"])
+    return _checked(statement)
 
 
 def _checked(statement: TileStatement) -> TileStatement:
     """The statement, if words and lanes are neighbours in memory."""
     elements = statement.function.instruction.elements
+    words = statement.words
     close = {
-        (statement.left.stride(statement.words), elements),
+        (statement.left.stride(words[-1] if words else None), elements),
         (statement.right.stride(statement.lanes), elements),
         (statement.result.stride(statement.lanes), 1),
     }
-    if any(stride not in (0, wanted) for stride, wanted in close):
+    follow = all(
+        operand.stride(outer) == operand.stride(inner) * int(inner.extent)
+        for outer, inner in pairwise(words)
+        for operand in (statement.left, statement.right)
+    )
+    if not follow or any(stride not in (0, wanted) for stride, wanted in close):
         raise LoweringError("words or lanes of a tile are apart in memory")
     return statement
 
@@ -103,4 +113,6 @@ def _kind(loop: tirx.For, result: Operand, left: Operand, right: Operand) -> str
     moved: Sequence[bool] = [operand.is_moved_by(loop) for operand in (result, left, right)]
     kinds = {(True, True, False): "rows", (True, False, True): "lanes"}
     kinds[False, True, True] = "words"
-    return kinds.get((moved[0], moved[1], moved[2]), "")
+    if tuple(moved) not in kinds:
+        raise LoweringError("a loop of an instruction on tiles is neither rows, words nor lanes")
+    return kinds[moved[0], moved[1], moved[2]]

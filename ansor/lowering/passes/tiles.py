@@ -221,7 +221,9 @@ class _Writer:
         self, function: TileFunction, operand: Operand, values: dict[Any, Any], point: int
     ) -> Any:
         """A load or a store of the tile of an operand."""
-        rows = self.statement.words if operand is self.statement.right else self.statement.rows
+        rows = self.statement.rows
+        if operand is self.statement.right:
+            rows = self.statement.words[-1] if self.statement.words else None
         item_bytes = int(operand.buffer.dtype.itemsize)
         stride = tirx.const(operand.stride(rows) * item_bytes, "int64")
         return self._call(function, operand.at({**values, **self.points[point]}), stride)

@@ -42,6 +42,7 @@ def _root(nest: LoopNest, roles: Roles, name: str) -> StageNest:
     vector = len(loops) - 1 if name in roles.vector and not loops[-1].reduce else None
     hole = roles.unroll.get(name)
     most = population.values(hole)[:, 0] if hole else np.zeros(nest.size, dtype=np.int32)
+    tile = roles.shape.get(name)
     inner = unrolled.copy()
     if vector is not None:
         inner[vector] = True
@@ -62,13 +63,9 @@ def _root(nest: LoopNest, roles: Roles, name: str) -> StageNest:
         executed=executed,
         guarded=guarded,
         prefetch=prefetched(population, roles, name),
-        tile_instruction=_tile_instruction(roles, name),
+        tile_instruction=tile.instruction if isinstance(tile, DotTile) else "",
+        tile_depth=len(tile.matrix) if isinstance(tile, DotTile) else 0,
     )
-
-
-def _tile_instruction(roles: Roles, name: str) -> str:
-    shape = roles.shape.get(name)
-    return shape.instruction if isinstance(shape, DotTile) else ""
 
 
 def _attached(nest: LoopNest, roles: Roles, name: str, host: str) -> StageNest:

@@ -39,7 +39,8 @@ class StageNest:
         finishes: the stage whose tiles this one finishes as its fused consumer, None for none.
         prefetched_tile_bytes: the largest tile of a fused consumer's array that is prefetched
             before its turn; 0 for none.
-        tile_instruction: that computes the three innermost loops, "" for none.
+        tile_instruction: that computes the innermost loops, "" for none.
+        tile_depth: number of these loops.
         unroll_most: `[P]`: inner loops are unrolled as well as long as that makes no more
             statements than this.
     """
@@ -61,6 +62,7 @@ class StageNest:
     finishes: str | None = None
     prefetched_tile_bytes: int = 0
     tile_instruction: str = ""
+    tile_depth: int = 0
 
     @cached_property
     def density(self) -> npt.NDArray[np.float32]:

@@ -18,7 +18,7 @@ class TileLoops:
         reduction: during which results stay in registers.
         rows: of result tiles: all spatial axes but the last.
         lanes: the loop over result tiles along the last axis.
-        instruction: rows, words and lanes of one instruction.
+        instruction: of one instruction: rows, words along one axis or more, lanes.
     """
 
     reduction: range
@@ -30,7 +30,7 @@ class TileLoops:
     def of(cls, nest: StageNest) -> TileLoops:
         """Those of a stage with a `tile_instruction`."""
         end = len(nest.loops)
-        first = end - 3
+        first = end - nest.tile_depth
         results = range(first - num_leading(nest.stage), first)
         reduction = range(results.start - len(nest.stage.reduce), results.start)
         return cls(reduction, results[:-1], results[-1], range(first, end))

@@ -118,7 +118,7 @@ class TensorTile(MultiLevelTile):
     numbers of the axes of rows, columns and reduction.
     """
 
-    matrix: tuple[int, int, int]
+    matrix: tuple[int, ...]
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,8 @@ def tile_block(profile: StageProfile, unit: DotUnit) -> TileCost:
     """
     nest = profile.nest
     loops, (left, right) = TileLoops.of(nest), result_tiles(nest)
-    rows, words, lanes = (nest.extents[loop].astype(np.float32) for loop in loops.instruction)
+    rows, lanes = (nest.extents[loops.instruction[n]].astype(np.float32) for n in (0, -1))
+    words = _product(profile, loops.instruction[1:-1])
     products = (left * right).astype(np.float32)
     rounds = _product(profile, loops.reduction)
     results, one = rows * products / rounds, np.ones_like(rounds)
