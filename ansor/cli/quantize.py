@@ -26,6 +26,11 @@ from ansor.quantization.request import Request
     "--per-channel/--per-tensor", default=True, show_default=True, help="Scales of weights."
 )
 @click.option(
+    "--reduce-range/--full-range",
+    default=None,
+    help="Weights of 7 bits, or of 8; by default 7 on x86 without VNNI.",
+)
+@click.option(
     "--max-error",
     type=float,
     metavar="X",
@@ -38,6 +43,7 @@ def quantize(
     out: str | None,
     method: str,
     per_channel: bool,
+    reduce_range: bool | None,
     max_error: float | None,
 ) -> None:
     """Quantises MODEL (.onnx or .pt2) with ONNX Runtime; `ansor tune` takes the result."""
@@ -50,6 +56,7 @@ def quantize(
         method=method,
         per_channel=per_channel,
         max_error=max_error,
+        reduce_range=reduce_range,
     )
     found = quantized(request)
     path.write_bytes(found.model.SerializeToString())

@@ -1,6 +1,7 @@
 """The calls of `onnxruntime.quantization`.
 
-Activations are `uint8`, and weights are symmetric `int8`: what its documentation advises on x86.
+Activations are `uint8`, and weights are symmetric `int8`: what its documentation advises on x86. It
+advises `reduce_range` too where a processor lacks VNNI.
 """
 
 from __future__ import annotations
@@ -52,12 +53,14 @@ class Quantizer:
         folder: for temporary files; the ranges of tensors are calibrated once and kept there.
         method: a key of `METHODS`.
         per_channel: weights have a scale for each channel.
+        reduce_range: weights have 7 bits.
     """
 
     folder: Path
     samples: Sequence[Sample]
     method: str
     per_channel: bool
+    reduce_range: bool
 
     @property
     def float_path(self) -> Path:
@@ -78,6 +81,7 @@ class Quantizer:
                 _Reader(self.samples),
                 quant_format=QuantFormat.QDQ,
                 per_channel=self.per_channel,
+                reduce_range=self.reduce_range,
                 activation_type=QuantType.QUInt8,
                 weight_type=QuantType.QInt8,
                 nodes_to_exclude=list(excluded),

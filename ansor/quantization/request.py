@@ -20,3 +20,4 @@ class Request:
     per_channel: bool = True
     max_error: float | None = None
     metric: Metric | None = None
+    reduce_range: bool | None = None

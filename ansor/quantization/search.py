@@ -21,6 +21,8 @@ from ansor.quantization.quantizer import Quantizer, quantised_nodes, run
 from ansor.quantization.request import Request
 from ansor.quantization.samples import is_by_name, read_samples
 from ansor.quantization.source_model import declared_inputs, float_model
+from ansor.targets.cpu.low_precision import prefers_narrow_weights
+from ansor.targets.target import NATIVE, resolve_target
 
 
 def quantized_by_request(request: Request) -> Attempt:
@@ -35,7 +37,8 @@ def quantized_by_request(request: Request) -> Attempt:
     source = float_model(request.model, _examples(request.example_inputs, calibration))
     samples = read_samples(calibration, declared_inputs(source))
     with tempfile.TemporaryDirectory(prefix="ansor-quantize-") as folder:
-        quantizer = Quantizer(Path(folder), samples, request.method, request.per_channel)
+        settings = request.method, request.per_channel, _reduces_range(request)
+        quantizer = Quantizer(Path(folder), samples, *settings)
         try:
             return _searched(quantizer, source, request)
         except AnsorError:
@@ -43,6 +46,13 @@ def quantized_by_request(request: Request) -> Attempt:
         except Exception as error:  # ONNX Runtime raises errors of many unrelated kinds
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise UnsupportedError(f"ONNX Runtime cannot quantise the model: {reason}") from error
+
+
+def _reduces_range(request: Request) -> bool:
+    """Whether weights have 7 bits: as the user says, or as suits this machine."""
+    if request.reduce_range is not None:
+        return request.reduce_range
+    return prefers_narrow_weights(resolve_target(NATIVE))
 
 
 def _examples(example_inputs: object, calibration: Any) -> object:

@@ -16,6 +16,7 @@ from ansor.errors import ArgumentError
 from ansor.frontend import compile_model, import_model, optimize
 from ansor.quantization.quantize import METHODS, quantized
 from ansor.quantization.request import Request
+from ansor.targets.cpu.low_precision import prefers_narrow_weights
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -24,6 +25,7 @@ pytest.importorskip("sympy")
 import onnx
 from onnx import numpy_helper
 
+from ansor.quantization import search
 from tests.frontend.quantized_networks import (
     IMAGE,
     Node,
@@ -63,6 +65,34 @@ def test_weights_have_a_scale_for_each_channel_or_tensor() -> None:
         made = ansor.quantize(model, {"x": SAMPLES}, method="minmax", per_channel=per_channel)
         scales = {t.name: numpy_helper.to_array(t) for t in made.graph.initializer}
         assert scales["w1_scale"].size == size
+
+
+def largest_weight(model: Any) -> int:
+    arrays = map(numpy_helper.to_array, model.graph.initializer)
+    return max(
+        int(np.abs(a.astype(int)).max()) for a in arrays if a.dtype == np.int8 and a.size > 1
+    )
+
+
+def test_weights_have_seven_bits_where_that_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = residual_network()
+    for processor, expected in (("haswell", 64), ("cascadelake", 127)):
+        target = Target({"kind": "llvm", "mcpu": processor})
+        monkeypatch.setattr(search, "resolve_target", lambda _, found=target: found)
+        made = ansor.quantize(model, {"x": SAMPLES}, method="minmax")
+        assert largest_weight(made) == expected
+        given = ansor.quantize(model, {"x": SAMPLES}, method="minmax", reduce_range=expected == 127)
+        assert largest_weight(given) == 64 + 127 - expected
+    with pytest.raises(ArgumentError, match="reduce_range=7"):
+        ansor.quantize(model, {"x": SAMPLES}, reduce_range=7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("processor", "expected"),
+    [("nehalem", False), ("haswell", True), ("skylake-avx512", True), ("cascadelake", False)],
+)
+def test_processors_that_prefer_weights_of_seven_bits(processor: str, expected: bool) -> None:
+    assert prefers_narrow_weights(Target({"kind": "llvm", "mcpu": processor})) == expected
 
 
 def test_forms_of_samples_agree() -> None:
@@ -153,10 +183,12 @@ def test_command(tmp_path: Path) -> None:
     result = CliRunner().invoke(
         main,
         [
-            *("quantize", str(tmp_path / "net.onnx"), "--method", "minmax"),
+            *("quantize", str(tmp_path / "net.onnx"), "--method", "minmax", "--reduce-range"),
             *("--calibration", str(tmp_path / "samples.npz"), "--out", str(out)),
         ],
     )
     assert result.exit_code == 0, result.output
     assert f"saved: {out}" in result.output
-    assert "QuantizeLinear" in operators(onnx.load(out))
+    made = onnx.load(out)
+    assert "QuantizeLinear" in operators(made)
+    assert largest_weight(made) == 64

@@ -7,14 +7,12 @@ from dataclasses import replace
 
 from tvm.target import Target
 
-from ansor.program.dot_instructions import DOT_INSTRUCTIONS
 from ansor.program.tile_instructions import TILE_INSTRUCTIONS
 from ansor.targets.cpu.caches import read_caches
+from ansor.targets.cpu.low_precision import dot_instructions, peak_of
 from ansor.targets.cpu.machine import DotUnit, Hardware
 from ansor.targets.cpu.probe.benchmark import CHAINS, Probe, peak_meter, start_meter
 from ansor.targets.cpu.probe.benchmark_kernels import ACCUMULATORS
-from ansor.targets.cpu.probe.instruction_peak import PeakInstruction
-from ansor.targets.cpu.probe.instruction_peak import instruction_named as peak_named
 from ansor.targets.cpu.probe.kept import Run, measured, processor_name
 from ansor.targets.cpu.probe.meter import Spec
 from ansor.targets.cpu.target import text
@@ -65,21 +63,14 @@ def _dot_units(target: Target, hardware: Hardware) -> tuple[DotUnit, ...]:
     """The target's instructions for groups of products, on vectors at the rate of multiply-adds."""
     vectors = (
         DotUnit(each.name, hardware.fma_per_cycle, _LATENCIES[each.mnemonic])
-        for each in DOT_INSTRUCTIONS
-        if _peak_of(each.name).is_available(target)
+        for each in dot_instructions(target)
     )
     tiles = (
         DotUnit(each.name, _TILES_PER_CYCLE, _TILE_LATENCY)
         for each in TILE_INSTRUCTIONS
-        if _peak_of(each.name).is_available(target)
+        if peak_of(each.name).is_available(target)
     )
     return (*vectors, *tiles)
-
-
-def _peak_of(instruction: str) -> PeakInstruction:
-    """The loop that measures the instruction of a unit, or one that is as fast."""
-    units = {each.name: each.unit for each in TILE_INSTRUCTIONS}
-    return peak_named(units.get(instruction, instruction.partition("_")[0]))
 
 
 def with_probe(hardware: Hardware, probe: Probe) -> Hardware:
@@ -107,7 +98,7 @@ def _measured_units(hardware: Hardware, probe: Probe, frequency_hz: float) -> tu
     rates, cycles = dict(probe.instructions), frequency_hz * hardware.cores
 
     def measured_unit(unit: DotUnit) -> DotUnit:
-        peak = _peak_of(unit.instruction)
+        peak = peak_of(unit.instruction)
         if peak.name not in rates:
             return unit
         operations = peak.operations(hardware.vector_bytes)

@@ -7,8 +7,12 @@ from types import MappingProxyType
 
 from tvm.target import Target, codegen
 
+from ansor.program.dot_instructions import DOT_INSTRUCTIONS, DotInstruction
+from ansor.program.tile_instructions import TILE_INSTRUCTIONS
 from ansor.targets.cpu.features import architecture
 from ansor.targets.cpu.machine import Hardware
+from ansor.targets.cpu.probe.instruction_peak import PeakInstruction
+from ansor.targets.cpu.probe.instruction_peak import instruction_named as peak_named
 
 _BYTES = 4 + 2  # of an element in both dtypes
 # By family and dtype: LLVM's names of the instruction sets with products, and Linux' names of them.
@@ -18,6 +22,24 @@ _PRODUCTS: Mapping[tuple[str, str], Mapping[str, str]] = MappingProxyType(
         ("aarch64", "bfloat16"): {"bf16": "bf16"},
     }
 )
+
+
+def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
+    """The instructions of a target that add up groups of products, in the table's order."""
+    return tuple(each for each in DOT_INSTRUCTIONS if peak_of(each.name).is_available(target))
+
+
+def peak_of(instruction: str) -> PeakInstruction:
+    """The loop that measures the instruction of a unit, or one that is as fast."""
+    units = {each.name: each.unit for each in TILE_INSTRUCTIONS}
+    return peak_named(units.get(instruction, instruction.partition("_")[0]))
+
+
+def prefers_narrow_weights(target: Target) -> bool:
+    """Whether the fastest instruction for `uint8` times `int8` suits weights of 7 bits alone."""
+    dtypes = ("uint8", "int8", "int32")
+    fitting = (each for each in dot_instructions(target) if each.takes(dtypes))
+    return next((each.narrow for each in fitting), False)
 
 
 def why_not_short(target: Target, dtype: str) -> str | None:
