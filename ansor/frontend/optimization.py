@@ -45,9 +45,10 @@ def plain_form(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
 
     Quantised networks compute in integers.
     """
-    simple = integer_form(inference_form(mod))
-    wide_sums = backend_of(target).network.wide_sums
-    return with_whole_groups(channels_last(with_wide_sums(simple) if wide_sums else simple))
+    network = backend_of(target).network
+    simple = integer_form(inference_form(mod), network.activations(target))
+    summed = with_wide_sums(simple) if network.wide_sums else simple
+    return with_whole_groups(channels_last(summed))
 
 
 def _run(mod: tvm.IRModule, *passes: Any) -> tvm.IRModule:

@@ -96,6 +96,10 @@ def no_short_products(target: Target, dtype: str) -> str | None:
     return f"networks for {target.kind.name} keep their own precision"
 
 
+def own_activations(target: Target) -> None:
+    """No other dtype than the network's own."""
+
+
 def no_conversions(machine: object, elements: int) -> float:
     """Infinite: a kind of target without short products converts nothing."""
     return math.inf
@@ -111,6 +115,8 @@ class NetworkForm:
         filtering: convolutions may use minimal filtering (Winograd).
         why_not_short: why a target has no instruction for products of a dtype, such as "bfloat16";
             None if it has one.
+        activations: dtype of 8 bits that a target multiplies by `int8` in products and
+            convolutions; None if either will do.
         conversion_s: seconds that a machine takes to convert so many elements between float32 and
             a dtype of two bytes, as a part of a function.
     """
@@ -119,6 +125,7 @@ class NetworkForm:
     joins_depthwise: bool = False
     filtering: bool = False
     why_not_short: Callable[[Target, str], str | None] = no_short_products
+    activations: Callable[[Target], str | None] = own_activations
     conversion_s: Callable[[Any, int], float] = no_conversions
 
 

@@ -17,7 +17,7 @@ from ansor.targets.backend import (
 from ansor.targets.cpu import target
 from ansor.targets.cpu.describe import describe
 from ansor.targets.cpu.detect import detect, peak_flops, read_system
-from ansor.targets.cpu.low_precision import conversion_s, why_not_short
+from ansor.targets.cpu.low_precision import activations, conversion_s, why_not_short
 from ansor.targets.cpu.search import CPU_SEARCH
 
 CPU = Backend(
@@ -36,6 +36,10 @@ CPU = Backend(
     compiler=Compiler(target.compiler_target, for_cpu, pipeline=CPU_PIPELINE),
     execution=Execution(on_host=True),
     network=NetworkForm(
-        joins_depthwise=True, filtering=True, why_not_short=why_not_short, conversion_s=conversion_s
+        joins_depthwise=True,
+        filtering=True,
+        why_not_short=why_not_short,
+        activations=activations,
+        conversion_s=conversion_s,
     ),
 )

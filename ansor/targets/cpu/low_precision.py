@@ -42,6 +42,15 @@ def prefers_narrow_weights(target: Target) -> bool:
     return next((each.narrow for each in fitting), False)
 
 
+def activations(target: Target) -> str | None:
+    """The dtype that the fastest instruction multiplies by `int8`; None if there is none."""
+    for each in dot_instructions(target):
+        left, right = each.operands
+        if right == "int8":
+            return left
+    return None
+
+
 def why_not_short(target: Target, dtype: str) -> str | None:
     """Why a target has no instruction for products of a dtype; None if it has one.
 

@@ -20,7 +20,9 @@ from ansor.frontend.rewrite import Lookup, constant, op_name, static_shape
 
 EIGHT_BITS = frozenset(("int8", "uint8"))
 _LIMITS = np.iinfo(np.int8)
-_HALF = 128  # half of the values of 8 bits: what lies between uint8 and int8
+# From the integers of the other dtype of 8 bits: half of their number.
+_STEPS = {"uint8": np.asarray(128, np.int32), "int8": np.asarray(-128, np.int32)}
+_WIDE = "int16"  # holds what lies between
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +100,40 @@ def signed(codes: Codes, lookup: Lookup) -> Codes:
         centred = values.astype(np.int32) - codes.zero
         if centred.min() >= _LIMITS.min and centred.max() <= _LIMITS.max:
             return Codes(constant(centred, "int8"), np.zeros((), np.int32), codes.scale)
-    if str(codes.data.ty.dtype) == "int8":
+    return of_dtype(codes, "int8", lookup)
+
+
+def of_dtype(codes: Codes, dtype: str, lookup: Lookup) -> Codes:
+    """The same tensor of `uint8` or `int8`: integers and zero point differ by 128."""
+    if str(codes.data.ty.dtype) == dtype:
         return codes
+    step = _STEPS[dtype]
+    zero = codes.zero + step if is_known(codes.zero) else op.add(codes.zero, constant(step))
+    return Codes(moved(codes.data, dtype, lookup), zero, codes.scale)
+
+
+def moved(data: Any, dtype: str, lookup: Lookup) -> Any:
+    """8-bit integers in `uint8` or `int8`, the other of both, as far above the least as before."""
+    values = known(data, lookup)
     if values is not None:
-        data = constant(values.astype(np.int32) - _HALF, "int8")
-    else:
-        moved = op.subtract(op.astype(codes.data, "int16"), constant(_HALF, "int16"))
-        data = op.astype(moved, "int8")
-    half = np.asarray(-_HALF, np.int32)
-    zero = codes.zero + half if is_known(codes.zero) else op.add(codes.zero, constant(half))
-    return Codes(data, zero, codes.scale)
+        return constant(values.astype(np.int32) + _STEPS[dtype], dtype)
+    source = moved_back(data, dtype, lookup)
+    if source is not None:
+        return source
+    wide = op.add(op.astype(data, _WIDE), constant(_STEPS[dtype], _WIDE))
+    return op.astype(wide, dtype)
+
+
+def moved_back(data: Any, dtype: str, lookup: Lookup) -> Any | None:
+    """The integers of a dtype that `moved` made the data of, if it did."""
+    cast = lookup(data)
+    if op_name(cast) != "relax.astype":
+        return None
+    added = lookup(cast.args[0])
+    if op_name(added) != "relax.add" or str(added.ty.dtype) != _WIDE:
+        return None
+    wide, step = lookup(added.args[0]), known(added.args[1], lookup)
+    if op_name(wide) != "relax.astype" or str(wide.args[0].ty.dtype) != dtype:
+        return None
+    is_back = step is not None and np.array_equal(step, -_STEPS[dtype])
+    return wide.args[0] if is_back else None

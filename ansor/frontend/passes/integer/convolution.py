@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ansor.frontend.importers.operators.by_rank import CONVOLUTIONS, SPATIAL
-from ansor.frontend.passes.integer.codes import Codes, codes_of, signed
+from ansor.frontend.passes.integer.codes import Codes, codes_of, of_dtype, signed
 from ansor.frontend.passes.integer.epilogue import with_epilogue
 from ansor.frontend.passes.integer.parameters import (
     Array,
@@ -25,8 +25,12 @@ from ansor.frontend.rewrite import Lookup, op_name, static_shape
 NAMES = {f"relax.nn.conv{rank}d": rank for rank in CONVOLUTIONS}
 
 
-def integer_convolution(call: Any, bias: Array | None, lookup: Lookup) -> Any | None:
+def integer_convolution(
+    call: Any, bias: Array | None, activations: str | None, lookup: Lookup
+) -> Any | None:
     """A convolution of quantised tensors, and a bias `[1, C, 1, ...]`, in integers.
+
+    The data has the dtype `activations`, or its own.
 
     None if an operand is not made of 8-bit integers, or the weights have a zero point that their
     range leaves no room for.
@@ -40,6 +44,7 @@ def integer_convolution(call: Any, bias: Array | None, lookup: Lookup) -> Any | 
         return None
     if (data.scale is None) != (weight.scale is None):
         return None
+    data = of_dtype(data, activations or str(data.data.ty.dtype), lookup)
     total, term = _sums(call, data, weight, values)
     return with_epilogue(total, [term], _scale(data, weight, values.ndim), bias, values.ndim)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial, reduce
 from typing import Any
 
 import tvm
@@ -18,14 +19,16 @@ from ansor.frontend.passes.integer.parameters import Array, known
 from ansor.frontend.passes.integer.product import NAME as PRODUCT
 from ansor.frontend.passes.integer.product import integer_product
 from ansor.frontend.passes.integer.requantization import with_unit_scales
+from ansor.frontend.passes.integer.sign import with_activations
 from ansor.frontend.passes.integer.storage import ends_of
 from ansor.frontend.rewrite import Lookup, op_name, rewrite_calls, static_shape
 
 
-def integer_form(mod: tvm.IRModule) -> tvm.IRModule:
+def integer_form(mod: tvm.IRModule, activations: str | None = None) -> tvm.IRModule:
     """The module without `quantize` and `dequantize`, its products of 8-bit integers in int32.
 
-    - A product sums `uint8` or `int8` times `int8` in int32. Zero points and bias are one int32
+    - A product sums `uint8` or `int8` times `int8` in int32. With `activations`, its left operand
+      has that dtype. Zero points and bias are one int32
       constant, and the scales of both operands one float32 constant.
     - Activations and residuals follow in float32. The result's scale is in the constants before
       them, so that rounding and clipping end the function.
@@ -36,8 +39,11 @@ def integer_form(mod: tvm.IRModule) -> tvm.IRModule:
     if not _has_integers(mod):
         return mod
     plain = fold_constants(rewrite_calls(mod, _known_constant))
+    if activations is not None:
+        plain = fold_constants(with_activations(plain, activations))
     moved = fold_constants(rewrite_calls(plain, on_integers))
-    products = rewrite_calls(rewrite_calls(moved, _biased_product), _product)
+    rules = (partial(rule, activations=activations) for rule in (_biased_product, _product))
+    products = reduce(rewrite_calls, rules, moved)
     pairs = _without_integers_between(with_unit_scales(products))
     return fold_constants(rewrite_calls(pairs, in_arithmetic))
 
@@ -80,19 +86,21 @@ def _known_constant(call: Any, lookup: Lookup) -> Any:
     return in_arithmetic(call, lookup) if is_known else call
 
 
-def _product(call: Any, lookup: Lookup) -> Any:
-    found = _in_integers(call, None, lookup)
+def _product(call: Any, lookup: Lookup, activations: str | None) -> Any:
+    found = _in_integers(call, None, activations, lookup)
     return call if found is None else found
 
 
-def _in_integers(call: Any, bias: Array | None, lookup: Lookup) -> Any | None:
+def _in_integers(
+    call: Any, bias: Array | None, activations: str | None, lookup: Lookup
+) -> Any | None:
     name = op_name(call)
     if name in CONVOLUTIONS:
-        return integer_convolution(call, bias, lookup)
-    return integer_product(call, bias, lookup) if name == PRODUCT else None
+        return integer_convolution(call, bias, activations, lookup)
+    return integer_product(call, bias, activations, lookup) if name == PRODUCT else None
 
 
-def _biased_product(call: Any, lookup: Lookup) -> Any:
+def _biased_product(call: Any, lookup: Lookup, activations: str | None) -> Any:
     """A sum of a float32 product and a constant along its channels."""
     if op_name(call) != "relax.add" or str(call.ty.dtype) != "float32":
         return call
@@ -101,7 +109,7 @@ def _biased_product(call: Any, lookup: Lookup) -> Any:
         source = lookup(product)
         if values is None or not _is_along_channels(values, source):
             continue
-        found = _in_integers(source, values, lookup)
+        found = _in_integers(source, values, activations, lookup)
         if found is not None:
             return found
     return call

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ansor.frontend.passes.integer.codes import Codes, codes_of, signed
+from ansor.frontend.passes.integer.codes import Codes, codes_of, of_dtype, signed
 from ansor.frontend.passes.integer.epilogue import with_epilogue
 from ansor.frontend.passes.integer.parameters import (
     Array,
@@ -24,8 +24,12 @@ NAME = "relax.matmul"
 _ROWS, _COLUMNS = -2, -1
 
 
-def integer_product(call: Any, bias: Array | None, lookup: Lookup) -> Any | None:
+def integer_product(
+    call: Any, bias: Array | None, activations: str | None, lookup: Lookup
+) -> Any | None:
     """A product of quantised matrices, and a bias along its columns, in integers.
+
+    The left matrix has the dtype `activations`, or its own.
 
     None if an operand is not made of 8-bit integers, or its parameters vary along other axes than
     the rows of the left or the columns of the right matrix.
@@ -39,6 +43,7 @@ def integer_product(call: Any, bias: Array | None, lookup: Lookup) -> Any | None
     ):
         return None
     right = signed(right, lookup)
+    left = of_dtype(left, activations or str(left.data.ty.dtype), lookup)
     total = op.matmul(left.data, right.data, out_dtype="int32")
     terms = _zero_terms(left, right, shapes[0][-1], lookup)
     known_scales = left.scale is not None and right.scale is not None
