@@ -1,6 +1,6 @@
 """Instructions that add up the products of groups, as LLVM's intrinsics.
 
-The signatures are those of LLVM's `IntrinsicsX86.td`.
+The signatures are those of LLVM's `IntrinsicsX86.td` and `IntrinsicsAArch64.td`.
 """
 
 from __future__ import annotations
@@ -140,6 +140,16 @@ def _even_and_odd(side: str, dtype: str, lanes: int) -> list[str]:
     ]
 
 
+_NEON = {"sdot": "dotprod", "udot": "dotprod", "usdot": "i8mm", "bfdot": "bf16"}  # features
+
+
+def _neon(instruction: DotInstruction, lanes: int, has: HasFeatures) -> NativeForm | None:
+    if lanes != LEAST_LANES or not has(_NEON[instruction.name]):
+        return None
+    types = "v4f32.v8bf16" if instruction.total == "float32" else "v4i32.v16i8"
+    return _single(instruction, lanes, f"llvm.aarch64.neon.{instruction.name}.{types}")
+
+
 _FORMS: Mapping[str, Callable[[DotInstruction, int, HasFeatures], NativeForm | None]] = (
     MappingProxyType(
         {
@@ -147,6 +157,7 @@ _FORMS: Mapping[str, Callable[[DotInstruction, int, HasFeatures], NativeForm | N
             "vpdpbusd": _vpdpbusd,
             "vpmaddubsw": _vpmaddubsw,
             "vpmaddwd": _vpmaddwd,
+            **dict.fromkeys(_NEON, _neon),
         }
     )
 )

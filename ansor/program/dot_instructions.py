@@ -37,7 +37,8 @@ class DotInstruction:
 
 
 # Of those that take the same operands the fastest first. Intel's manual of instructions, volume 2:
-# AVX512_BF16, AVX512_VNNI, AVX_VNNI and AVX2. The last ones are several instructions for each step:
+# AVX512_BF16, AVX512_VNNI, AVX_VNNI and AVX2. Arm's manual (DDI 0487): FEAT_DotProd, FEAT_I8MM and
+# FEAT_BF16. Two of Intel's are several instructions for each step:
 # - `vpmaddubsw` saturates sums of two products to 16 bits. `vpmaddwd` adds two pairs of these.
 # - `vpmaddwd` multiplies 16 bits: first the even elements, then the odd ones.
 DOT_INSTRUCTIONS = (
@@ -47,6 +48,10 @@ DOT_INSTRUCTIONS = (
     DotInstruction("vpmaddwd", ("uint8", "int8"), "int32", 4),
     DotInstruction("vpmaddwd_int8", ("int8", "int8"), "int32", 4),
     DotInstruction("vpmaddwd_uint8", ("uint8", "uint8"), "int32", 4),
+    DotInstruction("bfdot", ("bfloat16", "bfloat16"), "float32", 2),
+    DotInstruction("sdot", ("int8", "int8"), "int32", 4),
+    DotInstruction("udot", ("uint8", "uint8"), "int32", 4),
+    DotInstruction("usdot", ("uint8", "int8"), "int32", 4),
 )
 
 

@@ -63,6 +63,15 @@ def compile_function(
     Returns:
         a `tvm.runtime.Module` with one function, `ENTRY`.
     """
+    compiled = lowered_function(func, target, exact, llvm_target)
+    compiled.get_function(ENTRY)  # LLVM generates code at the first look-up, half of all the work
+    return compiled
+
+
+def lowered_function(
+    func: tirx.PrimFunc, target: str, exact: bool = False, llvm_target: Target | None = None
+) -> Any:
+    """As `compile_function`, before LLVM generates code: the target need not run here."""
     module = tvm.IRModule({ENTRY: func.with_attr("global_symbol", ENTRY)})
     resolved = Target(target)
     compiler = backend_of(resolved).compiler
@@ -72,6 +81,4 @@ def compile_function(
         module = compiler.prepare(module, resolved, None)
     with pass_context([func], exact):
         code_target = llvm_target or compiler.target(resolved)
-        compiled = tvm.compile(module, code_target, tir_pipeline=pipeline).mod
-    compiled.get_function(ENTRY)  # LLVM generates code at the first look-up, half of all the work
-    return compiled
+        return tvm.compile(module, code_target, tir_pipeline=pipeline).mod

@@ -170,7 +170,7 @@ def test_a_function_is_known_by_its_name(instruction: Any) -> None:
 def test_few_lanes_use_a_part_of_a_register(instruction: Any) -> None:
     function = scalar_function(instruction.name, *instruction.operands)
     text = llvm_text([function], lambda _: True)
-    assert re.search(r"(dpbf16ps\.128|vpdpbusd\.128|sse2\.pmadd\.wd)\(", text)
+    assert re.search(r"call <4 x (i32|float)> @llvm\.(x86|aarch64)\.", text)
 
 
 @pytest.mark.parametrize(

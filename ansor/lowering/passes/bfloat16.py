@@ -4,7 +4,7 @@ TVM turns an array of bfloat16 that a function allocates into one of float32. An
 takes groups of bfloat16 from memory then reads something else. TVM also rounds with five integer
 operations for each number, and it converts no value that a variable is bound to. Here arrays keep
 their 16 bits, and `fptrunc` of LLVM rounds: it becomes one instruction on processors with
-AVX512-BF16. Both round to nearest, ties to even.
+AVX512-BF16 or ARM's BF16. Both round to nearest, ties to even.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ansor.lowering.statements import collect
 
 _DTYPE, _BITS, _WIDE = "bfloat16", "uint16", "float32"
 _PREFIX = "ansor_bfloat16"
-_NATIVE = "avx512bf16"  # LLVM's name of the instruction set that rounds
+_NATIVE = ("avx512bf16", "bf16")  # LLVM's names of the instruction sets that round: x86, ARM
 
 
 def keep_bfloat16(func: tirx.PrimFunc) -> tirx.PrimFunc:
@@ -41,7 +41,7 @@ def keep_bfloat16(func: tirx.PrimFunc) -> tirx.PrimFunc:
     )
     if rewriter.lanes:
         target = func.attrs["target"]
-        native = bool(codegen.llvm_cpu_has_features(_NATIVE, target))
+        native = any(codegen.llvm_cpu_has_features(name, target) for name in _NATIVE)
         text = ir.StringImm(_rounding_functions(sorted(rewriter.lanes), native))
         body = tirx.AttrStmt(tirx.const(0, "int32"), "pragma_import_llvm", text, body)
     return func.with_body(body)

@@ -20,9 +20,18 @@ from ansor.targets.cpu.vectors import vector_unit
 
 _LEAST_WAITING = 16.0  # multiply-adds; a core without a scheduler starts the next run late
 _EXPLAINED = 1.15  # of the cycles that a kernel must take: what else it takes may be its ends
-# Cycles until a sum can be used: uops.info, Zen 4 and Sapphire Rapids. Where a step is several
-# instructions, only the additions wait for the sum.
-_LATENCIES = {"vdpbf16ps": 6.0, "vpdpbusd": 4.0, "vpmaddubsw": 1.0, "vpmaddwd": 2.0}
+# Cycles until a sum can be used: uops.info, Zen 4 and Sapphire Rapids; Arm's optimisation guide of
+# Neoverse V1. Where a step is several instructions, only the additions wait for the sum.
+_LATENCIES = {
+    "vdpbf16ps": 6.0,
+    "vpdpbusd": 4.0,
+    "vpmaddubsw": 1.0,
+    "vpmaddwd": 2.0,
+    "bfdot": 4.0,
+    "sdot": 3.0,
+    "udot": 3.0,
+    "usdot": 3.0,
+}
 # Of products of tiles: Intel's manual of optimization, "Intel AMX".
 _TILES_PER_CYCLE, _TILE_LATENCY = 1 / 16, 52.0
 _NO_SLOWER = 0.75  # of the speed on whole registers; half of it where units are as wide as they

@@ -18,7 +18,7 @@ _CONFIGURATION = "ansor_peak_tiles"
 
 
 def dot_loop(name: str, size: int, sums: int) -> str:
-    """A loop over `vdpbf16ps` or `vpdpbusd` on registers of `size` bytes.
+    """A loop over one instruction, such as `vpdpbusd` or `sdot`, on registers of `size` bytes.
 
     Args:
         name: of the instruction.
@@ -26,11 +26,14 @@ def dot_loop(name: str, size: int, sums: int) -> str:
         sums: registers of sums.
     """
     lanes, bits = size // 4, 8 * size
-    total, operand, intrinsic = {
-        "vdpbf16ps": (f"<{lanes} x float>", f"<{2 * lanes} x bfloat>", "avx512bf16.dpbf16ps"),
-        "vpdpbusd": (f"<{lanes} x i32>", f"<{4 * lanes} x i8>", "avx512.vpdpbusd"),
-    }[name]
-    called = f"@llvm.x86.{intrinsic}.{bits}"
+    is_short = name in ("vdpbf16ps", "bfdot")  # bfloat16, sums in float32
+    total = f"<{lanes} x float>" if is_short else f"<{lanes} x i32>"
+    operand = f"<{2 * lanes} x bfloat>" if is_short else f"<{4 * lanes} x i8>"
+    neon = "v4f32.v8bf16" if is_short else "v4i32.v16i8"
+    called = {
+        "vdpbf16ps": f"@llvm.x86.avx512bf16.dpbf16ps.{bits}",
+        "vpdpbusd": f"@llvm.x86.avx512.vpdpbusd.{bits}",
+    }.get(name, f"@llvm.aarch64.neon.{name}.{neon}")
     loads = [_load(f"%{side}", operand, size * (sums + i)) for i, side in enumerate("lr")]
 
     def add(number: int) -> list[str]:
@@ -136,6 +139,7 @@ LOOPS: Mapping[str, Callable[[str, int, int], str]] = MappingProxyType(
         "vpdpbusd": dot_loop,
         "vpmaddubsw": pairs_loop,
         "vpmaddwd": halves_loop,
+        **dict.fromkeys(("bfdot", "sdot", "udot", "usdot"), dot_loop),
         "tdpbf16ps": tile_loop,
         "tdpbusd": tile_loop,
     }

@@ -25,7 +25,8 @@ from ansor.targets.host.tiles import why_no_tiles
 
 _ROUNDS = 1 << 15  # of a run; some 0.2 ms, as threads that start take some 10 µs
 _WORD_BYTES = 4
-_REGISTERS = {64: 32, 32: 16}  # by their bytes (AMD64 Architecture Programmer's Manual, volume 4)
+# By their bytes: AMD64 Architecture Programmer's Manual, volume 4; Arm's manual (DDI 0487).
+_REGISTERS = {64: 32, 32: 16, 16: 32}
 _OPERAND_REGISTERS = 4  # that hold no sums
 
 
@@ -68,6 +69,10 @@ INSTRUCTIONS = (  # of each precision the fastest first
     PeakInstruction("vpdpbusd", "int8", 4, ("avx512vnni", "avxvnni")),
     PeakInstruction("vpmaddubsw", "int8", 4, ("avx2",)),
     PeakInstruction("vpmaddwd", "int8", 4, ("avx2",)),
+    PeakInstruction("bfdot", "bfloat16", 2, ("bf16",)),
+    PeakInstruction("sdot", "int8", 4, ("dotprod",)),
+    PeakInstruction("udot", "int8", 4, ("dotprod",)),
+    PeakInstruction("usdot", "int8", 4, ("i8mm",)),
 )
 
 
