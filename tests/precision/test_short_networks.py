@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tvm
 from tvm.target import Target
 
 import ansor
@@ -17,6 +18,9 @@ from ansor.errors import ArgumentError, UnsupportedError
 from ansor.run.arguments import check_short_products
 from ansor.run.check.deviation import squared_error
 from ansor.run.check.network import ResultError
+from ansor.run.precision_phase import PrecisionPhase
+from ansor.run.prepare import Network
+from ansor.run.settings import Settings
 from ansor.targets.target import resolve_target
 from ansor.workloads import build
 
@@ -177,3 +181,15 @@ def test_missing_instructions_are_named(target: dict[str, Any], missing: str) ->
         return
     with pytest.raises(UnsupportedError, match=missing):
         check_short_products(SHORT, made)
+
+
+def test_without_instructions_auto_is_float32_and_says_why() -> None:
+    target, told = Target({"kind": "llvm", "mcpu": "x86-64-v3"}), []
+    network = Network(tvm.IRModule(), ())
+    phase = PrecisionPhase(Settings(precision="auto"), target, "", told.append)
+    assert phase.entered("net", network, None) is network
+    (text,) = told
+    assert text.startswith("the precision stays float32: ")
+    assert "avx512_bf16 or amx_bf16" in text
+    with pytest.raises(UnsupportedError, match=r'amx_bf16; tune for .* precision="float32"'):
+        check_short_products(SHORT, target)

@@ -28,8 +28,8 @@ def integer_form(mod: tvm.IRModule, activations: str | None = None) -> tvm.IRMod
     """The module without `quantize` and `dequantize`, its products of 8-bit integers in int32.
 
     - A product sums `uint8` or `int8` times `int8` in int32. With `activations`, its left operand
-      has that dtype. Zero points and bias are one int32
-      constant, and the scales of both operands one float32 constant.
+      has that dtype. Zero points and bias are one int32 constant, and the scales of both operands
+      one float32 constant.
     - Activations and residuals follow in float32. The result's scale is in the constants before
       them, so that rounding and clipping end the function.
     - Data movement and maxima stay in 8 bits.
