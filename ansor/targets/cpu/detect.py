@@ -32,6 +32,8 @@ _LATENCIES = {
     "udot": 3.0,
     "usdot": 3.0,
 }
+# Instructions for a register of an operand: two for `uint8`, three for `int8`.
+_WIDENING = {"vpmaddwd": 2.5}
 # Of products of tiles: Intel's manual of optimization, "Intel AMX".
 _TILES_PER_CYCLE, _TILE_LATENCY = 1 / 16, 52.0
 _NO_SLOWER = 0.75  # of the speed on whole registers; half of it where units are as wide as they
@@ -71,7 +73,12 @@ def read_system(target: Target, threads: int) -> Hardware:
 def _dot_units(target: Target, hardware: Hardware) -> tuple[DotUnit, ...]:
     """The target's instructions for groups of products, on vectors at the rate of multiply-adds."""
     vectors = (
-        DotUnit(each.name, hardware.fma_per_cycle, _LATENCIES[each.mnemonic])
+        DotUnit(
+            each.name,
+            hardware.fma_per_cycle,
+            _LATENCIES[each.mnemonic],
+            _WIDENING.get(each.mnemonic, 0.0),
+        )
         for each in dot_instructions(target)
     )
     tiles = (

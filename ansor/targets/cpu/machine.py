@@ -14,11 +14,18 @@ class DotUnit:
         instruction: its name, see `ansor.program.dot_instructions`.
         per_cycle: instructions on whole registers that a core issues per cycle.
         latency: cycles until a sum can be used.
+        widening: instructions that widen a register of either operand to two, 0 where none do.
     """
 
     instruction: str
     per_cycle: float
     latency: float
+    widening: float = 0.0
+
+    @property
+    def operand_registers(self) -> int:
+        """Registers that a register of an operand takes."""
+        return 2 if self.widening else 1
 
 
 @dataclass(frozen=True)

@@ -239,7 +239,8 @@ def _arithmetic_cycles(
     """`[P]`: cycles of one step in the arithmetic units."""
     unit = _unit(profile, hardware)
     if unit is not None:
-        busy: Floats = tile.statements * tile.fill / np.float32(unit.per_cycle)
+        widening = tile.loads * np.float32(unit.widening / hardware.fma_per_cycle)
+        busy: Floats = tile.statements * tile.fill / np.float32(unit.per_cycle) + widening
         return busy
     ops = profile.nest.stage.ops
     fused = min(ops.float_add, ops.float_mul)

@@ -23,7 +23,9 @@ def spilled_registers(block: Block) -> Floats:
     Each addition needs its accumulator and its operands. A value with several uses needs a
     register between them.
     """
-    needed = block.accumulators + block.vectors + 1
+    unit = block.hardware.dot_unit(block.profile.nest.stage.instruction)
+    each = 1 if unit is None else unit.operand_registers
+    needed = block.accumulators + each * (block.vectors + 1)
     held = _held_between_statements(block) + _held_between_copies(block, needed)
     free = np.float32(block.hardware.vector_registers) - needed
     over = block.depth * np.maximum(-free, 0) + np.maximum(held - np.maximum(free, 0), 0)
