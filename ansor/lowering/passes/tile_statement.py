@@ -95,13 +95,18 @@ def _checked(statement: TileStatement) -> TileStatement:
 
 def _parts(body: Any) -> tuple[Any, Any]:
     """The condition under which sums begin, and the statement that adds up."""
-    if isinstance(body, tirx.SeqStmt) and len(body.seq) == 2:
-        first, update = body.seq
-        condition = first.condition if isinstance(first, tirx.IfThenElse) else True
-        return condition, update
-    if not isinstance(body, tirx.BufferStore) or not isinstance(body.value, ir.Call):
+    stmts = list(body.seq) if isinstance(body, tirx.SeqStmt) else [body]
+    *before, update = stmts
+    is_update = isinstance(update, tirx.BufferStore) and isinstance(update.value, ir.Call)
+    if len(before) > 1 or not is_update:
         raise LoweringError("the loops of an instruction on tiles hold further statements")
-    return None, body
+    if not before:
+        return None, update
+    (start,) = before
+    is_conditional = isinstance(start, tirx.IfThenElse)
+    if not is_conditional and not isinstance(start, tirx.BufferStore):
+        raise LoweringError("the loops of an instruction on tiles hold further statements")
+    return start.condition if is_conditional else True, update
 
 
 def _operand(load: Any, loops: Sequence[tirx.For]) -> Operand:

@@ -76,9 +76,14 @@ def _issued(
     return tirx.AttrStmt(_int32(0), REGION, ir.StringImm(tiles.begin().name), body)
 
 
+def _is_mark(stmt: Any) -> bool:
+    """Whether the loops of an instruction follow."""
+    return isinstance(stmt, tirx.AttrStmt) and bool(stmt.attr_key == TILE)
+
+
 def _path(stmt: Any) -> list[Any]:
     """The loops around the marked loops of an instruction, outermost first, and the mark."""
-    if isinstance(stmt, tirx.AttrStmt) and stmt.attr_key == TILE:
+    if _is_mark(stmt):
         return [stmt]
     found = next((path for path in map(_path, _children(stmt)) if path), [])
     return [stmt, *found] if found and isinstance(stmt, tirx.For) else found
@@ -189,14 +194,23 @@ class _Writer:
             return stmt
         if isinstance(stmt, tirx.SeqStmt):
             return sequence(*(self._loops(tiles, child) for child in stmt.seq))
-        is_mark = isinstance(stmt, tirx.AttrStmt) and stmt.attr_key == TILE
-        if is_mark or any(stmt.same_as(loop) for loop in self._results):
+        if _is_mark(stmt) or any(stmt.same_as(loop) for loop in self._results):
+            self._check_results(stmt)
             return self._products(tiles)
         if isinstance(stmt, tirx.IfThenElse):
             return tirx.IfThenElse(stmt.condition, self._loops(tiles, stmt.then_case), None)
         if isinstance(stmt, tirx.AttrStmt):
             return with_statement(stmt, self._loops(tiles, stmt.body))
         return with_loop_body(stmt, self._loops(tiles, stmt.body))
+
+    def _check_results(self, stmt: Any) -> None:
+        """Raises a LoweringError if the loops over result tiles hold anything but the marked."""
+        for loop in self._results:
+            if not stmt.same_as(loop):
+                raise LoweringError("loops over result tiles are not the innermost ones")
+            stmt = stmt.body
+        if not _is_mark(stmt):
+            raise LoweringError("loops over result tiles hold further statements")
 
     def _products(self, tiles: TileSet) -> Any:
         """Loads of operands and products, for all result tiles."""
