@@ -105,7 +105,14 @@ def test_every_layer_of_a_residual_network_is_one_function(target: Target, tmp_p
     kinds = Counter(next(k for k in KINDS if k in name) for name, _ in calls)
     # The image is quantised before its channels come last, and a tensor whose zero point is not 0
     # is padded.
-    others = {"max_pool2d": 1, "fused_divide": 1, "pad": 2, "concatenate": 1, "mean": 1, "matmul": 1}
+    others = {
+        "max_pool2d": 1,
+        "fused_divide": 1,
+        "pad": 2,
+        "concatenate": 1,
+        "mean": 1,
+        "matmul": 1,
+    }
     assert kinds == {"conv2d": 6, **others}
 
 
