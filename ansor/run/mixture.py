@@ -14,7 +14,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ansor.frontend.precision.network_form import NetworkForms, with_forms
+from ansor.frontend.precision.network_form import NetworkForms
+from ansor.frontend.precision.reformed_network import with_forms
 from ansor.report.formatting import microseconds
 from ansor.run.minimum_cut import Costs, cheapest_second
 from ansor.run.precision import Assignment, as_network, in_precision, precision_rows

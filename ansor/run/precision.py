@@ -7,12 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ansor.errors import ArgumentError
-from ansor.frontend.precision.network_form import (
-    NetworkForms,
-    ReformedNetwork,
-    network_forms,
-    with_forms,
-)
+from ansor.frontend.precision.network_form import NetworkForms, network_forms
+from ansor.frontend.precision.reformed_network import ReformedNetwork, with_forms
 from ansor.frontend.precision.variants import reformed_variants
 from ansor.report.precision_table import PrecisionRow
 from ansor.run.prepare import Network, split_network

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from ansor.config import PRECISION
+from ansor.frontend.precision.network_form import with_corrected_biases
 from ansor.report.precision_table import precision_text
 from ansor.run.arguments import AUTO, SHORT
 from ansor.run.back_to_float32 import Allowed
@@ -61,6 +62,7 @@ class PrecisionPhase:
         assignment = Assignment(forms.multiplying)
         if given.check_import:
             comparison = budget_comparison(network.mod, original, given.budget, self.target)
+            forms = with_corrected_biases(forms, comparison.calibrated)
             sensitivities = Sensitivities(forms, comparison.deviation_of)
             limit, share = given.budget.limit, PRECISION.budget_share
             assignment = within_budget(forms, sensitivities, limit, share)

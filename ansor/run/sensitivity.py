@@ -9,7 +9,8 @@ from functools import cached_property
 
 import tvm
 
-from ansor.frontend.precision.network_form import NetworkForms, with_forms
+from ansor.frontend.precision.network_form import NetworkForms
+from ansor.frontend.precision.reformed_network import with_forms
 from ansor.run.check.deviation import Deviation
 
 SENSITIVE = "too sensitive: alone it makes an error of "

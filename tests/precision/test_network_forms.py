@@ -14,7 +14,8 @@ from tvm import relax
 from ansor.dag.from_tir.read import read_dag
 from ansor.frontend import extract_functions, import_model, optimize
 from ansor.frontend.distinct_functions import tir_calls
-from ansor.frontend.precision.network_form import NetworkForms, network_forms, with_forms
+from ansor.frontend.precision.network_form import NetworkForms, network_forms
+from ansor.frontend.precision.reformed_network import with_forms
 from ansor.frontend.precision.stages import is_exact
 from ansor.frontend.precision.variants import reformed_variants
 from ansor.frontend.variants import KINDS, optimize_with_variants

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -73,18 +72,19 @@ def biased_product(
     given = positions.get(_source_of(dag, data)), positions[weight.buffer]
     if bias is None or given[0] is None or not {given[1], positions[bias[0]]} <= set(constants):
         return None
-    own_axes = _axes(weight)
-    if None in own_axes or set(own_axes) != {*product.columns, *product.depth}:
+    own_axes = tuple(axis for axis in _axes(weight) if axis is not None)
+    is_whole = len(own_axes) == len(weight.indices)
+    if not is_whole or set(own_axes) != {*product.columns, *product.depth}:
         return None
-    shared = [d for d, axis in enumerate(data.axes) if axis not in product.depth]
-    data_axes = tuple(axis for d, axis in enumerate(data.axes) if d not in shared)
+    shared = tuple(d for d, axis in enumerate(data.axes) if axis not in product.depth)
+    data_axes = tuple(axis for axis in data.axes if axis is not None and axis in product.depth)
     if set(product.columns) != set(bias[1]) - {None}:
         return None
     found = given[0], given[1], positions[bias[0]]
-    return BiasedProduct(*found, tuple(shared), own_axes, data_axes, bias[1])
+    return BiasedProduct(*found, shared, own_axes, data_axes, bias[1])
 
 
-def _axes(access: Access) -> tuple[Any, ...]:
+def _axes(access: Access) -> tuple[int | None, ...]:
     """The axis of each dimension, None where it is not an axis alone."""
     alone = [index is not None and not index.const for index in access.indices]
     return tuple(a if known else None for a, known in zip(access.axes, alone, strict=True))
@@ -115,7 +115,9 @@ def _bias_after(
         return None
     axes = dict(zip(_axes(sums[0]), output.axes, strict=True))
     extents = dag.buffers[others[0].buffer].shape
-    found = [None if n == 1 else axes.get(a) for a, n in zip(_axes(others[0]), extents, strict=True)]
+    found = [
+        None if n == 1 else axes.get(a) for a, n in zip(_axes(others[0]), extents, strict=True)
+    ]
     if any(axis is None and n != 1 for axis, n in zip(found, extents, strict=True)):
         return None
     return others[0].buffer, tuple(found)

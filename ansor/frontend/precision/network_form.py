@@ -16,27 +16,26 @@ of its own converts it, and every call reads the copy.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
+import numpy.typing as npt
 import tvm
-from tvm import relax
-from tvm.ir import GenericConst
 
 from ansor.dag.contraction import product_dtypes
 from ansor.dag.from_tir.read import read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.errors import UnsupportedError
 from ansor.frontend.distinct_functions import extract_functions
-from ansor.frontend.precision.conversion import conversion
-from ansor.frontend.precision.function_form import FunctionForm, in_form
+from ansor.frontend.precision.bias_correction import Run, corrected_biases
+from ansor.frontend.precision.biased_product import BiasedProduct, biased_product
+from ansor.frontend.precision.function_form import FunctionForm
 from ansor.frontend.precision.stages import WIDE, copied_to, is_exact, products_of
-from ansor.frontend.rewrite import constant, op_name, with_functions
-from ansor.frontend.signature import entry_of
-from ansor.frontend.tensor_flow import VIEW, TensorFlow, Use, tensor_flow
+from ansor.frontend.tensor_flow import TensorFlow, Use, tensor_flow
+
+Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +52,7 @@ class FunctionFacts:
         sums_products: whether it has those or other sums of products, as of a depthwise
             convolution.
         is_exact: whether it only selects among the values that it is given.
+        biased: its product, if that has a bias which may be corrected.
     """
 
     dag: ComputeDAG | None
@@ -62,6 +62,7 @@ class FunctionFacts:
     multiplies: bool = False
     sums_products: bool = False
     is_exact: bool = False
+    biased: BiasedProduct | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +74,15 @@ class NetworkForms:
         flow: its tensors and calls.
         functions: what is known of each function, by name.
         dtype: the short one.
+        biases: what takes the place of an operand in calls that multiply short floats, by the
+            number of the call: the position of the operand, and its values.
     """
 
     mod: tvm.IRModule
     flow: TensorFlow
     functions: Mapping[str, FunctionFacts]
     dtype: str
+    biases: Mapping[int, tuple[int, Array]] = field(default_factory=dict)
 
     @property
     def multiplying(self) -> frozenset[int]:
@@ -190,105 +194,17 @@ def _facts(func: Any, constants: Collection[int]) -> FunctionFacts:
         multiplies=bool(products),
         sums_products=any(product_dtypes(dag, name) for name in dag.stages),
         is_exact=all(map(is_exact, dag.stages.values())),
+        biased=biased_product(func, dag, constants),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class ReformedNetwork:
-    """A network with functions in other forms.
-
-    Attributes:
-        mod: the module.
-        origins: of each function that it calls, the name and the form. The name is the function's
-            in the module that this one was made from.
-        callees: the function that each call of that module has become a call of, in order.
-    """
-
-    mod: tvm.IRModule
-    origins: Mapping[str, tuple[str, FunctionForm]]
-    callees: tuple[str, ...]
-
-
-def with_forms(network: NetworkForms, forms: Sequence[FunctionForm]) -> ReformedNetwork:
-    """The network with its calls in the given forms, one for each call in order."""
-    own = {name: FunctionForm(facts.dtypes) for name, facts in network.functions.items()}
-    names: dict[tuple[str, FunctionForm], str] = {}
-    for use, form in zip(network.flow.uses, forms, strict=True):
-        origin = (use.function, form)
-        if origin not in names:
-            is_own = form == own[use.function]
-            names[origin] = use.function if is_own else _free(use.function, network, names)
-    made = {
-        name: in_form(network.mod[function], form)
-        for (function, form), name in names.items()
-        if form != own[function]
-    }
-    extended = with_functions(network.mod, made)
-    callees = [names[use.function, f] for use, f in zip(network.flow.uses, forms, strict=True)]
-    mod = _Reformer(extended, zip(callees, forms, strict=True)).reformed()
-    origins = {name: origin for origin, name in names.items()}
-    return ReformedNetwork(mod, origins, tuple(callees))
-
-
-def _free(function: str, network: NetworkForms, names: Mapping[Any, str]) -> str:
-    """A name for another form of a function."""
-    taken = {*names.values(), *(v.name_hint for v in network.mod.functions)}
-    base, number = f"{function}_{network.dtype}", 1
-    while (name := base if number == 1 else f"{base}_{number}") in taken:
-        number += 1
-    return name
-
-
-@relax.expr_functor.mutator
-class _Reformer(relax.PyExprMutator):  # type: ignore[misc]
-    """Calls other functions, on operands of their dtypes.
+def with_corrected_biases(network: NetworkForms, run: Run) -> NetworkForms:
+    """`network` with biases that make up for the mean error of rounded weights.
 
     Args:
-        mod: holds the functions.
-        calls: function and form of each call, in order.
+        run: computes the outputs of modules on calibration inputs.
     """
-
-    def __init__(self, mod: tvm.IRModule, calls: Iterator[tuple[str, FunctionForm]]) -> None:
-        super().__init__(mod)
-        self.mod, self.calls = mod, calls
-        self.copies: dict[tuple[Any, str], Any] = {}
-
-    def reformed(self) -> tvm.IRModule:
-        """The module, without the functions that it no longer calls."""
-        entry = self.mod.get_global_var(entry_of(self.mod))
-        self.builder_.update_func(entry, self.visit_expr(self.mod[entry]))
-        return relax.transform.DeadCodeElimination()(self.builder_.get())
-
-    def visit_call_(self, call: Any) -> Any:
-        changed = self.visit_expr_post_order(call)
-        if op_name(call) == VIEW:
-            return relax.op.reshape(*changed.args)
-        if op_name(call) != "relax.call_tir":
-            return changed
-        name, form = next(self.calls)
-        operands = changed.args[1].fields
-        count = len(operands)
-        pairs = zip(operands, form.dtypes, strict=False)
-        converted = [self._in_dtype(operand, dtype) for operand, dtype in pairs]
-        results = self._types(call.ty, form.dtypes[count:])
-        return relax.call_tir(self.mod.get_global_var(name), relax.Tuple(converted), results)
-
-    def _in_dtype(self, operand: Any, dtype: str) -> Any:
-        """A constant in a dtype, or a copy of a tensor, made once."""
-        if str(operand.ty.dtype) == dtype:
-            return operand
-        if isinstance(operand, GenericConst):
-            return constant(operand.value.numpy().astype(np.dtype(dtype)), dtype)
-        if (operand, dtype) not in self.copies:
-            function = self.builder_.add_func(conversion(operand.ty, dtype), f"to_{dtype}")
-            ty = relax.TensorType(operand.ty.shape, dtype)
-            copy = relax.call_tir(function, relax.Tuple([operand]), ty)
-            self.copies[operand, dtype] = self.builder_.emit(copy)
-        return self.copies[operand, dtype]
-
-    def _types(self, ty: Any, dtypes: Sequence[str]) -> Any:
-        if isinstance(ty, relax.TupleType):
-            pairs = zip(ty.fields, dtypes, strict=True)
-            return [relax.TensorType(part.shape, dtype) for part, dtype in pairs]
-        (dtype,) = dtypes
-        return relax.TensorType(ty.shape, dtype)
+    facts = network.functions.items()
+    products = {name: own.biased for name, own in facts if own.biased is not None}
+    found = corrected_biases(network.mod, products, network.dtype, run)
+    return replace(network, biases=found)

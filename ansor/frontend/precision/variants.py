@@ -8,7 +8,7 @@ from dataclasses import replace
 from ansor.config import PRECISION
 from ansor.frontend.distinct_functions import extract_functions
 from ansor.frontend.precision.function_form import FunctionForm, in_form
-from ansor.frontend.precision.network_form import ReformedNetwork
+from ansor.frontend.precision.reformed_network import ReformedNetwork
 from ansor.frontend.precision.stages import WIDE
 from ansor.frontend.variants import ConvertedWeight, Variant
 

@@ -11,7 +11,7 @@ from tvm.target import Target
 
 from ansor.frontend.deploy.runtime import CompiledModel, compile_model, random_inputs
 from ansor.run.check.deviation import Deviation, ErrorBudget, deviation, worst
-from ansor.run.check.input_sets import EXTREME, InputSet
+from ansor.run.check.input_sets import EXTREME, Array, InputSet
 from ansor.run.check.network import (
     NetworkCheck,
     SourceComparison,
@@ -54,6 +54,11 @@ class BudgetComparison:
         """The deviation of an optimised network, compiled with plain loops."""
         compiled = compile_model(with_plain_loops(mod), self._target, running_threads())
         return self._deviation(compiled)
+
+    def calibrated(self, mod: tvm.IRModule) -> list[Array]:
+        """The outputs of an optimised network for the user's examples, or for ordinary values."""
+        compiled = compile_model(with_plain_loops(mod), self._target, running_threads())
+        return outputs_of(compiled, self._sets[0].arrays)
 
     def check_tuned(self, compiled: CompiledModel) -> NetworkCheck:
         """The comparison of a tuned network, whether it is within the budget or not."""
