@@ -51,6 +51,18 @@ def test_the_calls_are_those_in_float32(name: str, copies: int, products: int) -
     assert len(forms.multiplying) == products
 
 
+@pytest.mark.parametrize(("name", "biases"), [("resnet50", 54), ("mobilenet_v2", 33)])
+def test_products_of_a_functions_own_parameters_have_biases_to_correct(
+    name: str, biases: int
+) -> None:
+    """A pointwise convolution that is joined to the depthwise one before has other data."""
+    forms = forms_of(name)
+    found = [(use, forms.functions[use.function].biased) for use in forms.flow.uses]
+    products = [(use, product) for use, product in found if product is not None]
+    assert all(use.inputs[product.data] is not None for use, product in products)
+    assert len(products) == biases
+
+
 @pytest.mark.parametrize("name", ["resnet50", "mobilenet_v2", "bert_base"])
 def test_no_function_converts_an_activation_and_does_nothing_else(name: str) -> None:
     before = Counter(f.name for f in extract_functions(forms_of(name).mod))

@@ -68,9 +68,12 @@ def biased_product(
         return None
     data, weight = product.ordered(dag.stages[names[0]].reads)
     bias = _bias_after(func, dag, names[0])
-    positions = {buffer: place for place, buffer in enumerate(dag.buffers)}
-    given = positions.get(_source_of(dag, data)), positions[weight.buffer]
-    if bias is None or given[0] is None or not {given[1], positions[bias[0]]} <= set(constants):
+    positions = dict(zip(dag.buffers, range(len(func.params)), strict=False))
+    if bias is None or _source_of(dag, data) not in positions:
+        return None
+    given = positions[_source_of(dag, data)]
+    fixed = positions.get(weight.buffer, -1), positions.get(bias[0], -1)
+    if not set(fixed) <= set(constants):
         return None
     own_axes = tuple(axis for axis in _axes(weight) if axis is not None)
     is_whole = len(own_axes) == len(weight.indices)
@@ -80,8 +83,7 @@ def biased_product(
     data_axes = tuple(axis for axis in data.axes if axis is not None and axis in product.depth)
     if set(product.columns) != set(bias[1]) - {None}:
         return None
-    found = given[0], given[1], positions[bias[0]]
-    return BiasedProduct(*found, shared, own_axes, data_axes, bias[1])
+    return BiasedProduct(given, *fixed, shared, own_axes, data_axes, bias[1])
 
 
 def _axes(access: Access) -> tuple[int | None, ...]:
