@@ -48,10 +48,10 @@ class PrecisionConfig:
     budget_share: float = 0.8
     cut_unit_s: float = 1e-15  # of latencies in a minimum cut, which is exact on integers
     # Networks in several precisions whose sums of latencies are within this share of the least are
-    # timed as a whole. In a network a function takes up to 10 % more or less than alone (Zen 4).
+    # timed as a whole. Chosen.
     rival_margin: float = 0.1
-    turns: int = 7  # of each in that comparison
-    turn_s: float = 0.2  # seconds of a turn, in which a fast network runs several times
+    turns: int = 7  # of each in that comparison; chosen
+    turn_s: float = 0.2  # seconds of a turn, in which a fast network runs several times; chosen
 
 
 PRECISION = PrecisionConfig()
