@@ -228,7 +228,7 @@ class Session:
             return {
                 key: finishers[key].tuned(
                     winners[key],
-                    replace(finish, tasks=each.tuner.statuses),
+                    _finish_of(each, finish),
                     given.seed,
                     self.threads,
                 )
@@ -292,3 +292,9 @@ def _remarks(tasks: Sequence[Task], backend: Any, machine: Any) -> list[str]:
     """What users should know about their models on this machine, each thing once."""
     remarks = backend.search.remarks
     return list(dict.fromkeys(text for task in tasks for text in remarks(task.dag, machine)))
+
+
+def _finish_of(candidate: Candidate, finish: Finish) -> Finish:
+    """How the search of a network ended: the last search of the run, or one for its rivals."""
+    statuses = candidate.tuner.statuses
+    return finish if finish.tasks == statuses else replace(finish, tasks=statuses)

@@ -77,6 +77,7 @@ def test_a_network_is_near_pytorch(model: Any, tmp_path: Path) -> None:
     assert loaded.precision == tuned.precision
 
 
+@pytest.mark.slow
 @needs_instructions
 def test_sensitive_functions_stay_in_float32(model: Any) -> None:
     arguments = {"example_inputs": example(), "precision": SHORT, "trials": 0}
@@ -124,6 +125,7 @@ def test_a_budget_that_float32_does_not_meet_either_is_refused() -> None:
         )
 
 
+@pytest.mark.slow
 @needs_instructions
 def test_the_results_are_compared_by_the_metric_of_the_user(model: Any) -> None:
     def largest(expected: Any, actual: Any) -> float:
