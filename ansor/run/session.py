@@ -35,6 +35,7 @@ from ansor.run.settings import Settings
 from ansor.run.time_plan import TimePlan
 from ansor.run.tuned import TunedModel
 from ansor.run.tuner import Tuner
+from ansor.targets.backend import Backend
 from ansor.targets.host.threads import start_threads
 from ansor.targets.registry import backend_of
 from ansor.targets.target import Target, target_text
@@ -213,7 +214,13 @@ class Session:
     def _compiled(
         self, candidates: Mapping[K, Candidate], finish: Finish, leaders: int
     ) -> dict[K, TunedModel]:
-        """Networks with their winners, compiled; arguments as for `compiled_candidates`."""
+        """Networks with their winners, compiled.
+
+        Args:
+            candidates: the networks.
+            finish: how the search of the run ended.
+            leaders: programs of a function that are timed again.
+        """
         self._note("checking the winners")
         given = self.settings
         measure, keeps = given.config.measure, bool(self.precision.allowed)
@@ -288,7 +295,7 @@ class Session:
             callback.on_stage(text)
 
 
-def _remarks(tasks: Sequence[Task], backend: Any, machine: Any) -> list[str]:
+def _remarks(tasks: Sequence[Task], backend: Backend[Any], machine: Any) -> list[str]:
     """What users should know about their models on this machine, each thing once."""
     remarks = backend.search.remarks
     return list(dict.fromkeys(text for task in tasks for text in remarks(task.dag, machine)))

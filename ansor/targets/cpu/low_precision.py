@@ -7,7 +7,11 @@ from types import MappingProxyType
 
 from tvm.target import Target, codegen
 
-from ansor.program.dot_instructions import DOT_INSTRUCTIONS, DotInstruction
+from ansor.program.dot_instructions import (
+    DOT_INSTRUCTIONS,
+    DotInstruction,
+    instruction_named,
+)
 from ansor.program.tile_instructions import TILE_INSTRUCTIONS
 from ansor.targets.cpu.features import architecture
 from ansor.targets.cpu.machine import Hardware
@@ -32,7 +36,7 @@ def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
 def peak_of(instruction: str) -> PeakInstruction:
     """The loop that measures the instruction of a unit, or one that is as fast."""
     units = {each.name: each.unit for each in TILE_INSTRUCTIONS}
-    return peak_named(units.get(instruction, instruction.partition("_")[0]))
+    return peak_named(units.get(instruction) or instruction_named(instruction).mnemonic)
 
 
 def prefers_narrow_weights(target: Target) -> bool:

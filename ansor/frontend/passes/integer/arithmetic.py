@@ -44,11 +44,9 @@ def without_integers(call: Any, lookup: Lookup, graph: Bindings) -> Any:
     zeros = [known(each.args[2], lookup) for each in (source, call)]
     if any(zero is None or zero.size != 1 for zero in zeros) or zeros[0] != zeros[1]:
         return call
-    (scale, _), (_, zero) = (
-        _parameters(call, "float32", lookup),
-        _parameters(source, "int32", lookup),
-    )
-    return _scaled(_centred(source, zero, lookup), scale, _rank(call))
+    step, zero = _parameters(source, "int32", lookup)
+    scale, _ = _parameters(call, "int32", lookup)
+    return _scaled(_centred(source, step, zero), scale, _rank(call))
 
 
 def _parameters(call: Any, dtype: str, lookup: Lookup) -> list[Parameter]:
@@ -71,20 +69,20 @@ def _quantized(call: Any, lookup: Lookup) -> Any:
         limits = np.iinfo(dtype)
         steps = np.rint(values.astype(np.float32) / scale) + zero
         return constant(np.clip(steps, limits.min, limits.max), dtype)
-    steps = op.astype(_centred(call, zero, lookup), "int32")
+    steps = op.astype(_centred(call, scale, zero), "int32")
     moved = steps if is_zero(zero) else op.add(steps, operand(zero, _rank(call)))
     return op.astype(moved, dtype)
 
 
-def _centred(call: Any, zero: Parameter, lookup: Lookup) -> Any:
+def _centred(call: Any, scale: Parameter, zero: Parameter) -> Any:
     """The integers of a `quantize` less their zero point, `float32`.
 
     Values are clipped before they are rounded, so that the processor rounds and converts at once.
 
     Args:
+        scale: `float32`.
         zero: `int32`.
     """
-    scale, _ = _parameters(call, "int32", lookup)
     data = call.args[0] if _is_float32(call.args[0]) else op.astype(call.args[0], "float32")
     limits = np.iinfo(str(call.ty.dtype))
     low, high = (_less(limit, zero, _rank(call)) for limit in (limits.min, limits.max))

@@ -12,6 +12,7 @@ from typing import Any
 import tvm
 from tvm import relax
 
+from ansor.frontend.dataflow_outputs import with_outputs
 from ansor.frontend.passes.integer.bindings import Bindings
 from ansor.frontend.passes.integer.codes import EIGHT_BITS
 from ansor.frontend.passes.integer.convolution import NAMES as CONVOLUTIONS
@@ -31,13 +32,7 @@ def stored_in_eight_bits(mod: tvm.IRModule) -> tvm.IRModule:
     before it is transposed.
     """
     ends = ends_of(Bindings.of(mod))
-    if not ends:
-        return mod
-    marker = _Marker(mod, ends)
-    for variable, function in mod.functions.items():
-        if isinstance(function, relax.Function):
-            marker.builder_.update_func(variable, marker.visit_expr(function))
-    return marker.builder_.get()
+    return with_outputs(mod, ends)[0] if ends else mod
 
 
 def ends_of(bindings: Bindings) -> set[Any]:
@@ -82,19 +77,3 @@ def _last_integers(expr: Any, bindings: Bindings) -> Iterator[Any]:
             return
         expr = call.args[0]
         call = bindings.value(expr)
-
-
-@relax.expr_functor.mutator
-class _Marker(relax.PyExprMutator):  # type: ignore[misc]
-    """Makes variables outputs of their dataflow blocks."""
-
-    def __init__(self, mod: tvm.IRModule, ends: set[Any]) -> None:
-        super().__init__(mod)
-        self.ends = ends
-
-    def visit_var_binding_(self, binding: Any) -> None:
-        if binding.var not in self.ends:
-            super().visit_var_binding_(binding)
-            return
-        output = self.builder_.emit_output(self.visit_expr(binding.value))
-        self.set_var_remap(binding.var, output)
