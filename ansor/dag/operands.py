@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ansor.dag.contraction import contraction
 from ansor.dag.graph import ComputeDAG
-from ansor.dag.index import Index, Quotient, Remainder, runs_along
+from ansor.dag.index import Index, Quotient, Remainder, axis_index, runs_along
 from ansor.dag.padding import is_padded
 from ansor.dag.stage import Access, OpCounts, Stage, axes_of_access
 
@@ -25,6 +25,19 @@ def vector_operand(dag: ComputeDAG, name: str) -> str | None:
         if read.indices and read.indices[-1] is not None and read.indices[-1].single_axis == axis
     ]
     return found[0] if len(found) == 1 else None
+
+
+def owns_columns(dag: ComputeDAG, name: str, buffer: str) -> bool:
+    """Whether only one read asks for a buffer, with a stage's last spatial axis as the index of the
+    last dimension, and of no other one."""
+    axis = dag.stages[name].spatial[-1]
+    reads = [r for stage in dag.stages.values() for r in stage.reads if r.buffer == buffer]
+    if len(reads) > 1 or reads[0] not in dag.stages[name].reads:
+        return False
+    *others, last = reads[0].indices
+    whole = dag.stages[name].axes[axis].size == dag.buffers[buffer].shape[-1]
+    moved = axes_of_access(replace(reads[0], indices=tuple(others)))
+    return whole and last == axis_index(axis) and axis not in moved
 
 
 def transposed_operand(dag: ComputeDAG, name: str) -> tuple[str, tuple[int, ...]] | None:

@@ -24,8 +24,7 @@ def legal(nest: LoopNest, hardware: Hardware, config: SketchConfig) -> npt.NDArr
         else:
             statements = unrolled_statements(stage, hardware.lanes(item_bytes))
             ok &= statements <= config.max_unrolled_statements
-        if stage.stage.instruction:
-            ok &= _within_panels(nest, stage, hardware.lanes(item_bytes))
+        ok &= _within_panels(nest, stage, hardware.lanes(item_bytes))
     return ok
 
 
@@ -38,7 +37,7 @@ def _within_registers(stage: StageNest) -> npt.NDArray[np.bool_]:
 
 
 def _within_panels(nest: LoopNest, stage: StageNest, lanes: int) -> npt.NDArray[np.bool_]:
-    """`[P]`: whether no vector of an instruction lies in two panels of a packed operand."""
+    """`[P]`: whether no vector lies in two panels of a packed operand."""
     ok = np.ones(nest.size, dtype=np.bool_)
     population, dag = nest.population, nest.population.sketch.dag
     vector = TileLoops.of(stage).instruction[-1] if stage.tile_instruction else stage.vector
@@ -47,7 +46,7 @@ def _within_panels(nest: LoopNest, stage: StageNest, lanes: int) -> npt.NDArray[
         hole = population.sketch.roles.packed.get(read.buffer)
         if hole is not None:
             width = population.values(hole)[:, 0]
-            whole = width == dag.buffers[read.buffer].shape[-1]
+            whole = (width == 0) | (width == dag.buffers[read.buffer].shape[-1])
             ok &= whole | (extent % lanes == 0) | (width % extent == 0)
     return ok
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from tvm import tirx
@@ -52,11 +52,21 @@ def rewritten(replay: Replay) -> tirx.PrimFunc:
 def _shift_tails(func: tirx.PrimFunc, replay: Replay) -> tirx.PrimFunc:
     tails: dict[str, dict[int, Tail]] = {}
     for (name, axis), tail in replay.tails.items():
-        for block in (replay.blocks[name], replay.initial.get(name)):
-            if block is not None:
-                of_block = tails.setdefault(str(replay.sch.get(block).name_hint), {})
-                of_block[_spatial_number(replay, name, axis)] = tail
+        number = _spatial_number(replay, name, axis)
+        packed = _in_tile_order(func, replay, name, axis)
+        tails.setdefault(replay.hint(name), {})[number] = replace(tail, packed=packed)
+        if name in replay.initial:
+            hint = str(replay.sch.get(replay.initial[name]).name_hint)
+            tails.setdefault(hint, {})[number] = tail
     return shift_tails(func, tails)
+
+
+def _in_tile_order(func: tirx.PrimFunc, replay: Replay, name: str, axis: int) -> tuple[Any, ...]:
+    """The constants whose columns are in the order of tiles of a stage along an axis."""
+    if axis != replay.dag.stages[name].spatial[-1]:
+        return ()
+    named = zip(replay.parameters, func.params, strict=True)
+    return tuple(param for buffer, param in named if replay.in_tile_order.get(buffer) == name)
 
 
 def _spatial_number(replay: Replay, name: str, axis: int) -> int:

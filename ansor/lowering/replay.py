@@ -32,6 +32,7 @@ class Replay:
     one handle, so attaching below any of them means below the fused loop. `variables[stage]` lists
     the axes of a block's variables where the block has another order than the stage. `initial` are
     the blocks that initialise reductions; `tails[stage, axis]` is a split that does not divide;
+    `in_tile_order[buffer]` is the stage whose tiles order the columns of a packed constant;
     `dealt[stage]` is the loop that is dealt out to threads of a GPU, and how many a block has;
     `guards[stage]` say which of its steps are left out; `prefetched[stage]` its prefetched
     constant; `prefetches` are the steps that always prefetch;
@@ -56,6 +57,7 @@ class Replay:
         self.variables: dict[str, list[int]] = {}
         self.initial: dict[str, Any] = {}
         self.tails: dict[tuple[str, int], Tail] = {}
+        self.in_tile_order: dict[str, str] = {}
         self.dealt: dict[str, tuple[Any, int]] = {}
         self.guards: dict[str, list[Guard]] = {}
         self.prefetched: dict[str, PrefetchedOperand] = {}

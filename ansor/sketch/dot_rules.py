@@ -72,10 +72,12 @@ def _grouped(
 
 def _packed(state: State, buffer: Buffer, group: Group, context: RuleContext[Hardware]) -> State:
     """`state` with a constant in groups, as a decision on the width of its panels."""
-    hole = f"{state.current}.{buffer.name}.packed"
-    widths = tables.group_widths(buffer, group, context.machine, context.config)
-    step = GroupedLayout(state.current, buffer.name, hole, group.dim, group.elements)
-    return state.add(step, decisions=(category(hole, state.current, widths),))
+    name, dag = state.current, state.dag
+    hole = f"{name}.{buffer.name}.packed"
+    widths = tables.group_widths(dag, name, buffer, group, context.machine, context.config)
+    tiles = tables.axis_hole(dag, name, dag.stages[name].spatial[-1])
+    step = GroupedLayout(name, buffer.name, hole, group.dim, group.elements, tiles=tiles)
+    return state.add(step, decisions=(category(hole, name, widths),))
 
 
 def _interleaved(state: State, copy: str, group: Group, hardware: Hardware) -> State:

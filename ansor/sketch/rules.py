@@ -186,8 +186,9 @@ def _packed(state: State, context: RuleContext[Hardware]) -> State:
     if buffer is None or not dag.buffers[buffer].constant or dag.stages[name].instruction:
         return state  # an instruction has its operand in groups already
     hole = f"{name}.{buffer}.packed"
-    widths = tables.pack_widths(dag.buffers[buffer], context.machine, context.config)
-    step = LayoutRewrite(name, buffer, hole)
+    widths = tables.pack_widths(dag, name, dag.buffers[buffer], context.machine, context.config)
+    tiles = tables.axis_hole(dag, name, dag.stages[name].spatial[-1])
+    step = LayoutRewrite(name, buffer, hole, tiles=tiles)
     return state.add(step, decisions=(category(hole, name, widths),))
 
 

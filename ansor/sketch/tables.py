@@ -17,6 +17,11 @@ from ansor.targets.cpu.machine import Hardware
 Tables = dict[int, Decision]  # by axis
 
 
+def axis_hole(dag: ComputeDAG, name: str, axis: int) -> str:
+    """The name of the decision that splits an axis of a tiled stage."""
+    return f"{name}.{dag.stages[name].axes[axis].name}"
+
+
 def tiles(
     dag: ComputeDAG, name: str, loose: Mapping[int, float], hardware: Hardware, config: SketchConfig
 ) -> Tables:
@@ -37,7 +42,7 @@ def tiles(
             larger = [size for size in inner if not spare or size > config.good_rows[0]]
             tails = tailed(axis.size, parts, larger, loose[number], spare)
             table = np.concatenate([table, tails])
-        found[number] = Decision(f"{name}.{axis.name}", name, table)
+        found[number] = Decision(axis_hole(dag, name, number), name, table)
     return found
 
 
@@ -76,25 +81,43 @@ def vectors(name: str, extent: int, widths: Iterable[int]) -> Decision:
     return Decision(f"{name}.vector", name, np.asarray(rows, dtype=np.int32))
 
 
-def pack_widths(buffer: Buffer, hardware: Hardware, config: SketchConfig) -> tuple[int, ...]:
+def pack_widths(
+    dag: ComputeDAG, name: str, buffer: Buffer, hardware: Hardware, config: SketchConfig
+) -> tuple[int, ...]:
     """How wide the last dimension of a packed constant may be; 0 is the plain layout."""
-    lanes, extent = hardware.lanes(buffer.item_bytes), buffer.shape[-1]
-    assert isinstance(extent, int)
-    most = min(config.max_innermost_factor, extent - 1)
-    return (0, *(d for d in divisors(extent) if d % lanes == 0 and d <= most))
+    return (0, *_panels(dag, name, buffer, hardware.lanes(buffer.item_bytes), config))
 
 
 def group_widths(
-    buffer: Buffer, group: Group, hardware: Hardware, config: SketchConfig
+    dag: ComputeDAG,
+    name: str,
+    buffer: Buffer,
+    group: Group,
+    hardware: Hardware,
+    config: SketchConfig,
 ) -> tuple[int, ...]:
-    """How wide the last dimension of a constant in groups may be; its extent is the plain layout.
+    """How wide the last dimension of a constant in groups may be; its extent keeps it whole."""
+    extent = buffer.shape[-1]
+    assert isinstance(extent, int)
+    lanes = hardware.lanes(buffer.item_bytes * group.elements)
+    return (*_panels(dag, name, buffer, lanes, config), extent)
 
-    Panels are whole registers.
+
+def _panels(
+    dag: ComputeDAG, name: str, buffer: Buffer, lanes: int, config: SketchConfig
+) -> tuple[int, ...]:
+    """Widths of panels: whole registers that divide the last dimension of what a stage reads.
+
+    If there are none, panels of any whole registers hold columns in the order of the stage's tiles,
+    which no other read may ask for.
     """
-    lanes, extent = hardware.lanes(buffer.item_bytes * group.elements), buffer.shape[-1]
+    extent = buffer.shape[-1]
     assert isinstance(extent, int)
     most = min(config.max_innermost_factor, extent - 1)
-    return (*(d for d in divisors(extent) if d % lanes == 0 and d <= most), extent)
+    even = tuple(d for d in divisors(extent) if d % lanes == 0 and d <= most)
+    if even or not operands.owns_columns(dag, name, buffer.name):
+        return even
+    return tuple(range(lanes, most + 1, lanes))
 
 
 def loose_axes(

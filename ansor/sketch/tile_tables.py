@@ -16,7 +16,7 @@ from ansor.dag.index import Index
 from ansor.dag.stage import Stage, axes_of_access
 from ansor.program.decision import Decision, divisors, factorisations, tailed
 from ansor.program.tile_instructions import TILE_ROWS, TILE_WORDS
-from ansor.sketch.tables import Tables
+from ansor.sketch.tables import Tables, axis_hole
 from ansor.sketch.tile_words import word_axes
 
 _Table = npt.NDArray[np.int32]
@@ -78,7 +78,7 @@ def tile_sizes(
         if not axis.reduce:
             most = 1 if number in batch else config.max_result_tiles
             table = table[table[:, parts - 1] <= most]
-        found[number] = Decision(f"{name}.{axis.name}", name, table)
+        found[number] = Decision(axis_hole(dag, name, number), name, table)
     return found
 
 

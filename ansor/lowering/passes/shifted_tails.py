@@ -16,15 +16,25 @@ from tvm import sym, tirx
 from tvm.s_tir import SBlockRealize
 
 from ansor.dag.from_tir.read import REDUCE, is_literal
+from ansor.lowering.passes.packed_columns import Unmoved, read_at_places
 from ansor.lowering.statements import with_body, with_loop_body
 
 
 @dataclass(frozen=True)
 class Tail:
-    """A split of `extent` iterations into tiles of `tile`, which does not divide it."""
+    """A split of `extent` iterations into tiles of `tile`, which does not divide it.
+
+    Constants in `packed` have columns in the order of tiles. They are read as if no tile was moved.
+    """
 
     extent: int
     tile: int
+    packed: tuple[Any, ...] = ()
+
+    @property
+    def end(self) -> int:
+        """Where the last tile ends if it is not moved."""
+        return -(-self.extent // self.tile) * self.tile
 
 
 Tails = Mapping[str, Mapping[int, Tail]]  # block -> number among its spatial axes -> split
@@ -52,7 +62,7 @@ def _statement(stmt: Any, tails: Tails) -> Any:
 
 def _shifted(realize: Any, tails: Mapping[int, Tail]) -> Any:
     """The block with the guards of its tails gone and the values of their axes shifted."""
-    values, kept = list(realize.iter_values), []
+    values, kept, places = list(realize.iter_values), [], []
     spatial = [i for i, v in enumerate(realize.block.iter_vars) if int(v.iter_type) != REDUCE]
     for guard in _guards(realize.predicate):
         terms = list(_terms(guard.a, 1)) if isinstance(guard, tirx.LT) else []
@@ -61,8 +71,12 @@ def _shifted(realize: Any, tails: Mapping[int, Tail]) -> Any:
         if axis is None or tail is None or not is_literal(guard.b, tail.extent):
             kept.append(guard)  # not of a split: an attached stage that reaches over its buffer
             continue
+        places.append((Unmoved(axis, values[axis], tail.end), tail.packed))
         values[axis] = _moved(values[axis], guard.a, terms, tail)
-    return SBlockRealize(values, tirx.all(*kept) if kept else True, realize.block)
+    shifted = SBlockRealize(values, tirx.all(*kept) if kept else True, realize.block)
+    for unmoved, packed in places:
+        shifted = read_at_places(shifted, unmoved, packed) if packed else shifted
+    return shifted
 
 
 def _moved(value: Any, guarded: Any, terms: list[tuple[Any, int]], tail: Tail) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ansor.dag.contraction import Contraction
 from ansor.program.steps.base import Phase, Step
@@ -47,6 +47,9 @@ class CacheRead(Step):
 class LayoutRewrite(Step):
     """Ask for the constant `buffer` that `stage` reads packed: its last dimension is split by
     `hole`, the outer part comes first of all, the inner part last. Zero leaves it as it is.
+
+    The decision `tiles`, where the program has it, splits the axis along that dimension. Panels
+    then hold columns in the order of tiles, see `ansor.program.layout.PackedLayout`.
     """
 
     phase = Phase.STRUCTURE
@@ -54,6 +57,7 @@ class LayoutRewrite(Step):
     stage: str
     buffer: str
     hole: str
+    tiles: str = field(default="", kw_only=True)
 
     @property
     def distinguishing_holes(self) -> tuple[str, ...]:
