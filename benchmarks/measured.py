@@ -14,7 +14,7 @@ import click
 
 from ansor.errors import AnsorError
 from benchmarks.measured_comparisons import networks, operators, peak
-from benchmarks.measured_low_precision import low_networks, low_operators
+from benchmarks.measured_low_precision import low_networks, low_operators, precision_auto
 from benchmarks.measured_results import Entry, read_runs
 from benchmarks.measured_search import cost_model, policies, throughput
 
@@ -128,6 +128,17 @@ SECTIONS = (
         low_networks,
     ),
     Section(
+        "Precision auto",
+        "Each network is tuned with precision auto, in bfloat16 and in float32, for equal times. "
+        "Then the three are timed in turns.",
+        "The ratio is the latency with auto over the latency in the other precision, the median "
+        "over the rounds. Below 1 auto is faster.",
+        ("precisions.json",),
+        "python -m benchmarks.precisions --models resnet50,bert_base,mobilenet_v2 --minutes 8 "
+        "--databases DIR --json FILE",
+        precision_auto,
+    ),
+    Section(
         "Operators in low precision",
         "Products and convolutions have operands in bfloat16, or uint8 data and int8 weights. "
         "Sums are float32 and int32. Results are bfloat16 and int32. The peers are PyTorch, "
@@ -163,6 +174,15 @@ SECTIONS = (
         "The constants of the draft are not fitted to programs of these seeds.",
         ("cost_model.json",),
         "python -m benchmarks.cost_model --seed 61 --json FILE",
+        cost_model,
+    ),
+    Section(
+        "Cost model in low precision",
+        "The cost models rank 200 random legal programs of each operator in bfloat16 and int8.",
+        "The columns are those of the section before.",
+        ("cost_model_low_precision.json",),
+        "python -m benchmarks.cost_model --ops conv2d,matmul,batch_matmul,conv1d "
+        "--dtypes bfloat16,int8 --programs 200 --json FILE",
         cost_model,
     ),
     Section(

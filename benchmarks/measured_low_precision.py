@@ -96,6 +96,27 @@ def _line(
     )
 
 
+def precision_auto(runs: Sequence[Entry]) -> str:
+    """A table per processor, a line per network and precision."""
+    header = ("network", "precision", "latency, ms", "auto / this", "budget, min", "commit")
+    blocks: list[str] = []
+    for same in by_processor(runs).values():
+        cells = [
+            (
+                row["model"],
+                row["precision"],
+                digits(row["latency_ms"]),
+                number(row["ratio"], ".3f"),
+                number(run["environment"]["minutes"], "g"),
+                commit(run),
+            )
+            for run in same
+            for row in run["results"]
+        ]
+        blocks += [machine(same), markdown(header, cells, (0, 1, 5))]
+    return "\n\n".join(blocks)
+
+
 def _competes(run: Entry, row: Entry) -> bool:
     """Whether a peer computes in less than float32, or our network may choose float32 too."""
     return row["precision"] != _FLOAT32 or precision_of(run) == "auto"

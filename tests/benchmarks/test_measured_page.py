@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from benchmarks import measured
 from benchmarks.measured import PAGE, RESULTS, SECTIONS, Section, page
 from benchmarks.measured_comparisons import networks, operators, peak
-from benchmarks.measured_low_precision import low_networks, low_operators
+from benchmarks.measured_low_precision import low_networks, low_operators, precision_auto
 from benchmarks.measured_results import Entry, MissingKeyError, read_runs
 from benchmarks.measured_search import cost_model, policies, throughput
 
@@ -288,3 +288,12 @@ def test_a_file_with_one_document_is_one_run(tmp_path: Path) -> None:
     file.write_text(json.dumps(document([])), encoding="utf-8")
     (run,) = read_runs(file)
     assert run["environment"]["commit"] == "abc1234"
+
+
+def test_precision_auto(tmp_path: Path) -> None:
+    row = {"model": "bert_base", "precision": "float32", "latency_ms": 12.5, "ratio": 0.4321}
+    text = precision_auto(written(tmp_path, document([row], minutes=4.0)))
+    line = named(text, "bert_base", "float32")
+    assert line["auto / this"] == "0.432"
+    assert line["latency, ms"].startswith("12.5")
+    assert line["budget, min"] == "4"
