@@ -383,6 +383,7 @@ BAD: dict[str, tuple[Callable[[], object], dict[str, Any], type[AnsorError], str
     "half a trial": (definition, {"trials": 1.5}, ArgumentError, "trials=1.5"),
     "no threads": (definition, {"threads": 0}, ArgumentError, "threads=0"),
     "threads": (definition, {"threads": 10**6}, ArgumentError, "threads=1000000"),
+    "policy": (definition, {"policy": "annealing"}, ArgumentError, "policy='annealing'.*xgb-sa"),
     "variant": (definition, {"forbid": ["fft"]}, ArgumentError, "forbid='fft'.*winograd4"),
     "variant's name": (definition, {"allow": "winograd2"}, ArgumentError, "allow='winograd2'"),
     "dynamic": (dynamic, {}, UnsupportedError, "'x'.*dimension 0.*dynamic"),

@@ -43,7 +43,8 @@ WITHOUT_TVM = (
     *("targets.cpu.draft", "targets.cuda.draft", "targets.cuda.rules"),
 )
 OPTIONAL = ("torch", "onnx", "onnxruntime", "openvino")  # may be imported where they are needed
-LATE = {"cost_model/gbdt.py": {"xgboost"}}  # takes 0.3 s, and is not always needed
+# Takes 0.3 s, and is not always needed.
+LATE = {"cost_model/gbdt.py": {"xgboost"}, "cost_model/rank_trees.py": {"xgboost"}}
 # Who may touch TVM's schedule API.
 SCHEDULES = {
     "lowering/replay.py",

@@ -12,6 +12,7 @@ from ansor.cli.size_options import read_sizes, size_options
 from ansor.config import CHECK, FULL, QUICK
 from ansor.errors import ArgumentError
 from ansor.frontend.precision.stages import WIDE
+from ansor.policy.registry import DEFAULT, POLICIES
 from ansor.report.progress import Progress
 from ansor.run.arguments import PRECISIONS
 from ansor.run.tuned import TunedModel
@@ -38,6 +39,13 @@ MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
 @click.option("--threads", type=int, help="That programs run on; all cores by default.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all randomness.")
 @click.option("--preset", type=click.Choice(list(PRESETS)), default="full", show_default=True)
+@click.option(
+    "--policy",
+    type=click.Choice(list(POLICIES)),
+    default=DEFAULT,
+    show_default=True,
+    help="Search of each function; with +draft, what the draft calls slow is left out.",
+)
 @click.option(
     "--precision",
     type=click.Choice(PRECISIONS),
@@ -71,6 +79,7 @@ def tune(
     threads: int | None,
     seed: int,
     preset: str,
+    policy: str,
     precision: str,
     max_error: float | None,
     shapes: tuple[str, ...],
@@ -99,6 +108,7 @@ def tune(
             threads=threads,
             config=PRESETS[preset],
             objective=objective,
+            policy=policy,
             sizes=dict.fromkeys(folders, sizes),
             precision=precision,
             max_error=max_error,

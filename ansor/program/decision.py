@@ -26,11 +26,13 @@ class Decision:
         name: the hole's name, unique in its sketch.
         stage: the stage that owns it (node-based crossover moves a stage's decisions together).
         table: `[C, arity] int32`, one row per choice: the factors of a tile, or one category.
+        ordered: whether categories form a line; otherwise each is a neighbour of every other.
     """
 
     name: str
     stage: str
     table: IntArray
+    ordered: bool = True
 
     @property
     def size(self) -> int:
@@ -42,10 +44,13 @@ class Decision:
         """`[C, K] int32`: choices one small move away, each row padded by repeating its own.
 
         For a tile: a factor moved between two levels (the smallest ratio available); for a
-        category: the entries before and after.
+        category: the entries before and after, or without an order all entries.
         """
+        ids = np.arange(self.size)
+        if not self.ordered:
+            steps = np.arange(1, max(self.size, 2))
+            return ((ids[:, None] + steps) % self.size).astype(np.int32)
         if self.table.shape[1] == 1:
-            ids = np.arange(self.size)
             pair = np.stack([np.maximum(ids - 1, 0), np.minimum(ids + 1, self.size - 1)], axis=1)
             return pair.astype(np.int32)
         return _tile_neighbours(self.table)
@@ -71,9 +76,9 @@ class Decision:
         return int(ratios.sum(axis=1).argmin())
 
 
-def category(name: str, stage: str, values: tuple[int, ...]) -> Decision:
+def category(name: str, stage: str, values: tuple[int, ...], ordered: bool = True) -> Decision:
     """A decision between plain integers."""
-    return Decision(name, stage, np.asarray(values, dtype=np.int32)[:, None])
+    return Decision(name, stage, np.asarray(values, dtype=np.int32)[:, None], ordered)
 
 
 @lru_cache(maxsize=4096)

@@ -18,6 +18,7 @@ from ansor.executor import Executor, in_turns
 from ansor.frontend.importers.sizes import Sizes
 from ansor.measure.device import Device
 from ansor.measure.local_device import LocalDevice
+from ansor.policy.registry import policy_named
 from ansor.run.arguments import check_records, opened
 from ansor.run.budget import NOTHING, Budget, together
 from ansor.run.candidates import (
@@ -187,7 +188,7 @@ class Session:
             given.rules,
             calls,
             given.objective,
-            policy=given.policy,
+            policy=policy_named(given.policy),
             executor=self.executor,
         )
 

@@ -16,7 +16,7 @@ from ansor.errors import ArgumentError
 from ansor.frontend.precision.stages import WIDE
 from ansor.measure.device import Device
 from ansor.policy.base import PolicyFactory
-from ansor.policy.policy import SearchPolicy
+from ansor.policy.registry import DEFAULT, policy_named
 from ansor.run.arguments import (
     check_budget,
     check_objective,
@@ -61,8 +61,8 @@ class Settings:
             default it is the normalised mean squared error.
         check_import: whether the import is compared with the original model in PyTorch or ONNX
             Runtime before the search, and the tuned network after it.
-        policy: makes the search of a task; a subclass of `ansor.policy.base.Policy`, by default
-            Ansor's search.
+        policy: the search of a task: a name of `ansor.policy.registry.POLICIES`, or a function that
+            makes one, such as a subclass of `ansor.policy.base.Policy`.
         device: builds, times and checks programs, and is closed at the end; by default worker
             processes of this machine.
     """
@@ -82,7 +82,7 @@ class Settings:
     max_error: float | None = None
     metric: Metric | None = None
     check_import: bool = True
-    policy: PolicyFactory = SearchPolicy
+    policy: str | PolicyFactory = DEFAULT
     device: Device | None = None
 
     @classmethod
@@ -104,6 +104,7 @@ class Settings:
         check_objective(settings.objective, networks)
         check_variants(settings.allow, settings.forbid)
         check_precision(settings.precision, settings.max_error, settings.metric)
+        policy_named(settings.policy)
         return settings
 
     @property

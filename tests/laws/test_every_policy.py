@@ -1,4 +1,4 @@
-"""What every search policy keeps to, the one of the package and one that is written in a test."""
+"""What every search policy keeps to, those of the package and one that is written in a test."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from ansor.cost_model.model import CostModel
 from ansor.executor import in_turns
 from ansor.policy.base import Policy, PolicyFactory
 from ansor.policy.candidate import Candidate
-from ansor.policy.policy import SearchPolicy
+from ansor.policy.registry import POLICIES as NAMED
 from ansor.targets.cpu.search import CPU_SEARCH
 
 CONFIG = EvolutionConfig(initial=128, population=32, promise=64, generations=1, batch=8)
-POLICIES = pytest.mark.parametrize("factory", [SearchPolicy, RandomPolicy])
+FACTORIES = {**NAMED, "test": RandomPolicy}
+POLICIES = pytest.mark.parametrize("factory", FACTORIES.values(), ids=FACTORIES)
+WITHOUT_SEED = [NAMED["grid"], NAMED["grid+draft"]]  # their order is fixed
 
 
 def made(factory: PolicyFactory, name: str = "matmul_relu", seed: int = 0) -> Policy:
@@ -66,11 +68,34 @@ def test_failures_alone_leave_no_best(factory: PolicyFactory) -> None:
     assert policy.trials == len(batch)
 
 
+def trace(factory: PolicyFactory, seed: int) -> list[bytes]:
+    """The programs of a search in order; a third of them fails."""
+    policy, failing, found = made(factory, seed=seed), np.random.default_rng(3), list[bytes]()
+    for size in (16, 5, 16):
+        batch = policy.propose(size)
+        found += [candidate.signature for candidate in batch]
+        fails = failing.random(len(batch)) < 0.3
+        pairs = zip(seconds(batch), fails, strict=True)
+        policy.learn(batch, [None if fail else latency_s for latency_s, fail in pairs])
+    return found
+
+
 @POLICIES
-def test_the_same_seed_proposes_the_same(factory: PolicyFactory) -> None:
-    first, second, third = (made(factory, seed=seed).propose(8) for seed in (1, 1, 2))
-    assert [c.signature for c in first] == [c.signature for c in second]
-    assert [c.signature for c in first] != [c.signature for c in third]
+def test_the_same_seed_and_latencies_propose_the_same(factory: PolicyFactory) -> None:
+    first, second, third = (trace(factory, seed) for seed in (1, 1, 2))
+    assert first == second
+    assert len(set(first)) == len(first) > 12
+    assert (first == third) == (factory in WITHOUT_SEED)
+
+
+@POLICIES
+def test_a_search_in_vain_goes_on(factory: PolicyFactory) -> None:
+    policy = made(factory)
+    for _ in range(6):
+        batch = policy.propose(8)
+        assert batch
+        policy.learn(batch, [None] * len(batch))
+    assert policy.best is None
 
 
 @POLICIES
@@ -109,7 +134,7 @@ def test_a_promise_and_a_draft_need_no_measurement(factory: PolicyFactory) -> No
 
 @POLICIES
 def test_the_tuner_spends_its_trials_on_it(factory: PolicyFactory) -> None:
-    world = World(policy=factory)
-    finish = world.run(48)
-    assert finish.trials == len(world.trace) == 48
+    world = World("matmul_relu", "row_sum", policy=factory)
+    finish = world.run(40)
+    assert finish.trials == len(world.trace) == len(set(world.trace)) == 40
     assert all(status.best_s is not None for status in finish.tasks)

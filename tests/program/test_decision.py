@@ -93,6 +93,17 @@ def test_neighbours_of_a_category_are_the_entries_beside() -> None:
     assert decision.neighbours.tolist() == [[0, 1], [0, 2], [1, 2]]
 
 
+def test_without_an_order_all_entries_are_neighbours() -> None:
+    decision = category("order", "C", (0, 1, 2, 3), ordered=False)
+    assert [sorted(near) for near in decision.neighbours.tolist()] == [
+        [1, 2, 3],
+        [0, 2, 3],
+        [0, 1, 3],
+        [0, 1, 2],
+    ]
+    assert category("one", "C", (7,), ordered=False).neighbours.tolist() == [[0]]
+
+
 def test_a_single_choice_is_its_own_neighbour() -> None:
     assert set(category("one", "C", (7,)).neighbours.ravel()) == {0}
     assert set(Decision("one", "C", factorisations(1, 4)).neighbours.ravel()) == {0}
