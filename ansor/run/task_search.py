@@ -17,11 +17,17 @@ from ansor.task_scheduler.gradient import TaskProgress
 
 @dataclass(eq=False)
 class TaskSearch:
-    """A task, the policy that searches it, and the best latency after each round."""
+    """A task, the policy that searches it, and the best latency after each round.
+
+    A policy may propose fewer programs than it is asked for, because it learns after each of its
+    generations. A round ends when as many have been measured, so that rounds of all policies count
+    the same.
+    """
 
     task: Task
     policy: Policy
     history: list[float | None] = field(default_factory=list)
+    _measured: int = field(default=0, init=False)  # in the present round
 
     @property
     def best_s(self) -> float | None:
@@ -59,10 +65,15 @@ class TaskSearch:
         winners = database.winners(self.task.target, besides=self.task.key)
         return self.policy.seed([r.program for r in winners if r.program.sketch in names])
 
-    def learn(self, batch: Sequence[Candidate], latency_s: Sequence[float | None]) -> None:
-        """Ends a round."""
+    def learn(
+        self, batch: Sequence[Candidate], latency_s: Sequence[float | None], asked: int
+    ) -> None:
+        """Takes in the latencies of a batch, for which `asked` programs were asked for."""
         self.policy.learn(batch, latency_s)
-        self.history.append(self.best_s)
+        self._measured += len(batch)
+        if self._measured >= asked or self.policy.exhausted:
+            self.history.append(self.best_s)
+            self._measured = 0
 
     def progress(self, weight: float, promised_s: float = 0.0) -> TaskProgress:
         """For the scheduler.

@@ -217,7 +217,7 @@ class Tuner:
         self.model.prepare()
         results = self._device.measure(search.task, programs, search.best_s) if batch else []
         self._database.add_many(search.task, zip(programs, results, strict=True), self.seed)
-        search.learn(batch, [result.latency_s for result in results])
+        search.learn(batch, [result.latency_s for result in results], count)
         self.model.fit()
         self._trials += len(batch)
         self._rounds += 1

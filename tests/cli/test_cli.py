@@ -63,12 +63,18 @@ def test_records_go_to_text_and_back(folder: Path, tmp_path: Path) -> None:
 def test_several_models_share_a_run_and_have_folders_of_their_own(tmp_path: Path) -> None:
     other = "matmul:rows=16,columns=16,depth=16"
     options = ["--trials", "4", "--preset", "quick", "--out", str(tmp_path)]
-    output = succeed("tune", MODEL, other, *options)
+    output = succeed("tune", MODEL, other, *options, "--policy", "opevo+draft")
     assert output.count("search: 4 programs measured") == 2, "the same search"
     for name, size in ((MODEL, 32), (other, 16)):
         tuned = ansor.load(tmp_path / name / "model.ansor")
         ones = np.ones((size, size), dtype=np.float32)
         assert np.allclose(tuned(ones, ones), size)
+
+
+def test_an_unknown_policy_is_refused_with_the_list() -> None:
+    result = invoke("tune", MODEL, "--policy", "annealing")
+    assert result.exit_code == 2
+    assert "'annealing' is not one of 'evolutionary', 'opevo'" in result.output
 
 
 def test_tuning_ends_when_the_network_is_fast_enough(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ class RowPolicy(Policy):
                 paths = [left]
                 while len(paths) < length:
                     paths.append(change(sketch, paths[-1]))
-                flat = np.stack(paths, axis=1).reshape(-1, rows.shape[1])
+                flat = np.stack(paths, axis=1).reshape(length * len(left), rows.shape[1])
                 considered = self._considered(sketch, flat, new)
                 firsts = [_first(considered[i : i + length]) for i in range(0, len(flat), length)]
                 new |= {c.signature: c for c in firsts if c}
