@@ -29,7 +29,7 @@ from ansor.targets.target import resolve_target
 from ansor.task import Task
 from benchmarks.curves import Curve, Summary, curve, summarise
 from benchmarks.environment import environment, write
-from benchmarks.policies import POLICIES, chosen
+from benchmarks.ablations import POLICIES, chosen
 from benchmarks.replay import ReplayDevice
 from benchmarks.spaces import task_of
 

@@ -32,7 +32,7 @@ from ansor.task import Task
 from benchmarks import cost_model, ranking, search
 from benchmarks.curves import Curve, curve, summarise
 from benchmarks.measured_programs import draw, measure, settle
-from benchmarks.policies import POLICIES, chosen
+from benchmarks.ablations import POLICIES, chosen
 from benchmarks.replay import ReplayDevice, Trial
 from benchmarks.spaces import sketches_of, task_of
 

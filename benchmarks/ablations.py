@@ -1,4 +1,4 @@
-"""The search with one part taken out at a time: nothing but other settings."""
+"""Ablations: the search with one part taken out at a time, by other settings alone."""
 
 from __future__ import annotations
 
