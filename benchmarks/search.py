@@ -27,9 +27,9 @@ from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.targets.host.threads import available_cores
 from ansor.targets.target import resolve_target
 from ansor.task import Task
+from benchmarks.ablations import POLICIES, chosen
 from benchmarks.curves import Curve, Summary, curve, summarise
 from benchmarks.environment import environment, write
-from benchmarks.ablations import POLICIES, chosen
 from benchmarks.replay import ReplayDevice
 from benchmarks.spaces import task_of
 

@@ -106,7 +106,6 @@ def _access(profile: StageProfile, access: AccessProfile) -> list[Floats]:
     distance, distance_bytes, count = _reuse(profile, access)
     touched = profile.iterations * item
     updates = access.is_write and bool(profile.nest.stage.reduce)
-    vector = access.strides.get(profile.vector) if profile.vector is not None else None
     total_lines = touched / np.minimum(access.run[0] * item, FEATURES.line_bytes)
     return [
         ones * (not access.is_write or updates),
@@ -121,8 +120,17 @@ def _access(profile: StageProfile, access: AccessProfile) -> list[Floats]:
         touched / count,
         total_lines / count,
         _innermost_stride(profile, access),
-        vector if vector is not None else 0 * ones,
+        _vector_stride(profile, access, ones),
     ]
+
+
+def _vector_stride(profile: StageProfile, access: AccessProfile, ones: Floats) -> Floats:
+    """Zero where there is no vector. A program has the same value beside any other programs."""
+    stride = access.strides.get(profile.vector) if profile.vector is not None else None
+    if stride is None or profile.vector is None:
+        return 0 * ones
+    found: Floats = stride * (profile.extents[profile.vector] > 1)
+    return found
 
 
 def _reuse(profile: StageProfile, access: AccessProfile) -> tuple[Floats, Floats, Floats]:

@@ -1,4 +1,9 @@
-"""The operators of OpEvo's study: matrix products, and AlexNet's first convolutions."""
+"""The operators of OpEvo's study (Gao et al., arXiv 2006.05664): matrix products, and AlexNet's
+first convolutions.
+
+The shapes are those of the study's experiments in NNI, `examples/trials/systems_auto_tuning/opevo`,
+such as ``bmm/B960N128K128M64PTN`` (OPE.4: the first operand is transposed).
+"""
 
 from __future__ import annotations
 

@@ -30,9 +30,9 @@ from ansor.program.program import Program
 from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.task import Task
 from benchmarks import cost_model, ranking, search
+from benchmarks.ablations import POLICIES, chosen
 from benchmarks.curves import Curve, curve, summarise
 from benchmarks.measured_programs import draw, measure, settle
-from benchmarks.ablations import POLICIES, chosen
 from benchmarks.replay import ReplayDevice, Trial
 from benchmarks.spaces import sketches_of, task_of
 
