@@ -12,14 +12,14 @@ from dataclasses import dataclass
 class RowSearchConfig:
     """Sizes that the policies of other systems share, and the draft as a filter."""
 
-    slow_factor: float = 4.0  # times the best draft; slower programs are left out (own choice)
-    sample: int = 64  # programs of each sketch in a draw (own choice)
+    slow_factor: float = 4.0  # times the best draft; slower programs are left out (ours)
+    sample: int = 64  # programs of each sketch in a draw (ours)
     # Draws without an unseen program after which a space counts as used up. Each is twice as large
     # as the one before, up to `largest`: together they pass over every space that is listed.
     draws: int = 24
     largest: int = 4096  # programs of a draw
-    path: int = 8  # changes of a child at a time, while it is not new (own choice)
-    paths: int = 4  # after which a random program takes its place (own choice)
+    path: int = 8  # changes of a child at a time, while it is not new (ours)
+    paths: int = 4  # after which a random program takes its place (ours)
     listed: int = 1 << 16  # programs; a space up to this size is drawn as a permutation
 
 
@@ -49,7 +49,7 @@ class ActorCriticConfig:
     learning_rate: float = 1e-3  # of Adam (`lr`)
     random_rate: float = 0.1  # ε: share of actions drawn uniformly
     value_weight: float = 1.0  # of the squared error of the value
-    attempts: int = 16  # groups of walks, before random programs (own choice)
+    attempts: int = 16  # groups of walks, before random programs (ours)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class AnnealingConfig:
     last_temperature: float = 0.0
     early_stop: int = 50  # steps without a better plan, after which the chains end
     random_rate: float = 0.05  # ε: share of a plan drawn uniformly (`ModelBasedTuner`)
-    # Plans that the chains remember: limits refuse programs, and some are equal (own choice).
+    # Plans that the chains remember: limits refuse programs, and some are equal (ours).
     remembered: int = 4
 
 

@@ -76,10 +76,10 @@ class ActorCriticPolicy(RowPolicy):
         """The best program, or that of a random sketch."""
         assert self.best is not None
         sketch = self.sketches[int(self.rng.integers(len(self.sketches)))]
-        own = [c for c in self.successes if c.sketch is sketch]
-        if not own or self.rng.random() >= self.sizes.random_rate:
+        measured = [c for c in self.successes if c.sketch is sketch]
+        if not measured or self.rng.random() >= self.sizes.random_rate:
             return self.best
-        return min(own, key=lambda c: c.latency_s or np.inf)
+        return min(measured, key=lambda c: c.latency_s or np.inf)
 
     def _walk(self, start: Candidate, walks: int) -> tuple[IntArray, list[_Step]]:
         """The programs `[P, D]` of walks in the order of the walks, and the step to each."""
@@ -121,8 +121,8 @@ class ActorCriticPolicy(RowPolicy):
         """One step of each network whose programs were in the plan."""
         best = 0.0 if self.best is None else 1 / (self.best.latency_s or np.inf)
         for sketch in dict.fromkeys(step.sketch for step, _ in self._results):
-            own = [(step, reward) for step, reward in self._results if step.sketch is sketch]
-            steps, rewards = zip(*own, strict=True)
+            pairs = [(step, reward) for step, reward in self._results if step.sketch is sketch]
+            steps, rewards = zip(*pairs, strict=True)
             done = Transitions(
                 np.stack([step.state for step in steps]),
                 np.stack([step.possible for step in steps]),

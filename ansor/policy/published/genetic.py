@@ -44,8 +44,8 @@ class GeneticPolicy(RowPolicy):
         for sketch in self.sketches:
             count = sum(parents[number].sketch is sketch for number in drawn)
             if count:
-                own = [p for p in parents if p.sketch is sketch]
-                children[sketch] = self._mutated(sketch, self._crossed(own, count))
+                mates = [p for p in parents if p.sketch is sketch]
+                children[sketch] = self._mutated(sketch, self._crossed(mates, count))
         return children
 
     def _crossed(self, parents: Sequence[Candidate], count: int) -> IntArray:
