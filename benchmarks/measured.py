@@ -15,6 +15,7 @@ import click
 from ansor.errors import AnsorError
 from benchmarks.measured_comparisons import networks, operators, peak
 from benchmarks.measured_low_precision import low_networks, low_operators, precision_auto
+from benchmarks.measured_policies import search_policies
 from benchmarks.measured_results import Entry, read_runs
 from benchmarks.measured_search import cost_model, policies, throughput
 
@@ -206,6 +207,22 @@ SECTIONS = (
         "--policies full,no-crossover,no-elite,no-descent --trials 128 --seeds 5 --replay "
         "--json FILE",
         policies,
+    ),
+    Section(
+        "Search policies",
+        "The policies of `ansor.policy.registry` search the same operators with equal budgets on "
+        "the same device. A surrogate answers with the prediction of trees that were fitted to "
+        "measurements of the operator. With real measurements the best programs are timed again.",
+        "The ratio is the median latency over that of the first policy, the geometric mean over "
+        "the operators. Above 1 the first policy is faster. The spread is the distance of the "
+        "quartiles over the median. A search is near if it is within 5 % of the best of all "
+        "searches. Half of the searches are near after the trials in the last column. The "
+        "`best of the others` is the fastest other policy on each operator. Seconds on surrogates "
+        "are the processor time of the search with the predicted times of builds and runs.",
+        ("policies.json", "policies_measured.json"),
+        "python -m benchmarks.policies --ops OPE.0,OPE.1,OPE.2,OPE.3,OPE.4,OPE.5,OPE.6,OPE.7,C2D.2,"
+        "GMM.3 --trials 64,128,512 --seeds 5 --plot docs/policies.svg --json FILE",
+        search_policies,
     ),
     Section(
         "Records of similar operators",

@@ -89,7 +89,16 @@ def main(
             done.add(search)
             print(progress(search), flush=True)
     found = [done.searches[job] for job in jobs if job in done.searches]
-    about = environment(cores, device=device, trials=counts, seeds=seeds, policies=names)
+    known = [] if device == LOCAL else [_quality(op, surrogates) for op in ops.split(",")]
+    about = environment(
+        cores,
+        device=device,
+        trials=counts,
+        seeds=seeds,
+        policies=names,
+        surrogates=known,
+        plot=None if drawing is None else drawing.name,
+    )
     report(found, counts, done.retimed_us, about, file, drawing)
     print(f"{len(found)} of {len(jobs)} searches are done")
 
@@ -162,6 +171,13 @@ def _surrogate_device(op: str, folder: Path, threads: int) -> SurrogateDevice:
     hardware = detect(resolve_target("native"), threads)
     workers = min(FULL.measure.workers, threads)
     return SurrogateDevice([read(file_of(op, folder))], hardware, workers)
+
+
+def _quality(op: str, folder: Path) -> dict[str, Any]:
+    """What a surrogate was fitted to, and how well it predicts."""
+    surrogate = read(file_of(op, folder))
+    about = {name: surrogate.about[name] for name in ("processor", "commit", "time")}
+    return {"op": op, **about, **asdict(surrogate.quality)}
 
 
 def _on_this_machine(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import click
@@ -48,9 +48,23 @@ _HEADER = ("op", *(field.name.replace("_", " ") for field in fields(Quality)))
 @click.option(
     "--out", type=click.Path(path_type=Path), default=FOLDER, metavar="DIR", help="For the trees."
 )
+@click.option(
+    "--run-timeout",
+    "timeout_s",
+    type=click.FloatRange(0, min_open=True),
+    default=FULL.measure.run_timeout_s,
+    show_default=True,
+    help="Seconds of a run, after which a program fails.",
+)
 @click.option("--threads", type=int, help="All cores by default.")
 def main(
-    ops: str, programs: int, minutes: float, database: Path, out: Path, threads: int | None
+    ops: str,
+    programs: int,
+    minutes: float,
+    database: Path,
+    out: Path,
+    timeout_s: float,
+    threads: int | None,
 ) -> None:
     """Measures until the time is up, fits every operator and reports on held-out programs."""
     deadline_s = time.monotonic() + 60 * minutes
@@ -60,34 +74,30 @@ def main(
     database.parent.mkdir(parents=True, exist_ok=True)
     with Database(database) as records:
         if minutes:
-            _measure(tasks, hardware, records, programs, deadline_s, cores)
-        found = [s for op in tasks if (s := _fitted(op, tasks[op], hardware, records, cores))]
+            config = replace(FULL.measure, run_timeout_s=timeout_s)
+            target = next(iter(tasks.values())).target
+            with LocalDevice(target, cores, config) as device:
+                _measure(tasks, Measuring(device, hardware, records, deadline_s), programs)
+        made = [
+            _fitted(op, task, hardware, records, cores, timeout_s) for op, task in tasks.items()
+        ]
+    found = [surrogate for surrogate in made if surrogate is not None]
     for surrogate in found:
         write(surrogate, file_of(surrogate.op, out))
     print(f"\n{table({s.op: s.quality for s in found})}")
 
 
-def _measure(
-    tasks: Mapping[str, Task],
-    hardware: Hardware,
-    records: Database,
-    programs: int,
-    deadline_s: float,
-    cores: int,
-) -> None:
+def _measure(tasks: Mapping[str, Task], measuring: Measuring, programs: int) -> None:
     """Measures operator by operator, until the time is up."""
-    target = next(iter(tasks.values())).target
-    with LocalDevice(target, cores, FULL.measure) as device:
-        measuring = Measuring(device, hardware, records, deadline_s)
-        for op, task in tasks.items():
-            before, began_s = records.count(task.key, target), time.monotonic()
-            count = measuring.measure(task, programs)
-            rate = (count - before) / (time.monotonic() - began_s)
-            print(f"{op}: {count} of {programs} programs, {rate:.2f} a second", flush=True)
+    for op, task in tasks.items():
+        before, began_s = measuring.count(task), time.monotonic()
+        count = measuring.measure(task, programs)
+        rate = (count - before) / (time.monotonic() - began_s)
+        print(f"{op}: {count} of {programs} programs, {rate:.2f} a second", flush=True)
 
 
 def _fitted(
-    op: str, task: Task, hardware: Hardware, records: Database, cores: int
+    op: str, task: Task, hardware: Hardware, records: Database, cores: int, timeout_s: float
 ) -> Surrogate | None:
     """The surrogate of the records of an operator; None where there are too few."""
     sketches = CPU_SEARCH.sketches(task.dag, hardware, FULL.sketch)
@@ -95,7 +105,7 @@ def _fitted(
     failures = {kind.value: count for kind, count in sample.errors.items()}
     about = environment(cores, programs=len(sample.inputs), failures=failures)
     try:
-        return fitted(op, task, sample, about)
+        return fitted(op, task, sample, about, timeout_s)
     except SurrogateError as error:
         print(error)
         return None

@@ -101,7 +101,7 @@ class SurrogateDevice(Closing):
         build_s, latency_s = float(found.build_s[row]), float(found.latency_s[row])
         if found.fails[row]:
             kind = surrogate.failure_kind
-            run_s = self._config.run_timeout_s if kind is ErrorKind.TIMEOUT else 0.0
+            run_s = surrogate.timeout_s if kind is ErrorKind.TIMEOUT else 0.0
             text = "predicted to fail"
             return Measurement(error=kind, message=text, build_s=build_s, run_s=run_s)
         run_s = runs_s(latency_s, best_s, self._config) + surrogate.overhead_s

@@ -81,8 +81,18 @@ def sample_of(sketches: Sequence[Sketch], records: Sequence[Record]) -> Sample:
     )
 
 
-def fitted(op: str, task: Task, sample: Sample, about: Mapping[str, Any]) -> Surrogate:
+def fitted(
+    op: str,
+    task: Task,
+    sample: Sample,
+    about: Mapping[str, Any],
+    timeout_s: float = FULL.measure.run_timeout_s,
+) -> Surrogate:
     """A surrogate of all programs of a sample.
+
+    Args:
+        about: environment of the measurements.
+        timeout_s: of a program that runs too long.
 
     Raises:
         SurrogateError: there are too few programs.
@@ -103,6 +113,7 @@ def fitted(op: str, task: Task, sample: Sample, about: Mapping[str, Any]) -> Sur
         failure=_failure(sample, every),
         failure_kind=kind[0][0] if kind else ErrorKind.RUN,
         overhead_s=_overhead_s(sample),
+        timeout_s=timeout_s,
         quality=quality(sample),
     )
 

@@ -70,18 +70,19 @@ class Measuring:
     def measure(self, task: Task, programs: int) -> int:
         """Measures until there are so many records of a task, or the time is up; returns how many
         there are."""
-        while (count := self._count(task)) < programs and not self.is_over:
+        while (count := self.count(task)) < programs and not self.is_over:
             chunk = min(MEASURING.chunk, programs - count)
             drawn = self._random_count(task)
             if drawn <= MEASURING.random_share * count:
                 self._measure_random(task, chunk)
             else:
                 self._search(task, chunk, count)
-            if self._count(task) == count:
+            if self.count(task) == count:
                 break  # the space is used up
-        return self._count(task)
+        return self.count(task)
 
-    def _count(self, task: Task) -> int:
+    def count(self, task: Task) -> int:
+        """Records of a task."""
         return self._database.count(task.key, task.target)
 
     def _random_count(self, task: Task) -> int:

@@ -97,6 +97,7 @@ class Surrogate:
         failure: trees for the probability of a failure; None if nothing failed.
         failure_kind: the most frequent failure.
         overhead_s: of a measurement, beside the runs.
+        timeout_s: of a program that runs too long.
         quality: on held-out programs.
     """
 
@@ -110,6 +111,7 @@ class Surrogate:
     failure: Trees | None
     failure_kind: ErrorKind
     overhead_s: float
+    timeout_s: float
     quality: Quality
 
     def predict(self, population: Population) -> Prediction:
@@ -140,6 +142,7 @@ def write(surrogate: Surrogate, file: Path) -> None:
         "columns": surrogate.columns,
         "failure_kind": surrogate.failure_kind.value,
         "overhead_s": surrogate.overhead_s,
+        "timeout_s": surrogate.timeout_s,
         "quality": dataclasses.asdict(surrogate.quality),
         "latency": surrogate.latency.to_json(),
         "build": surrogate.build.to_json(),
@@ -172,6 +175,7 @@ def read(file: Path) -> Surrogate:
             failure=None if failure is None else Trees.from_json(failure),
             failure_kind=ErrorKind(document["failure_kind"]),
             overhead_s=float(document["overhead_s"]),
+            timeout_s=float(document["timeout_s"]),
             quality=Quality(**document["quality"]),
         )
     except FileNotFoundError as error:

@@ -14,6 +14,7 @@ from benchmarks import measured
 from benchmarks.measured import PAGE, RESULTS, SECTIONS, Section, page
 from benchmarks.measured_comparisons import networks, operators, peak
 from benchmarks.measured_low_precision import low_networks, low_operators, precision_auto
+from benchmarks.measured_policies import search_policies
 from benchmarks.measured_results import Entry, MissingKeyError, read_runs
 from benchmarks.measured_search import cost_model, policies, throughput
 
@@ -297,3 +298,54 @@ def test_precision_auto(tmp_path: Path) -> None:
     assert line["auto / this"] == "0.432"
     assert line["latency, ms"].startswith("12.5")
     assert line["budget, min"] == "4"
+
+
+def overall_row(policy: str, ratio: float, spread: float, near: int | None) -> Document:
+    reached = 0.6 if near else 0.2
+    figures = {"ratio": ratio, "spread": spread, "reached": reached, "trials_to_near": near}
+    return {"policy": policy, "trials": 64, **figures}
+
+
+def policy_run(*overall: Document, device: str = "local") -> Document:
+    figures = {"median_us": 10.0, "lower_us": 9.0, "upper_us": 12.0, "seconds": 30.0}
+    row = {"op": "OPE.0", "policy": "ours", "trials": 64, **figures}
+    quality = {"op": "OPE.0", "programs": 2000, "failures": 3, "best_of_10": 1.0}
+    quality |= {"spearman": 0.95, "spearman_fast": 0.8, "error": 0.05, "error_fast": 0.03}
+    made_up = document([row], device=device, seeds=3, plot="p.svg", surrogates=[quality])
+    return {**made_up, "overall": list(overall)}
+
+
+def test_search_policies(tmp_path: Path) -> None:
+    rows = [overall_row("ours", 1.0, 0.01, 20), overall_row("opevo", 1.3, 0.05, None)]
+    text = search_policies(written(tmp_path, policy_run(*rows, device="surrogate")))
+    line = named(text, "opevo")
+    assert (line["ratio at 64"], line["spread at 64"], line["near at 64"]) == (
+        "1.30",
+        "5.0%",
+        "20%",
+    )
+    assert line["near after"] == "-"
+    assert named(text, "OPE.0", "ours")["µs at 64"] == "10.0 (9.00–12.0)"
+    assert named(text, "OPE.0", "2000")["error"] == "5.0%"
+    assert "](p.svg)" in text
+    assert "was not tested" in text
+
+
+@pytest.mark.parametrize(
+    ("near", "spread", "trials", "variance"),
+    [(30, 0.01, "confirmed", "confirmed"), (None, 0.2, "refuted", "refuted")],
+)
+def test_the_claim_of_opevo(
+    tmp_path: Path, near: int | None, spread: float, trials: str, variance: str
+) -> None:
+    """The default policy and policies with a filter do not count."""
+    rows = [
+        overall_row("ours", 1.0, 0.001, 10),
+        overall_row("opevo", 1.1, spread, near),
+        overall_row("ga", 1.2, 0.05, 50),
+        overall_row("ga+draft", 1.1, 0.0, 5),
+        overall_row("best of the others", 1.1, 0.0, 5),
+    ]
+    text = search_policies(written(tmp_path, policy_run(*rows)))
+    assert f"fewest trials is **{trials}**" in text
+    assert f"lowest variance is **{variance}**" in text

@@ -148,6 +148,7 @@ def test_a_small_run_from_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
             job, device, lambda: float(device.count), trials, threads, keeps_programs=False
         ),
     )
+    monkeypatch.setattr(policies, "_quality", lambda op, folder: {"op": op})
     state, file, drawing = (tmp_path / name for name in ("s.jsonl", "p.json", "p.svg"))
     options = ["--ops", OP, "--trials", "8,16", "--seeds", "2", "--policies", "evolutionary,random"]
     options += ["--threads", "1", "--processes", "1", "--state", str(state)]
