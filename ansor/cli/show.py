@@ -10,6 +10,7 @@ import numpy as np
 from ansor.cli.model_argument import HELP, parse_model
 from ansor.config import FULL
 from ansor.database.database import Database
+from ansor.database.log import opened_records
 from ansor.errors import ArgumentError
 from ansor.program.program import Program
 from ansor.program.pseudo_code import show_program, show_sketch
@@ -38,8 +39,8 @@ def show() -> None:
 @_TASK
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Newest.")
 def list_records(database: str, task: str | None, limit: int) -> None:
-    """Lists the newest measurements of DATABASE."""
-    with Database(database) as opened:
+    """Lists the newest measurements of DATABASE, or of a log."""
+    with opened_records("database", database) as opened:
         click.echo(records_table(opened, task, limit))
 
 
@@ -47,8 +48,8 @@ def list_records(database: str, task: str | None, limit: int) -> None:
 @click.argument("database", type=_FILE)
 @_TASK
 def best(database: str, task: str | None) -> None:
-    """Lists the best program of every task in DATABASE."""
-    with Database(database) as opened:
+    """Lists the best program of every task in DATABASE, or in a log."""
+    with opened_records("database", database) as opened:
         click.echo(best_table(opened, task))
 
 
@@ -91,7 +92,7 @@ def sketches(model: str, task: str | None, target: str, threads: int | None) -> 
 @_THREADS
 def program(model: str, database: str, task: str | None, target: str, threads: int | None) -> None:
     """Shows the best known programs of MODEL's tasks as pseudo-code."""
-    with Database(database) as opened:
+    with opened_records("database", database) as opened:
         for found in matching_tasks(tasks_of(model, target, threads), task):
             click.echo(f"{found.name}: {_best_program(opened, found, target, threads)}\n")
 

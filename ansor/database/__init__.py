@@ -2,11 +2,22 @@
 
 One SQLite file; every `add` is a transaction, so a kill at any moment loses nothing that was
 recorded, and several processes may share the file. Read `record` for what is kept, `schema` for the
-tables, `database` for the queries, `jsonl` for text in and out.
+tables, `database` for the queries, `jsonl` for text in and out, `log` for text that a search writes
+while it runs.
 """
 
 from ansor.database.database import Database
 from ansor.database.jsonl import ImportCount, export_jsonl, import_jsonl
+from ansor.database.log import RecordLog, opened_records
 from ansor.database.record import Origin, Record
 
-__all__ = ["Database", "ImportCount", "Origin", "Record", "export_jsonl", "import_jsonl"]
+__all__ = [
+    "Database",
+    "ImportCount",
+    "Origin",
+    "Record",
+    "RecordLog",
+    "export_jsonl",
+    "import_jsonl",
+    "opened_records",
+]

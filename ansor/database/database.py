@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,10 @@ class TaskEntry:
     definition: str
 
 
+# Takes in new records, with their tasks.
+Observer = Callable[[Sequence[TaskEntry], Sequence[Record]], None]
+
+
 @dataclass(frozen=True)
 class Election:
     """What a function ended with: the key of its variant, the program, seconds since 1970."""
@@ -57,7 +62,17 @@ class Database(Closing):
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.unreadable = 0
+        self._observers: list[Observer] = []
         self._connection = connect(path)
+
+    @contextmanager
+    def observed(self, observer: Observer) -> Iterator[None]:
+        """Tells an observer of each batch of records that is added meanwhile."""
+        self._observers.append(observer)
+        try:
+            yield
+        finally:
+            self._observers.remove(observer)
 
     def add(
         self, task: Task, program: Program, measurement: Measurement, seed: int | None = None
@@ -80,6 +95,8 @@ class Database(Closing):
                 values = (entry.key, entry.name, entry.definition)
                 self._connection.execute(_INSERT_TASK, values)
             self._connection.executemany(_INSERT, [to_row(record) for record in records])
+        for observer in self._observers:
+            observer(tasks, records)
 
     def add_check(self, task: Task, program: Program, difference: float) -> None:
         """Notes that a program was found right on this machine, by the packages installed now.

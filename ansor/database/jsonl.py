@@ -49,7 +49,7 @@ def export_jsonl(
     tasks = {entry.key: entry for entry in database.tasks()}
     try:
         with Path(path).open("w", encoding="utf-8") as stream:
-            stream.writelines(_to_line(tasks[r.task_key], r) + "\n" for r in records)
+            stream.writelines(to_line(tasks[r.task_key], r) + "\n" for r in records)
     except OSError as error:
         raise DatabaseError(f"path={str(path)!r}: {error}; give a file that can be made") from error
     return len(records)
@@ -73,7 +73,8 @@ def import_jsonl(database: Database, path: str | os.PathLike[str]) -> ImportCoun
     return ImportCount(added=len(new), known=len(lines) - bad - len(new), bad=bad)
 
 
-def _to_line(entry: TaskEntry, record: Record) -> str:
+def to_line(entry: TaskEntry, record: Record) -> str:
+    """A record and its task as a line of JSON, without its end."""
     fields: dict[str, Any] = dict(zip(_NAMES, to_row(record), strict=True))
     for name in _NESTED:
         fields[name] = json.loads(fields[name])

@@ -58,6 +58,16 @@ CREATE INDEX IF NOT EXISTS by_time ON records (target, task_key, time_s);
 """
 
 
+def is_sqlite(path: Path) -> bool:
+    """Whether a file is an SQLite database.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as stream:
+        return stream.read(len(_MAGIC)) == _MAGIC
+
+
 def connect(path: str | os.PathLike[str] | None) -> sqlite3.Connection:
     """Opens our database, or makes one where there is no file or an empty one.
 
@@ -130,11 +140,10 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 def _check(file: Path) -> None:
     """Raises DatabaseError for a file that is not ours. Opens it for reading only."""
-    with file.open("rb") as stream:
-        if stream.read(len(_MAGIC)) != _MAGIC:
-            raise DatabaseError(
-                f"database={str(file)!r}: not an SQLite file, left as it is; give another path"
-            )
+    if not is_sqlite(file):
+        raise DatabaseError(
+            f"database={str(file)!r}: not an SQLite file, left as it is; give another path"
+        )
     if not os.access(file, os.W_OK):
         raise DatabaseError(f"database={str(file)!r}: cannot be written; give a file that can be")
     # A log beside the file must be read too; without one, SQLite would make one and leave it there.
