@@ -47,6 +47,7 @@ class Round:
         trials: programs measured so far in this run, all tasks.
         elapsed_s: seconds since the run began.
         network_s: weighted sum of the tasks' best latencies; None until each has one.
+        current_s: seconds of the fastest program of the batch; None if all failed.
     """
 
     number: int
@@ -57,6 +58,7 @@ class Round:
     trials: int
     elapsed_s: float
     network_s: float | None
+    current_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from ansor.closing import Closing
 from ansor.report.formatting import Column, gflops, microseconds, milliseconds, shorten
 
 _FUNCTION = Column("function", is_text=True, most=40)
-_COLUMNS = (_FUNCTION, *map(Column, ("calls", "latency µs", "GFLOP/s", "trials", "errors")))
+_NUMBERS = ("calls", "latency µs", "current GFLOP/s", "best GFLOP/s", "trials", "errors")
+_COLUMNS = (_FUNCTION, *map(Column, _NUMBERS))
 
 
 class Progress(Callback, Closing):
@@ -30,6 +31,7 @@ class Progress(Callback, Closing):
         self._console = console or Console(stderr=True)
         self._tasks: dict[str, TaskStatus] = {}
         self._errors: Counter[str] = Counter()
+        self._current_s: dict[str, float | None] = {}  # of each task, in its last round
         self._head = ""
         self._live: Live | None = None
 
@@ -45,12 +47,13 @@ class Progress(Callback, Closing):
         """Updates the table, or writes a line."""
         self._tasks[done.task.name] = done.task
         self._errors[done.task.name] += sum(done.errors.values())
+        self._current_s[done.task.name] = done.current_s
         self._head = (
             f"{done.elapsed_s:.0f} s, {done.trials} programs measured, "
             f"network about {milliseconds(done.network_s)} ms"
         )
         if self._live is None:
-            self._say(_line(done))
+            self._say(_line(done, self._number(done.task), len(self._tasks)))
         else:
             self._live.update(self._view())
 
@@ -72,6 +75,10 @@ class Progress(Callback, Closing):
             self._live.stop()
             self._live = None
 
+    def _number(self, task: TaskStatus) -> int:
+        """Place of a task among all, from 1."""
+        return list(self._tasks).index(task.name) + 1
+
     def _say(self, text: str) -> None:
         self._console.print(Text(text), soft_wrap=True)
 
@@ -83,7 +90,8 @@ class Progress(Callback, Closing):
         ranked = sorted(self._tasks.values(), key=_total, reverse=True)
         room = max(1, self._console.height - self._free_lines)
         for task in ranked[:room]:
-            table.add_row(*_cells(task, self._errors[task.name]))
+            current_s = self._current_s.get(task.name)
+            table.add_row(*_cells(task, current_s, self._errors[task.name]))
         hidden = len(ranked) - room
         more = f"and {hidden} more tasks" if hidden > 0 else ""
         return Group(Text(self._head), table, Text(more))
@@ -94,25 +102,28 @@ def _total(task: TaskStatus) -> float:
     return float("inf") if task.best_s is None else task.weight * task.best_s
 
 
-def _cells(task: TaskStatus, errors: int) -> tuple[str, ...]:
+def _cells(task: TaskStatus, current_s: float | None, errors: int) -> tuple[str, ...]:
     return (
         _FUNCTION.fit(task.name),
         str(task.weight),
         microseconds(task.best_s),
+        gflops(task.flops, current_s),
         gflops(task.flops, task.best_s),
         str(task.trials),
         str(errors or ""),
     )
 
 
-def _line(done: Round) -> str:
+def _line(done: Round, number: int, count: int) -> str:
+    """A round of one task: the throughputs of its last batch and of its best program."""
     task = done.task
+    current, best = gflops(task.flops, done.current_s), gflops(task.flops, task.best_s)
     errors = ", ".join(f"{count} {kind}" for kind, count in sorted(done.errors.items()))
     failed = f"; failed: {errors} ({shorten(done.first_error, 100)})" if errors else ""
     return (
-        f"{done.elapsed_s:6.1f} s  {_FUNCTION.fit(task.name)}: best {microseconds(task.best_s)} µs"
-        f", {gflops(task.flops, task.best_s)} GFLOP/s after {task.trials} programs; network about "
-        f"{milliseconds(done.network_s)} ms{failed}"
+        f"{done.elapsed_s:6.1f} s  [{number}/{count}] {_FUNCTION.fit(task.name)}: "
+        f"current/best {current}/{best} GFLOP/s, best {microseconds(task.best_s)} µs after "
+        f"{task.trials} programs; network about {milliseconds(done.network_s)} ms{failed}"
     )
 
 

@@ -11,7 +11,7 @@ from ansor.report.progress import Progress
 
 TASKS = tuple(TaskStatus(f"task{i}", f"{i:016x}", i + 1, 10**6, 0, None) for i in range(3))
 DONE = TaskStatus("task1", "1", 2, 10**6, 16, 1e-5, "3677876a")
-ROUND = Round(1, DONE, 16, {"build": 2, "crash": 1}, "no such\nregister", 16, 3.25, None)
+ROUND = Round(1, DONE, 16, {"build": 2, "crash": 1}, "no such\nregister", 16, 3.25, None, 2e-5)
 
 
 def play(progress: Progress) -> None:
@@ -27,8 +27,8 @@ def test_lines_where_there_is_no_terminal() -> None:
     play(Progress(Console(file=output, width=60)))
     assert output.getvalue().splitlines() == [
         "3 tasks, budget: 64 programs or 30 s",
-        "   3.2 s  task1: best 10.0 µs, 100 GFLOP/s after 16 programs; network about - ms; "
-        "failed: 2 build, 1 crash (no such)",
+        "   3.2 s  [2/3] task1: current/best 50.0/100 GFLOP/s, best 10.0 µs after 16 programs; "
+        "network about - ms; failed: 2 build, 1 crash (no such)",
         "search ended after 31 s and 16 programs: time is up",
         "compiling",
     ]
