@@ -2,8 +2,9 @@
 
 `auto_schedule(model, target)` searches for fast programs of every function of a network (or of one
 operator) and returns it compiled, `auto_schedule_many` several networks at once; `load` brings a
-saved one back. `quantize` makes an 8-bit model of a float one. Read `tune.py` first: it follows a
-model through all folders, in order.
+saved one back. `apply_best` compiles a model with the best programs of a log, and `quantize` makes
+an 8-bit model of a float one. Read `tune.py` first: it follows a model through all folders, in
+order.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ansor.quantization.quantize import quantize
     from ansor.run.tuned import TunedModel, load
     from ansor.task_scheduler.objective import GeometricSpeedup, LatencyRequirement, total_latency
-    from ansor.tune import auto_schedule, auto_schedule_many
+    from ansor.tune import apply_best, auto_schedule, auto_schedule_many
 
 __version__ = "0.1.0"
 
@@ -30,6 +31,7 @@ __all__ = [
     "MeasureError",
     "TunedModel",
     "UnsupportedError",
+    "apply_best",
     "auto_schedule",
     "auto_schedule_many",
     "load",
@@ -39,6 +41,7 @@ __all__ = [
 
 # Measurement workers import this package too and need none of the below: it is loaded on demand.
 _HOME = {
+    "apply_best": "ansor.tune",
     "auto_schedule": "ansor.tune",
     "auto_schedule_many": "ansor.tune",
     "TunedModel": "ansor.run.tuned",

@@ -1,4 +1,4 @@
-"""`auto_schedule`: a model in, a faster compiled network out; `run/session.py` has the phases."""
+"""The public calls: a model in, a faster compiled network out; `run/session.py` has the phases."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from ansor.database.log import opened_records
+from ansor.errors import ArgumentError
 from ansor.frontend.importers.sizes import Sizes
 from ansor.run.arguments import check_models, check_short_products
-from ansor.run.session import opened_session
+from ansor.run.opening import opened_session
+from ansor.run.prepare import merged
+from ansor.run.remarks import check_applicable
 from ansor.run.settings import Settings, takes_settings
 from ansor.run.tuned import TunedModel
 from ansor.targets.target import Target, check_runs_here, resolve_target
+
+_OF_SEARCHES = ("minutes", "trials", "trials_per_task", "early_stopping", "tasks", "transfer")
+_OF_RECORDS = ("database", "log")
 
 
 @takes_settings
@@ -93,3 +100,50 @@ def auto_schedule_many(
     with opened_session(given, resolved, began_s) as session:
         session.import_models(models, example_inputs, sizes)
         return session.finished(*session.search())
+
+
+def apply_best(
+    model: object,
+    log: object,
+    target: str | Target = "native",
+    *,
+    example_inputs: object = None,
+    shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    dims: Mapping[str, int] = MappingProxyType({}),
+    **settings: Any,
+) -> TunedModel:
+    """Compiles a model with the best programs of a log or a database, without a measurement.
+
+    The results of each program are checked before it is used. For a function without a record the
+    draft chooses. The callbacks get the names of such functions.
+
+    Args:
+        model: as for `auto_schedule`.
+        log: path of a log or of a database, or a `Database`.
+        target: that the programs were measured for.
+        example_inputs: as for `auto_schedule`, like `shapes` and `dims`.
+        settings: as for `auto_schedule`, those of a search excepted.
+
+    Raises:
+        ArgumentError: the log has no record of the model for the target, or a setting is for a
+            search.
+        DatabaseError: the log cannot be read.
+
+    Other errors are those of `auto_schedule`.
+    """
+    began_s = time.monotonic()
+    for name in (*_OF_SEARCHES, *_OF_RECORDS):
+        if name in settings:
+            raise ArgumentError(name, settings[name], "nothing is measured here; leave it out")
+    check_models({"model": model}, {})
+    resolved = resolve_target(target)
+    check_runs_here(resolved)
+    with opened_records("log", log) as records:
+        given = Settings.of({**settings, "database": records}, networks=1)
+        check_short_products(given.precision, resolved)
+        with opened_session(given, resolved, began_s) as session:
+            sizes = {"model": Sizes(shapes, dims)}
+            session.import_models({"model": model}, {"model": example_inputs}, sizes)
+            for remark in check_applicable(merged(session.networks)[0], records):
+                session.note(remark)
+            return session.finished(*session.search())["model"]

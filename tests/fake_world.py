@@ -92,7 +92,10 @@ class Recorder(Callback):
 
 
 class World:
-    """A fake device, a database in memory unless one is given, and a tuner on both."""
+    """A fake device, a database in memory unless one is given, and a tuner on both.
+
+    `options` are further arguments of the tuner.
+    """
 
     def __init__(
         self,
@@ -104,12 +107,13 @@ class World:
         config: TuneConfig = CONFIG,
         clock: Callable[[], float] | None = None,
         policy: PolicyFactory = SearchPolicy,
+        **options: Any,
     ) -> None:
         self.device = FakeDevice(latency_of, fail, interrupt_at)
         self.database = Database() if database is None else database
         self.events = Recorder()
         tasks: Sequence[Task] = make_tasks(*names)
-        extra: dict[str, Any] = {"policy": policy}
+        extra: dict[str, Any] = {"policy": policy, **options}
         if clock is not None:
             extra["clock"] = clock
         self.tuner = Tuner(

@@ -29,12 +29,27 @@ MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
 @click.option(
     "--minutes",
     type=float,
-    help=f"Time for everything; {FULL.default_minutes:.0f} without --trials.",
+    help=f"Time for everything; {FULL.default_minutes:.0f} without another budget.",
 )
 @click.option(
     "--trials", type=int, help="Programs to measure; 0 takes the best that the database knows."
 )
+@click.option("--trials-per-task", type=int, help="Programs of each task to measure.")
+@click.option("--early-stopping", type=int, help="Trials of a task without a gain that end it.")
+@click.option(
+    "--tasks",
+    multiple=True,
+    metavar="NAME",
+    help="A function to tune, or an operator such as conv2d; may be repeated. All by default.",
+)
 @click.option("--database", metavar="FILE", help="Records, read and extended.")
+@click.option("--log", metavar="FILE", help="Gets a line of JSON for each measurement.")
+@click.option(
+    "--transfer",
+    multiple=True,
+    metavar="FILE",
+    help="Log or database of earlier runs to begin with and to learn from; may be repeated.",
+)
 @click.option("--out", default="ansor-out", show_default=True, metavar="DIR", help="For results.")
 @click.option("--threads", type=int, help="That programs run on; all cores by default.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all randomness.")
@@ -74,7 +89,12 @@ def tune(
     target: str,
     minutes: float | None,
     trials: int | None,
+    trials_per_task: int | None,
+    early_stopping: int | None,
+    tasks: tuple[str, ...],
     database: str | None,
+    log: str | None,
+    transfer: tuple[str, ...],
     out: str,
     threads: int | None,
     seed: int,
@@ -94,7 +114,7 @@ def tune(
     sizes = read_sizes(shapes, dims)
     folders = _folders(models, out)
     objective = total_latency if until_ms is None else LatencyRequirement(until_ms * 1e-3)
-    if minutes is None and trials is None:
+    if all(limit is None for limit in (minutes, trials, trials_per_task, early_stopping)):
         minutes = PRESETS[preset].default_minutes
     with Progress() as progress:
         tuned = auto_schedule_many(
@@ -102,8 +122,13 @@ def tune(
             target,
             minutes=minutes,
             trials=trials,
+            trials_per_task=trials_per_task,
+            early_stopping=early_stopping,
+            tasks=tasks or None,
             seed=seed,
             database=database,
+            log=log,
+            transfer=transfer,
             callbacks=[progress],
             threads=threads,
             config=PRESETS[preset],

@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from ansor.task_scheduler.objective import Objective, slopes
 
 SHORT, AUTO = "bfloat16", "auto"
 PRECISIONS = (WIDE, SHORT, AUTO)
+Source = str | os.PathLike[str] | Database
 
 
 def check_models(models: object, example_inputs: object) -> None:
@@ -52,6 +54,34 @@ def check_budget(minutes: object, trials: object) -> None:
         raise ArgumentError("minutes", minutes, "must be a positive number")
     if trials is not None and not (_is_number(trials, Integral) and trials >= 0):  # type: ignore[operator]
         raise ArgumentError("trials", trials, "must be a whole number, zero for no measurements")
+
+
+def check_task_limits(trials_per_task: object, early_stopping: object) -> None:
+    """Raises an `ArgumentError` unless both are whole numbers above zero, or None."""
+    given = {"trials_per_task": trials_per_task, "early_stopping": early_stopping}
+    for name, value in given.items():
+        if value is not None and not (_is_number(value, Integral) and value > 0):  # type: ignore[operator]
+            raise ArgumentError(name, value, "must be a whole number, at least 1")
+
+
+def listed_sources(transfer: object) -> tuple[Source, ...]:
+    """Logs or databases of earlier runs, one or several.
+
+    Raises:
+        ArgumentError: something else.
+    """
+    is_one = isinstance(transfer, str | os.PathLike | Database)
+    several = isinstance(transfer, Sequence) and not is_one
+    found: tuple[Any, ...] = tuple(transfer) if several else (transfer,)  # type: ignore[arg-type]
+    if not all(isinstance(each, str | os.PathLike | Database) for each in found):
+        raise ArgumentError("transfer", transfer, "give paths of logs or databases")
+    return found
+
+
+def check_log(log: object) -> None:
+    """Raises an `ArgumentError` unless it is a path or None."""
+    if log is not None and not isinstance(log, str | os.PathLike):
+        raise ArgumentError("log", log, "give the path of a file or None")
 
 
 def check_seed(seed: object) -> None:

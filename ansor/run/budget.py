@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ansor.callbacks import Finish
+from ansor.run.task_limits import NO_LIMITS, TaskLimits
 
 INTERRUPTED = "interrupted"  # reason of a search that Ctrl-C ended
 
 
 @dataclass(frozen=True)
 class Budget:
-    """When to stop: after so many trials or seconds, whichever comes first; None is no limit."""
+    """When to stop: after so many trials or seconds, whichever comes first; None is no limit.
+
+    With limits of each task the search also ends when all tasks have reached theirs.
+    """
 
     trials: int | None = None
     seconds: float | None = None
+    per_task: TaskLimits = NO_LIMITS
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing may be measured."""
-        return self.trials == 0 or (self.trials is None and self.seconds is None)
+        unlimited = self.trials is None and self.seconds is None
+        return self.trials == 0 or (unlimited and not self.per_task.end_search)
 
     def share(self, part: float) -> Budget:
         """A part of the budget, between 0 and 1."""
         trials = None if self.trials is None else round(self.trials * part)
-        return Budget(trials, None if self.seconds is None else self.seconds * part)
+        seconds = None if self.seconds is None else self.seconds * part
+        return Budget(trials, seconds, self.per_task.share(part))
 
     def after(self, search: Finish) -> Budget:
         """What a search has left; nothing if it was interrupted."""
@@ -32,7 +39,7 @@ class Budget:
             return NOTHING
         trials = None if self.trials is None else max(0, self.trials - search.trials)
         seconds = None if self.seconds is None else max(0.0, self.seconds - search.elapsed_s)
-        return Budget(trials, seconds)
+        return replace(self, trials=trials, seconds=seconds)
 
 
 NOTHING = Budget(trials=0)

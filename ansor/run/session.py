@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -12,15 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.callbacks import Finish
-from ansor.config import TuneConfig
 from ansor.database.database import Database
-from ansor.executor import Executor, in_turns
+from ansor.executor import Executor
 from ansor.frontend.importers.sizes import Sizes
 from ansor.measure.device import Device
-from ansor.measure.local_device import LocalDevice
 from ansor.policy.registry import policy_named
-from ansor.run.arguments import check_records, opened
-from ansor.run.budget import NOTHING, Budget, together
+from ansor.run.arguments import check_records
+from ansor.run.budget import INTERRUPTED, NOTHING, Budget, together
 from ansor.run.candidates import (
     Candidate,
     compiling,
@@ -29,54 +27,19 @@ from ansor.run.candidates import (
     winners_of,
 )
 from ansor.run.check.network import SourceComparison
-from ansor.run.garbage_collection import frozen_heap
 from ansor.run.precision_phase import PrecisionPhase
 from ansor.run.prepare import Network, merged, prepare_network
+from ansor.run.remarks import choice_remarks, machine_remarks, transfer_remarks
 from ansor.run.settings import Settings
+from ansor.run.task_choice import check_choices, chosen_functions
 from ansor.run.time_plan import TimePlan
 from ansor.run.tuned import TunedModel
 from ansor.run.tuner import Tuner
-from ansor.targets.backend import Backend
-from ansor.targets.host.threads import start_threads
 from ansor.targets.registry import backend_of
-from ansor.targets.target import Target, target_text
+from ansor.targets.target import Target
 from ansor.task import Task
 
 K = TypeVar("K")
-
-
-@contextmanager
-def opened_session(settings: Settings, target: Target, began_s: float) -> Iterator[Session]:
-    """A session with its database and its device.
-
-    Args:
-        settings: of the run.
-        target: that the networks are tuned for.
-        began_s: when the run began, by `time.monotonic`.
-    """
-    # Threads come first: a number that the system refuses must not show after the search.
-    threads = start_threads(settings.threads)
-    text = target_text(target, threads)
-    with (
-        frozen_heap(),
-        opened(settings.database) as records,
-        _measuring(settings.device, text, threads, settings.config) as (device, executor),
-    ):
-        device.start(1)  # in the background, where it takes as long as to import a model
-        yield Session(settings, target, text, threads, records, device, executor, began_s)
-
-
-@contextmanager
-def _measuring(
-    device: Device | None, target: str, threads: int, config: TuneConfig
-) -> Iterator[tuple[Device, Executor]]:
-    """The device that measures, and the executor of the search on the cores of this machine."""
-    if device is not None:
-        with device:
-            yield device, in_turns
-        return
-    with LocalDevice(target, threads, config.measure) as local:
-        yield local, local.share
 
 
 @dataclass
@@ -92,9 +55,11 @@ class Session:
         device: builds, times and checks programs.
         executor: spreads the search over the cores.
         began_s: when the run began, by `time.monotonic`.
+        earlier: records of earlier runs.
         networks: the imported networks by name.
         comparisons: of networks with their originals.
         candidates: the networks in several precisions that may be the fastest, by name.
+        spent: by key, programs of each task that the run has measured.
     """
 
     settings: Settings
@@ -105,9 +70,11 @@ class Session:
     device: Device
     executor: Executor
     began_s: float
+    earlier: tuple[Database, ...] = ()
     networks: dict[str, Network] = field(default_factory=dict)
     comparisons: dict[str, SourceComparison] = field(default_factory=dict)
     candidates: dict[str, list[Candidate]] = field(default_factory=dict)
+    spent: Counter[str] = field(default_factory=Counter)
 
     def import_models(
         self,
@@ -117,14 +84,14 @@ class Session:
     ) -> None:
         """Imports the models and compares those that have an original with it."""
         for name, model in models.items():
-            self._note(f"importing {name}")
+            self.note(f"importing {name}")
             examples, kinds = example_inputs.get(name), self.settings.variants
             network = prepare_network(
                 model, self.target, self.text, examples, kinds, sizes.get(name)
             )
             comparison = None
             if self.settings.check_import and network.source is not None:
-                self._note(f"comparing the import of {name} with the original")
+                self.note(f"comparing the import of {name} with the original")
                 comparison = SourceComparison(network.source, self.target)
                 comparison.check_import(network.mod)
                 self.comparisons[name] = comparison
@@ -133,7 +100,7 @@ class Session:
     @cached_property
     def precision(self) -> PrecisionPhase:
         """Puts the networks into the precision of the settings."""
-        return PrecisionPhase(self.settings, self.target, self.text, self._note)
+        return PrecisionPhase(self.settings, self.target, self.text, self.note)
 
     def search(self) -> tuple[Tuner, Finish]:
         """Searches until the budget ends; returns the tuner and how it ended.
@@ -141,11 +108,15 @@ class Session:
         Where the latencies choose the precision, the first part of the budget is for the functions
         in both precisions, and the rest for those of the fastest mixture.
         """
-        given = self.settings
-        if given.minutes is None and given.trials is None:
-            check_records(self.records, merged(self.networks)[0], self.text)
+        given, (tasks, _) = self.settings, merged(self.networks)
+        check_choices(tasks, given.choices)
+        if not given.searches and given.trials is None:
+            check_records(self.records, tasks, self.text)
+        remarks = choice_remarks(tasks, given.choices, self.records)
+        for remark in remarks + transfer_remarks(tasks, self.earlier):
+            self.note(remark)
         machine = backend_of(self.target).machine.detect(self.target, self.threads)
-        whole = Budget(given.trials, self._plan.search_s)
+        whole = Budget(given.trials, self._plan.search_s, given.limits)
         if not self.precision.mixtures:
             return self._searched(whole, machine)
         both, first = self._searched(whole.share(given.config.forms_share), machine)
@@ -167,8 +138,8 @@ class Session:
     def _searched(self, budget: Budget, machine: Any) -> tuple[Tuner, Finish]:
         """Searches the tasks of the networks as they are."""
         tasks, calls = merged(self.networks)
-        for remark in _remarks(tasks, backend_of(self.target), machine):
-            self._note(remark)
+        for remark in machine_remarks(tasks, backend_of(self.target), machine):
+            self.note(remark)
         unknown = {task.group for task in tasks if not self.records.count(task.key, self.text)}
         self.device.start(len(unknown) if budget.is_empty else None)
         tuner = self._tuner(tasks, calls, machine)
@@ -190,6 +161,9 @@ class Session:
             given.objective,
             policy=policy_named(given.policy),
             executor=self.executor,
+            chosen=chosen_functions(tasks, given.choices),
+            earlier=self.earlier,
+            spent=self.spent,
         )
 
     def finished(self, tuner: Tuner, finish: Finish) -> dict[str, TunedModel]:
@@ -222,7 +196,7 @@ class Session:
             finish: how the search of the run ended.
             leaders: programs of a function that are timed again.
         """
-        self._note("checking the winners")
+        self.note("checking the winners")
         given = self.settings
         measure, keeps = given.config.measure, bool(self.precision.allowed)
         with compiling(self.target, candidates) as finishers:
@@ -232,7 +206,7 @@ class Session:
             }
             if not keeps:
                 self.device.close()  # workers leave the cores to what is still to be compiled
-            self._note("compiling")
+            self.note("compiling")
             return {
                 key: finishers[key].tuned(
                     winners[key],
@@ -256,7 +230,7 @@ class Session:
         allowed, comparison = self.precision.allowed.get(name), self.comparisons.get(name)
         if allowed is not None:
             compiled = partial(self._compiled_again, finish)
-            return allowed.within_budget(tuned, compiled, self._note)
+            return allowed.within_budget(tuned, compiled, self.note)
         _, model = tuned[0]
         if comparison is None:
             return model
@@ -272,14 +246,13 @@ class Session:
         tuner = self._tuner(*merged({"": network}), machine)
         tuner.seed_unknown()
         left_s = self._plan.left_s or 0.0
-        tuner.run(Budget(seconds=left_s) if left_s > 0 else NOTHING)
+        limits = self.settings.limits
+        tuner.run(Budget(seconds=left_s, per_task=limits) if left_s > 0 else NOTHING)
         return self._compiled({"": Candidate(network, tuner)}, finish, leaders=1)[""]
 
     def _is_long(self, finish: Finish) -> bool:
         """Whether there was a search, to its end."""
-        given = self.settings
-        searched = given.trials != 0 and (given.trials is not None or given.minutes is not None)
-        return searched and finish.reason != "interrupted"
+        return self.settings.searches and finish.reason != INTERRUPTED
 
     @property
     def _plan(self) -> TimePlan:
@@ -291,15 +264,10 @@ class Session:
             given.minutes, self.began_s, given.config, functions, len(self.networks), candidates
         )
 
-    def _note(self, text: str) -> None:
+    def note(self, text: str) -> None:
+        """Tells the callbacks what is going on."""
         for callback in self.settings.callbacks:
             callback.on_stage(text)
-
-
-def _remarks(tasks: Sequence[Task], backend: Backend[Any], machine: Any) -> list[str]:
-    """What users should know about their models on this machine, each thing once."""
-    remarks = backend.search.remarks
-    return list(dict.fromkeys(text for task in tasks for text in remarks(task.dag, machine)))
 
 
 def _finish_of(candidate: Candidate, finish: Finish) -> Finish:

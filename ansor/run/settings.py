@@ -11,21 +11,26 @@ from typing import Any, TypeVar
 
 from ansor.callbacks import Callback
 from ansor.config import CHECK, FULL, TuneConfig
-from ansor.database.database import Database
 from ansor.errors import ArgumentError
 from ansor.frontend.precision.stages import WIDE
 from ansor.measure.device import Device
 from ansor.policy.base import PolicyFactory
 from ansor.policy.registry import DEFAULT, policy_named
 from ansor.run.arguments import (
+    Source,
     check_budget,
+    check_log,
     check_objective,
     check_precision,
     check_seed,
+    check_task_limits,
     check_threads,
     check_variants,
+    listed_sources,
 )
 from ansor.run.check.deviation import ErrorBudget, Metric, squared_error
+from ansor.run.task_choice import Choice, listed_choices
+from ansor.run.task_limits import TaskLimits
 from ansor.sketch.rule import Rule
 from ansor.task_scheduler.objective import Objective, total_latency
 
@@ -38,11 +43,20 @@ class Settings:
 
     Attributes:
         minutes: time for everything, from the call to the result.
-        trials: programs to measure, over all tasks. Without `minutes` and `trials`, or with
-            ``trials=0``, nothing is measured: each task takes the best program that `database`
-            knows, or else the one that the draft model prefers.
+        trials: programs to measure, over all tasks. Without a budget, or with ``trials=0``,
+            nothing is measured: each task takes the best program that `database` knows, or else
+            the one that the draft model prefers.
+        trials_per_task: programs of each task to measure. A variant of a function is a task.
+        early_stopping: trials of a task without a gain after which its search ends. The run ends
+            when all tasks have ended.
+        tasks: functions to tune; by default all. Each entry is the name of a function, an operator
+            such as "conv2d" or "dense", or a predicate of a `Task`. Other functions take what they
+            take without a budget.
         seed: of all randomness.
         database: file of records, read and extended; None keeps them in memory.
+        log: file that gets a line of JSON for each measurement, as soon as it is made.
+        transfer: logs or databases of earlier runs. The search begins with the best programs of
+            its tasks and of similar tasks, and the cost model learns from records of its tasks.
         callbacks: told of progress.
         threads: that programs run on; all cores by default.
         config: limits of the search space, sizes and rates of the search.
@@ -69,8 +83,13 @@ class Settings:
 
     minutes: float | None = None
     trials: int | None = None
+    trials_per_task: int | None = None
+    early_stopping: int | None = None
+    tasks: Choice | Sequence[Choice] | None = None
     seed: int = 0
-    database: str | os.PathLike[str] | Database | None = None
+    database: Source | None = None
+    log: str | os.PathLike[str] | None = None
+    transfer: Source | Sequence[Source] = ()
     callbacks: Sequence[Callback] = ()
     threads: int | None = None
     config: TuneConfig = FULL
@@ -99,6 +118,10 @@ class Settings:
                 raise ArgumentError(name, given[name], f"no such argument; try {', '.join(near)}")
         settings = cls(**given)
         check_budget(settings.minutes, settings.trials)
+        check_task_limits(settings.trials_per_task, settings.early_stopping)
+        check_log(settings.log)
+        listed_choices(settings.tasks)
+        listed_sources(settings.transfer)
         check_seed(settings.seed)
         check_threads(settings.threads)
         check_objective(settings.objective, networks)
@@ -106,6 +129,27 @@ class Settings:
         check_precision(settings.precision, settings.max_error, settings.metric)
         policy_named(settings.policy)
         return settings
+
+    @property
+    def limits(self) -> TaskLimits:
+        """The limits of each task."""
+        return TaskLimits(self.trials_per_task, self.early_stopping)
+
+    @property
+    def choices(self) -> tuple[Choice, ...] | None:
+        """The functions to tune; None for all."""
+        return listed_choices(self.tasks)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The logs and databases of earlier runs."""
+        return listed_sources(self.transfer)
+
+    @property
+    def searches(self) -> bool:
+        """Whether there is a budget for measurements."""
+        budgets = (self.minutes, self.trials, self.trials_per_task, self.early_stopping)
+        return self.trials != 0 and any(budget is not None for budget in budgets)
 
     @property
     def budget(self) -> ErrorBudget:

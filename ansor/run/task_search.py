@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,22 +11,30 @@ from ansor.database.database import Database
 from ansor.measure.result import ErrorKind
 from ansor.policy.base import Policy
 from ansor.policy.candidate import Candidate
+from ansor.run.transfer import best_programs, similar_programs
 from ansor.task import Task
-from ansor.task_scheduler.gradient import TaskProgress
+from ansor.task_scheduler.gradient import TaskProgress, count_since_gain
 
 
 @dataclass(eq=False)
 class TaskSearch:
-    """A task, the policy that searches it, and the best latency after each round.
+    """A task, the policy that searches it, and its progress.
 
     A policy may propose fewer programs than it is asked for, because it learns after each of its
     generations. A round ends when as many have been measured, so that rounds of all policies count
     the same.
+
+    Attributes:
+        task: what is searched.
+        policy: proposes programs.
+        history: seconds of the best program after each round, None before the first success.
+        trail: the same before the search and after each of its trials.
     """
 
     task: Task
     policy: Policy
     history: list[float | None] = field(default_factory=list)
+    trail: list[float | None] = field(default_factory=lambda: [None])
     _measured: int = field(default=0, init=False)  # in the present round
 
     @property
@@ -57,13 +65,21 @@ class TaskSearch:
         )
         if self.best_s is not None:
             self.history.append(self.best_s)  # a task that is known needs no first round
+        self.trail[:] = [self.best_s]
         return found
 
-    def seed(self, database: Database) -> int:
-        """Lets the search begin with the best of tasks that have the same structure."""
+    def seed(self, database: Database, earlier: Sequence[Database] = ()) -> int:
+        """Lets the search begin with the best of the task in earlier runs, and of tasks that have
+        the same structure.
+
+        Args:
+            database: records of this run.
+            earlier: records of earlier runs.
+        """
         names = {sketch.name for sketch in self.policy.sketches}
-        winners = database.winners(self.task.target, besides=self.task.key)
-        return self.policy.seed([r.program for r in winners if r.program.sketch in names])
+        known = best_programs(self.task, earlier, self.policy.config.siblings)
+        programs = [*known, *similar_programs(self.task, [database, *earlier])]
+        return self.policy.seed([program for program in programs if program.sketch in names])
 
     def learn(
         self, batch: Sequence[Candidate], latency_s: Sequence[float | None], asked: int
@@ -74,13 +90,22 @@ class TaskSearch:
         if self._measured >= asked or self.policy.exhausted:
             self.history.append(self.best_s)
             self._measured = 0
+        self.trail += running_best(self.trail[-1], latency_s)
 
-    def progress(self, weight: float, promised_s: float = 0.0) -> TaskProgress:
+    def idle_trials(self, min_gain: float) -> int:
+        """Trials since the best latency fell by a share of at least `min_gain`; all trials if none
+        succeeded."""
+        return count_since_gain(self.trail, min_gain)
+
+    def progress(
+        self, weight: float, promised_s: float = 0.0, has_ended: bool = False
+    ) -> TaskProgress:
         """For the scheduler.
 
         Args:
             weight: what a second of the task is worth.
             promised_s: of a variant, what its best may take.
+            has_ended: whether the task may have no further round.
         """
         tag = "+".join(sorted({s.name.rstrip("0123456789") for s in self.task.dag.stages.values()}))
         return TaskProgress(
@@ -88,7 +113,7 @@ class TaskSearch:
             flops=self.task.dag.flops,
             tag=tag,
             best_s=tuple(self.history),
-            exhausted=self.policy.exhausted,
+            exhausted=self.policy.exhausted or has_ended,
             group=self.task.group,
             promised_s=promised_s,
         )
@@ -107,3 +132,11 @@ class TaskSearch:
             sketch=None if best is None else best.sketch.name,
             group=task.group,
         )
+
+
+def running_best(best_s: float | None, latency_s: Sequence[float | None]) -> Iterator[float | None]:
+    """Seconds of the best program after each of some trials; None before the first success."""
+    for seconds in latency_s:
+        known = [each for each in (best_s, seconds) if each is not None]
+        best_s = min(known, default=None)
+        yield best_s

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from ansor.policy.policy import SearchPolicy
 from ansor.program.sketch import Sketch
 from ansor.run.budget import INTERRUPTED, Budget
 from ansor.run.task_search import TaskSearch
+from ansor.run.transfer import teach
 from ansor.sketch.rule import Rule
 from ansor.targets.machine import M
 from ansor.targets.search import TargetSearch
@@ -35,6 +36,7 @@ from ansor.task_scheduler.scheduler import TaskScheduler
 
 NO_GAIN = "no function gained anything in its last rounds"
 OBJECTIVE_MET = "the objective asks for nothing more"
+LIMITS_MET = "each task used its trials or stopped early"
 
 
 class Tuner:
@@ -56,6 +58,9 @@ class Tuner:
         clock: seconds, for the budget.
         policy: makes the search of each task.
         executor: spreads the work of the policies over the cores.
+        chosen: names of the functions to tune; by default all. Other functions are not measured.
+        earlier: records of earlier runs, to begin with and to learn from.
+        spent: by key, programs of each task that this run has measured; it is counted on.
     """
 
     def __init__(
@@ -74,12 +79,18 @@ class Tuner:
         clock: Callable[[], float] = time.monotonic,
         policy: PolicyFactory = SearchPolicy,
         executor: Executor = in_turns,
+        chosen: Collection[str] | None = None,
+        earlier: Sequence[Database] = (),
+        spent: Counter[str] | None = None,
     ) -> None:
         self.config, self.seed = config, seed
         groups = [task.group for task in tasks]
         self._variants = Counter(groups)
         own_calls = np.array([[task.weight for task in tasks]]) if calls is None else calls
         self._networks = Networks(own_calls, groups, objective)
+        self._chosen = set(groups if chosen is None else chosen)
+        self._earlier = earlier
+        self._spent = Counter[str]() if spent is None else spent
         self._device, self._database = device, database
         self._make_policy, self._executor = policy, executor
         self._callbacks, self._clock = callbacks, clock
@@ -99,6 +110,8 @@ class Tuner:
             for task, stream in zip(tasks, streams, strict=False)
         ]
         self.restored = sum(search.restore(database) for search in self.searches)
+        for own in self.searches:
+            teach(self.model, own.task, own.policy.sketches, earlier)
         self.model.fit()
 
     def _policy(
@@ -141,7 +154,7 @@ class Tuner:
         """Lets what the draft prefers of tasks without records descend from similar tasks."""
         for search in self.searches:
             if not search.policy.trials:
-                search.seed(self._database)
+                search.seed(self._database, self._earlier)
 
     @property
     def elapsed_s(self) -> float:
@@ -173,45 +186,63 @@ class Tuner:
                 return "all trials spent"
             if budget.seconds is not None and self.elapsed_s >= budget.seconds:
                 return "time is up"
-            progress = self._progress()
-            number = self._scheduler.choose(progress)
+            progress = self._progress(budget)
+            number = self._scheduler.choose(progress, budget.per_task.early_stopping or 0)
             if number is None:
-                return _why_over(progress)
-            self._round(self.searches[number], self._batch_size(budget))
+                return self._why_over(progress, budget)
+            search = self.searches[number]
+            self._round(search, self._batch_size(search, budget))
         return "no budget"
 
-    def _progress(self) -> list[TaskProgress]:
+    def _progress(self, budget: Budget) -> list[TaskProgress]:
         """What each task has achieved, and what a second of it is worth to the objective."""
-        begun = [bool(search.history) for search in self.searches]
+        begun = [bool(search.history) or not self._is_chosen(search) for search in self.searches]
         weights = self._networks.weights([search.best_s for search in self.searches], begun)
         return [
-            search.progress(float(weight), self._promised_s(search))
+            search.progress(
+                float(weight), self._promised_s(search), self._has_ended(search, budget)
+            )
             for search, weight in zip(self.searches, weights, strict=True)
         ]
+
+    def _is_chosen(self, search: TaskSearch) -> bool:
+        return search.task.group in self._chosen
+
+    def _has_ended(self, search: TaskSearch, budget: Budget) -> bool:
+        """Whether a task may have no further round, whatever the scheduler expects of it."""
+        return not self._is_chosen(search) or self._left(search, budget) == 0
+
+    def _left(self, search: TaskSearch, budget: Budget) -> int | None:
+        """Programs of a task that may be measured; None is no limit."""
+        idle = search.idle_trials(self.config.scheduler.min_gain)
+        return budget.per_task.left(self._spent[search.task.key], idle)
 
     def _promised_s(self, search: TaskSearch) -> float:
         """What a task promises, where there are others to compare it with."""
         return 0.0 if self._variants[search.task.group] == 1 else search.promised_s
 
-    def _batch_size(self, budget: Budget) -> int:
+    def _batch_size(self, search: TaskSearch, budget: Budget) -> int:
         """A full batch, or less where the trials run out or trials or time would not go round."""
         batch, scheduler = self.config.evolution.batch, self.config.scheduler
+        left = self._left(search, budget)
+        batch = batch if left is None else min(batch, left)
         if budget.seconds is not None:
             cost_s = self._rounds_s / self._trials if self._trials else scheduler.trial_s
-            begun = {search.task.group for search in self.searches if search.history}
-            fresh = len(self._variants.keys() - begun)
+            begun = {other.task.group for other in self.searches if other.history}
+            fresh = len(self._chosen - begun)
             affordable = (budget.seconds - self.elapsed_s) * scheduler.warmup_share / cost_s
             batch = min(batch, max(scheduler.least_batch, int(affordable / max(fresh, 1))))
         if budget.trials is None:
             return batch
-        share = max(1, budget.trials // len(self.searches))
+        tuned = sum(map(self._is_chosen, self.searches))
+        share = max(1, budget.trials // tuned)
         return min(batch, share, budget.trials - self._trials)
 
     def _round(self, search: TaskSearch, count: int) -> None:
         """One batch of one task: propose, measure, record, learn."""
         began = self._clock()
         if not search.policy.trials:
-            search.seed(self._database)
+            search.seed(self._database, self._earlier)
         batch = search.policy.propose(count)
         programs = [candidate.program for candidate in batch]
         self.model.prepare()
@@ -220,6 +251,7 @@ class Tuner:
         search.learn(batch, [result.latency_s for result in results], count)
         self.model.fit()
         self._trials += len(batch)
+        self._spent[search.task.key] += len(batch)
         self._rounds += 1
         self._rounds_s += self._clock() - began
         self._report(search, results)
@@ -236,6 +268,7 @@ class Tuner:
             trials=self._trials,
             elapsed_s=self.elapsed_s,
             network_s=None if latency_s is None else float(latency_s.sum()),
+            current_s=min((r.latency_s for r in results if r.latency_s is not None), default=None),
         )
         self._tell(lambda callback: callback.on_round(done))
 
@@ -248,9 +281,13 @@ class Tuner:
         for callback in self._callbacks:
             event(callback)
 
-
-def _why_over(tasks: Sequence[TaskProgress]) -> str:
-    left = [task for task in tasks if not task.exhausted]
-    if not any(task.weight for task in tasks) and left:
-        return OBJECTIVE_MET
-    return NO_GAIN if any(task.weight for task in left) else "nothing left to try"
+    def _why_over(self, tasks: Sequence[TaskProgress], budget: Budget) -> str:
+        """Why the scheduler chose no task."""
+        left = [task for task in tasks if not task.exhausted]
+        if not any(task.weight for task in tasks) and left:
+            return OBJECTIVE_MET
+        if any(task.weight for task in left):
+            return NO_GAIN
+        chosen = [search for search in self.searches if self._is_chosen(search)]
+        limited = any(self._left(search, budget) == 0 for search in chosen)
+        return LIMITS_MET if limited else "nothing left to try"

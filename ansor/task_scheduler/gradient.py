@@ -46,9 +46,22 @@ class TaskProgress:
         Ansor §6.3, objective f4)."""
         if self.latency_s is None:
             return 0
-        near = self.latency_s * (1 + min_gain)
-        known = [i for i, best in enumerate(self.best_s) if best is not None and best <= near]
-        return self.rounds - 1 - known[0]
+        return count_since_gain(self.best_s, min_gain)
+
+
+def count_since_gain(best_s: Sequence[float | None], min_gain: float) -> int:
+    """Number of entries after the last gain.
+
+    Args:
+        best_s: seconds of the best program so far, None before the first success.
+        min_gain: share of a latency that counts as a gain.
+    """
+    last = best_s[-1]
+    if last is None:
+        return len(best_s) - 1
+    near = last * (1 + min_gain)
+    known = [i for i, best in enumerate(best_s) if best is not None and best <= near]
+    return len(best_s) - 1 - known[0]
 
 
 def gradient(task: TaskProgress, similar: Sequence[TaskProgress], config: SchedulerConfig) -> float:

@@ -26,9 +26,15 @@ class TaskScheduler:
     def __init__(self, config: SchedulerConfig, rng: np.random.Generator) -> None:
         self._config, self._rng = config, rng
 
-    def choose(self, tasks: Sequence[TaskProgress]) -> int | None:
-        """Returns the number of the next task, None when no task has anything left to try."""
-        open_tasks = [i for i in range(len(tasks)) if not self._is_over(tasks, i)]
+    def choose(self, tasks: Sequence[TaskProgress], patience: int = 0) -> int | None:
+        """Returns the number of the next task, None when no task has anything left to try.
+
+        Args:
+            tasks: what each task has achieved.
+            patience: rounds without a gain that every task has at least, whatever the config.
+        """
+        most = max(patience, self._config.patience)
+        open_tasks = [i for i in range(len(tasks)) if not self._is_over(tasks, i, most)]
         if not open_tasks:
             return None
         fresh = [i for i in open_tasks if tasks[i].rounds < self._config.warmup_rounds]
@@ -61,7 +67,7 @@ class TaskScheduler:
         # What a variant gains counts from where it overtakes the others.
         return gradient(task, similar, self._config) + task.weight * max(0.0, behind)
 
-    def _is_over(self, tasks: Sequence[TaskProgress], number: int) -> bool:
+    def _is_over(self, tasks: Sequence[TaskProgress], number: int, patience: int) -> bool:
         """Whether nothing is left to try, nothing would be won, nothing was gained for long, or
         another variant is, or promises to be, so fast that it makes no sense.
 
@@ -78,7 +84,7 @@ class TaskScheduler:
             begins_s = max(done_s * self._config.begin_margin, least_s * self._config.equal_margin)
             most_s = min(least_s * self._config.promise_margin, begins_s)
             return not task.rounds and task.promised_s > most_s
-        if task.idle_rounds(self._config.min_gain) >= self._config.patience:
+        if task.idle_rounds(self._config.min_gain) >= patience:
             return True
         best = min(_latencies(tasks, task), default=task.latency_s)
         return task.latency_s > best * self._config.variant_margin
