@@ -21,7 +21,7 @@ from ansor.targets.host.threads import available_cores
 from ansor.tune import auto_schedule
 from benchmarks.environment import environment, write
 
-_PRECISIONS = ("auto", "bfloat16", "float32")
+_AUTO, _FIXED = "auto", ("bfloat16", "float32")
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def rows(
             model,
             precision,
             statistics.median(times),
-            statistics.median(a / b for a, b in zip(samples["auto"], times, strict=True)),
+            statistics.median(a / b for a, b in zip(samples[_AUTO], times, strict=True)),
             trials[precision],
         )
         for precision, times in samples.items()
@@ -80,13 +80,20 @@ def rows(
 
 @click.command()
 @click.option("--models", default="mobilenet_v2", show_default=True, help=", ".join(model_names()))
+@click.option("--precisions", default=",".join(_FIXED), show_default=True, help='Beside "auto".')
 @click.option("--minutes", type=float, default=5.0, show_default=True, help="Of each tuning.")
 @click.option("--databases", type=click.Path(path_type=Path), required=True, help="Folder.")
 @click.option("--rounds", type=click.IntRange(1), default=9, show_default=True)
 @click.option("--seconds", type=float, default=0.5, show_default=True, help="Of a turn.")
 @click.option("--json", "file", metavar="FILE", help="Where results are written.")
 def main(
-    models: str, minutes: float, databases: Path, rounds: int, seconds: float, file: str | None
+    models: str,
+    precisions: str,
+    minutes: float,
+    databases: Path,
+    rounds: int,
+    seconds: float,
+    file: str | None,
 ) -> None:
     """Compares "auto" with each precision alone."""
     names = models.split(",")
@@ -99,7 +106,7 @@ def main(
     for name in names:
         networks = {
             precision: tune(name, precision, databases / f"{name}_{precision}.sqlite", minutes)
-            for precision in _PRECISIONS
+            for precision in (_AUTO, *precisions.split(","))
         }
         samples = timed(networks, rounds, seconds)
         trials = {p: n.finish.trials if n.finish else 0 for p, n in networks.items()}
