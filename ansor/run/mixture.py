@@ -93,8 +93,9 @@ class Mixture:
             searches: of the tasks of `both`.
             conversion_s: seconds that the conversion of so many elements takes.
         """
-        seconds = latencies(searches, {task.name: task.group for task in self._added})
-        costs = {i: Costs(*(seconds[name] for name in pair)) for i, pair in self._free.items()}
+        short = {task.name: task.group for task in self._added}
+        seconds, promised = latencies(searches, short), promises(searches, short)
+        costs = {i: costs_of(pair, seconds, promised) for i, pair in self._free.items()}
         second = cheapest_second(costs, self._conversions(conversion_s))
         assignment = Assignment(second & self.allowed.short, self._reasons(seconds))
         return in_precision(self.wide, self.forms, assignment, self.target_key)
@@ -138,18 +139,40 @@ def _text(seconds: float) -> str:
 def latencies(searches: Searches, short: Mapping[str, str]) -> dict[str, float]:
     """Seconds of each function in float32, and of each short form, by name.
 
-    What was not measured is infinite. Of a function of which nothing was measured, the draft's
-    promise counts.
+    What was not measured is infinite.
 
     Args:
         searches: of the tasks of each function.
         short: for each task of the short network, the function there that it computes.
     """
+    return _least(searches, short, lambda search: search.best_s or math.inf)
+
+
+def promises(searches: Searches, short: Mapping[str, str]) -> dict[str, float]:
+    """The same by the draft, before any measurement."""
+    return _least(searches, short, lambda search: search.promised_s)
+
+
+def _least(
+    searches: Searches, short: Mapping[str, str], seconds_of: Callable[[TaskSearch], float]
+) -> dict[str, float]:
     found: dict[str, float] = {}
-    for function, own in searches.items():
-        measured = any(search.best_s is not None for search in own)
-        for search in own:
-            seconds = (search.best_s or math.inf) if measured else search.promised_s
+    for function, tasks in searches.items():
+        for search in tasks:
             name = short.get(search.task.name, function)
-            found[name] = min(seconds, found.get(name, math.inf))
+            found[name] = min(seconds_of(search), found.get(name, math.inf))
     return found
+
+
+def costs_of(
+    pair: tuple[str, str], seconds: Mapping[str, float], promised: Mapping[str, float]
+) -> Costs:
+    """The costs of both forms of a call.
+
+    If neither form was measured, the promises count. Without a promise the call stays in float32.
+    """
+    for known in (seconds, promised):
+        costs = Costs(*(known[name] for name in pair))
+        if math.isfinite(min(costs.first, costs.second)):
+            return costs
+    return Costs(0.0, math.inf)

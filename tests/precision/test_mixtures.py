@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cache
 from types import SimpleNamespace
@@ -18,7 +19,8 @@ from ansor.frontend.distinct_functions import tir_calls
 from ansor.frontend.importers.from_relax import from_relax
 from ansor.run.budget import INTERRUPTED, NOTHING, Budget, together
 from ansor.run.check.deviation import squared_error
-from ansor.run.mixture import Mixture, latencies
+from ansor.run.minimum_cut import Costs
+from ansor.run.mixture import Mixture, costs_of, latencies, promises
 from ansor.run.precision import Assignment, forms_of
 from ansor.run.prepare import prepare_network
 from ansor.targets.cpu.low_precision import conversion_s
@@ -104,25 +106,41 @@ def test_what_failed_in_one_form_takes_the_other() -> None:
     assert not any(row.short for row in mixture().chosen(searches(times), nothing).precision)
 
 
-def test_latencies_of_variants_and_promises() -> None:
-    def search(name: str, group: str, kind: str, best_s: float | None) -> Any:
-        return SimpleNamespace(
-            task=SimpleNamespace(name=name, group=group, kind=kind), best_s=best_s, promised_s=7.0
-        )
+def test_latencies_and_promises_of_variants() -> None:
+    def search(name: str, best_s: float | None, promised_s: float) -> Any:
+        task = SimpleNamespace(name=name)
+        return SimpleNamespace(task=task, best_s=best_s, promised_s=promised_s)
 
-    found = latencies(
-        {
-            "f": [
-                search("f", "f", "direct", 3.0),
-                search("f_winograd", "f", "winograd2", 2.0),
-                search("f_short", "f", SHORT, None),
-                search("f_short_winograd", "f", "winograd2", 1.5),
-            ],
-            "g": [search("g", "g", "direct", None), search("g_short", "g", SHORT, None)],
-        },
-        {"f_short": "f_short", "f_short_winograd": "f_short", "g_short": "g_short"},
-    )
-    assert found == {"f": 2.0, "f_short": 1.5, "g": 7.0, "g_short": 7.0}
+    found = {
+        "f": [
+            search("f", 3.0, 7.0),
+            search("f_winograd", 2.0, 6.0),
+            search("f_short", None, 5.0),
+            search("f_short_winograd", 1.5, 4.0),
+        ],
+        "g": [search("g", None, 9.0), search("g_short", None, math.inf)],
+    }
+    short = {"f_short": "f_short", "f_short_winograd": "f_short", "g_short": "g_short"}
+    measured = {"f": 2.0, "f_short": 1.5, "g": math.inf, "g_short": math.inf}
+    assert latencies(found, short) == measured
+    assert promises(found, short) == {"f": 6.0, "f_short": 4.0, "g": 9.0, "g_short": math.inf}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "promised", "costs"),
+    [
+        ((2.0, math.inf), (1.0, 0.5), (2.0, math.inf)),
+        ((math.inf, 3.0), (1.0, 0.5), (math.inf, 3.0)),
+        ((math.inf, math.inf), (1.0, 0.5), (1.0, 0.5)),
+        ((math.inf, math.inf), (math.inf, math.inf), (0.0, math.inf)),
+    ],
+)
+def test_promises_count_where_neither_form_was_measured(
+    seconds: tuple[float, float], promised: tuple[float, float], costs: tuple[float, float]
+) -> None:
+    names = ("wide", "short")
+    by_name = (dict(zip(names, values, strict=True)) for values in (seconds, promised))
+    assert costs_of(names, *by_name) == Costs(*costs)
 
 
 def test_pure_networks_say_what_they_are() -> None:
