@@ -17,7 +17,8 @@ from ansor.frontend.passes.batch_norm import fold_batch_norms
 from ansor.frontend.passes.channels_last import channels_last
 from ansor.frontend.passes.constant_folding import fold_constants
 from ansor.frontend.passes.depthwise_pointwise import fuse_pairs
-from ansor.frontend.passes.integer.channel_groups import with_whole_groups
+from ansor.frontend.passes.groups.network import with_whole_groups
+from ansor.frontend.passes.integer.channel_groups import with_whole_channels
 from ansor.frontend.passes.integer.form import integer_form
 from ansor.frontend.passes.integer.storage import stored_in_eight_bits
 from ansor.frontend.passes.plain_definition import without_empty_reductions
@@ -37,7 +38,7 @@ def optimize(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
         UnsupportedError: an operator that TVM cannot turn into a PrimFunc, with its place.
     """
     with target:
-        return fuse(plain_form(mod, target), target)
+        return in_groups(fuse(plain_form(mod, target), target), target)
 
 
 def plain_form(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
@@ -48,7 +49,7 @@ def plain_form(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
     network = backend_of(target).network
     simple = integer_form(inference_form(mod), network.activations(target))
     summed = with_wide_sums(simple) if network.wide_sums else simple
-    return with_whole_groups(channels_last(summed))
+    return with_whole_channels(channels_last(summed))
 
 
 def _run(mod: tvm.IRModule, *passes: Any) -> tvm.IRModule:
@@ -88,6 +89,11 @@ def fuse(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
         relax.transform.DeadCodeElimination(),
     )
     return fuse_pairs(fused) if backend_of(target).network.joins_depthwise else fused
+
+
+def in_groups(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
+    """An optimised module whose products fill the groups of the target's instructions."""
+    return with_whole_groups(mod, backend_of(target).network.dot_instructions(target))
 
 
 def _check_lowered(mod: tvm.IRModule) -> None:

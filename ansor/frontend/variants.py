@@ -22,7 +22,7 @@ from tvm.ir import GenericConst
 from tvm.target import Target
 
 from ansor.frontend.distinct_functions import ExtractedFunction, extract_functions, tir_calls
-from ansor.frontend.optimization import fuse, plain_form
+from ansor.frontend.optimization import fuse, in_groups, plain_form
 from ansor.frontend.passes.winograd_convolution import with_winograd
 from ansor.frontend.rewrite import (
     Lookup,
@@ -68,16 +68,19 @@ class ConvertedWeight:
     Attributes:
         position: of the parameter.
         transform: makes it of the plain definition's weights.
+        shape: of the transformed weights. The plain definition's may have zeros behind their ends.
         dtype: of the transformed weights.
     """
 
     position: int
     transform: Transform
+    shape: tuple[int, ...]
     dtype: str = "float32"
 
     def of(self, weight: Array) -> Array:
         """The transformed weights."""
-        return transform_weight(weight, self.transform, self.dtype)
+        made = transform_weight(weight, self.transform, self.dtype)
+        return made[tuple(map(slice, self.shape))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +107,11 @@ def optimize_with_variants(
     with target:
         plain = plain_form(mod, target)
         fused = fuse(plain, target)
+        grouped = in_groups(fused, target)
         if not backend_of(target).network.filtering:
-            return fused, ()
+            return grouped, ()
         found = [v for kind in kinds for v in _variants(kind, plain, fused, target)]
-    return fused, tuple(found)
+    return grouped, tuple(found)
 
 
 def operator_variants(
@@ -141,15 +145,16 @@ def _variants(kind: str, plain: tvm.IRModule, fused: tvm.IRModule, target: Targe
         name = str(call.args[0].name_hint)
         if len(weights) == 1 and name not in found:
             function = functions[str(stands_in.args[0].name_hint)]
-            transform = _transform(kind, call, stands_in, weights[0])
-            found[name] = Variant(kind, name, function, ConvertedWeight(weights[0], transform))
+            weight = _converted(kind, call, stands_in, weights[0])
+            found[name] = Variant(kind, name, function, weight)
     return list(found.values())
 
 
-def _transform(kind: str, call: Any, other: Any, weight: int) -> Transform:
-    """The one of a kind that made another call's weights of these."""
-    before, after = (static_shape(c.args[1].fields[weight]) or () for c in (call, other))
-    return next(t for t in KINDS[kind] if t.takes(before[-4:-2]) and t.shape_of(before) == after)
+def _converted(kind: str, call: Any, other: Any, position: int) -> ConvertedWeight:
+    """How a transform of a kind made another call's weights of these."""
+    before, after = (static_shape(c.args[1].fields[position]) or () for c in (call, other))
+    made = (t for t in KINDS[kind] if t.takes(before[-4:-2]) and t.shape_of(before) == after)
+    return ConvertedWeight(position, next(made), after)
 
 
 def _unfilled(weight: Array, transform: Transform) -> Array:

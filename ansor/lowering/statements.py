@@ -42,6 +42,12 @@ def sequence(*stmts: Any) -> Any:
     return parts[0] if len(parts) == 1 else tirx.SeqStmt(parts)
 
 
+def nests_of(func: tirx.PrimFunc) -> list[Any]:
+    """The statements under the root block, one for each stage of a compute definition."""
+    body = func.body.block.body
+    return list(body.seq) if isinstance(body, tirx.SeqStmt) else [body]
+
+
 def with_statement(attribute: tirx.AttrStmt, body: Any) -> tirx.AttrStmt:
     """The attribute of another statement."""
     return tirx.AttrStmt(attribute.node, attribute.attr_key, attribute.value, body)

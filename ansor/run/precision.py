@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ansor.errors import ArgumentError
+from ansor.frontend.optimization import in_groups
 from ansor.frontend.precision.network_form import NetworkForms, network_forms
 from ansor.frontend.precision.reformed_network import ReformedNetwork, with_forms
 from ansor.frontend.precision.variants import reformed_variants
 from ansor.report.precision_table import PrecisionRow
 from ansor.run.prepare import Network, split_network
 from ansor.run.sensitivity import Sensitivities
+from ansor.targets.target import resolve_target
 
 OWN = "multiplies short floats"
 
@@ -78,7 +80,8 @@ def as_network(
 ) -> Network:
     """A network in other forms, with its tasks; arguments as for `in_precision`."""
     variants = reformed_variants(list(network.variants.values()), reformed)
-    made = split_network(reformed.mod, variants, target_key)
+    mod = in_groups(reformed.mod, resolve_target(target_key))
+    made = split_network(mod, variants, target_key)
     return replace(
         network,
         mod=made.mod,

@@ -16,6 +16,7 @@ from tvm import tirx
 from tvm.target import Target
 
 from ansor.lowering.lower import lower
+from ansor.program.dot_instructions import DotInstruction
 from ansor.program.program import Program
 from ansor.targets.machine import M
 from ansor.targets.search import TargetSearch
@@ -100,6 +101,11 @@ def own_activations(target: Target) -> None:
     """No other dtype than the network's own."""
 
 
+def no_dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
+    """No instructions."""
+    return ()
+
+
 def no_conversions(machine: object, elements: int) -> float:
     """Infinite: a kind of target without short products converts nothing."""
     return math.inf
@@ -117,6 +123,7 @@ class NetworkForm:
             None if it has one.
         activations: dtype of 8 bits that a target multiplies by `int8` in products and
             convolutions; None if either will do.
+        dot_instructions: the instructions of a target that add up groups of products.
         conversion_s: seconds that a machine takes to convert so many elements between float32 and
             a dtype of two bytes, as a part of a function.
     """
@@ -126,6 +133,7 @@ class NetworkForm:
     filtering: bool = False
     why_not_short: Callable[[Target, str], str | None] = no_short_products
     activations: Callable[[Target], str | None] = own_activations
+    dot_instructions: Callable[[Target], tuple[DotInstruction, ...]] = no_dot_instructions
     conversion_s: Callable[[Any, int], float] = no_conversions
 
 

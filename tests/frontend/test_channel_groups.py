@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm import relax
 
-from ansor.frontend.passes.integer.channel_groups import with_whole_groups
+from ansor.frontend.passes.integer.channel_groups import with_whole_channels
 from ansor.frontend.rewrite import Lookup, op_name, rewrite_calls, static_shape
 
 
@@ -53,9 +53,9 @@ def channels_of(mod: tvm.IRModule) -> list[int]:
 
 @settings(max_examples=8, deadline=None)
 @given(channels=st.integers(1, 9), seed=st.integers(0, 3))
-def test_results_stay_the_same_with_whole_groups(channels: int, seed: int) -> None:
+def test_results_stay_the_same_with_whole_channels(channels: int, seed: int) -> None:
     mod, _ = convolution(channels)
-    changed = with_whole_groups(mod)
+    changed = with_whole_channels(mod)
     assert channels_of(changed) == [-(-channels // 4) * 4]
     x = np.random.default_rng(seed).integers(0, 256, (1, 5, 6, channels)).astype(np.uint8)
     assert np.array_equal(run(changed, x), run(mod, x))
@@ -64,4 +64,4 @@ def test_results_stay_the_same_with_whole_groups(channels: int, seed: int) -> No
 @pytest.mark.parametrize(("dtype", "groups"), [("float32", 1), ("int8", 3)])
 def test_other_convolutions_keep_their_channels(dtype: str, groups: int) -> None:
     mod, _ = convolution(3, dtype, groups)
-    assert channels_of(with_whole_groups(mod)) == [3]
+    assert channels_of(with_whole_channels(mod)) == [3]

@@ -14,11 +14,13 @@ from tvm import relax
 from ansor.dag.from_tir.read import read_dag
 from ansor.frontend import extract_functions, import_model, optimize
 from ansor.frontend.distinct_functions import tir_calls
+from ansor.frontend.passes.groups.network import with_whole_groups
 from ansor.frontend.precision.network_form import NetworkForms, network_forms
 from ansor.frontend.precision.reformed_network import with_forms
 from ansor.frontend.precision.stages import is_exact
 from ansor.frontend.precision.variants import reformed_variants
-from ansor.frontend.variants import KINDS, optimize_with_variants
+from ansor.frontend.variants import KINDS, optimize_with_variants, with_variants
+from ansor.program.dot_instructions import DOT_INSTRUCTIONS
 from ansor.run.check.deviation import squared_error
 
 SHORT = "bfloat16"
@@ -166,3 +168,17 @@ def test_functions_in_float32_keep_their_variants() -> None:
     own = {v.function.name: v.function.func for v in variants}
     assert all(v.function.func.same_as(own[v.function.name]) for v in kept)
     assert {v.weight.dtype for v in kept if v.weight is not None} == {"float32"}
+
+
+def test_variants_take_the_weights_of_functions_in_whole_groups() -> None:
+    """The first convolution has three channels, and a fourth one of zeros."""
+    mod, variants = optimize_with_variants(small_network(), TARGET)
+    forms = network_forms(mod, SHORT)
+    network = with_forms(forms, forms.forms(forms.multiplying))
+    grouped = with_whole_groups(network.mod, DOT_INSTRUCTIONS)
+    (first,) = (f for f in extract_functions(grouped) if f.name == "fused_conv2d_relu_bfloat16")
+    assert [int(size) for size in first.func.params[1].shape] == [3, 3, 4, 8]
+    chosen = {v.replaces: v for v in reformed_variants(variants, network)}
+    assert chosen
+    error = squared_error(results(forms.mod), results(with_variants(grouped, chosen)))
+    assert 1e-8 < error < 1e-4

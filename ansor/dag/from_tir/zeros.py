@@ -28,10 +28,10 @@ def nonzero(reader: Reader, value: Any) -> Nonzero:
 
     No spans for a value that is not simply zero where a conjunction of bounds does not hold.
     """
-    if not isinstance(value, ir.Call) or not _is_condition(value):
+    if not isinstance(value, ir.Call) or not is_condition(value):
         return Nonzero()
     condition, _, other = value.args
-    if not _is_zero(other):
+    if not is_zero(other):
         return Nonzero()
     spans: dict[int, tuple[int, int]] = {}
     bounds = [_bound(reader, term) for term in _conjunction(condition)]
@@ -47,7 +47,7 @@ def density(reader: Reader, value: Any) -> float:
     if not 0 < count <= DAG.max_table:
         return 1.0
     entries = (_entry(reader, value, at) for at in product(*map(range, reader.extents)))
-    return 1 - sum(_is_zero(entry) for entry in entries) / count
+    return 1 - sum(is_zero(entry) for entry in entries) / count
 
 
 def _entry(reader: Reader, value: Any, at: tuple[int, ...]) -> Any:
@@ -61,11 +61,13 @@ def _entry(reader: Reader, value: Any, at: tuple[int, ...]) -> Any:
     return sym.Analyzer().simplify(structural_map(value, (tirx.Var, literal)))
 
 
-def _is_zero(value: Any) -> bool:
+def is_zero(value: Any) -> bool:
+    """Whether a value is just the number zero."""
     return isinstance(value, tirx.IntImm | tirx.FloatImm) and float(value.value) == 0
 
 
-def _is_condition(call: Any) -> bool:
+def is_condition(call: Any) -> bool:
+    """Whether a call chooses one of two values, and computes no other."""
     return hasattr(call.op, "name") and str(call.op.name).endswith("if_then_else")
 
 

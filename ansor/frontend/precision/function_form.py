@@ -6,7 +6,7 @@ end of the statement that makes it. It becomes float32 again where it is read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from ansor.dag.from_tir.read import buffer_names, read_dag
 from ansor.dag.graph import ComputeDAG
 from ansor.frontend.precision.conversion import converting_nest, narrowed
 from ansor.frontend.precision.stages import WIDE, products_of
-from ansor.lowering.statements import sequence
+from ansor.lowering.statements import nests_of, sequence
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def in_form(func: tirx.PrimFunc, form: FunctionForm) -> tirx.PrimFunc:
     """
     rewriting = _plan(func, form)
     nests = [rewriting.conversion(name) for name in rewriting.converted_first]
-    for nest, stage in zip(_nests(func), rewriting.dag.stages.values(), strict=True):
+    for nest, stage in zip(nests_of(func), rewriting.dag.stages.values(), strict=True):
         nests.append(rewriting.nest(nest, stage.name))
         made = [write.buffer for write in stage.writes if write.buffer in rewriting.copies]
         nests += [rewriting.conversion(name) for name in dict.fromkeys(made)]
@@ -147,8 +147,3 @@ def _like(buffer: Any, dtype: str) -> Any:
     if str(buffer.dtype) == dtype:
         return buffer
     return tirx.decl_buffer(buffer.shape, dtype, str(buffer.name), layout=None)
-
-
-def _nests(func: tirx.PrimFunc) -> Collection[Any]:
-    body = func.body.block.body
-    return list(body.seq) if isinstance(body, tirx.SeqStmt) else [body]

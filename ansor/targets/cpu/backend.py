@@ -17,7 +17,12 @@ from ansor.targets.backend import (
 from ansor.targets.cpu import target
 from ansor.targets.cpu.describe import describe
 from ansor.targets.cpu.detect import detect, peak_flops, read_system
-from ansor.targets.cpu.low_precision import activations, conversion_s, why_not_short
+from ansor.targets.cpu.low_precision import (
+    activations,
+    conversion_s,
+    dot_instructions,
+    why_not_short,
+)
 from ansor.targets.cpu.search import CPU_SEARCH
 
 CPU = Backend(
@@ -40,6 +45,7 @@ CPU = Backend(
         filtering=True,
         why_not_short=why_not_short,
         activations=activations,
+        dot_instructions=dot_instructions,
         conversion_s=conversion_s,
     ),
 )

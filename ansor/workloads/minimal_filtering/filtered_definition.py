@@ -14,7 +14,7 @@ from tvm.s_tir import SBlock, SBlockRealize
 
 from ansor.dag.from_tir.read import block_names, buffer_names, read_dag
 from ansor.dag.graph import ComputeDAG
-from ansor.lowering.statements import sequence, substitute_variables, with_loop_body
+from ansor.lowering.statements import nests_of, sequence, substitute_variables, with_loop_body
 from ansor.workloads.minimal_filtering.convolution import Convolution, convolution_of
 from ansor.workloads.minimal_filtering.convolution_roles import Layout
 from ansor.workloads.minimal_filtering.stages import DepthForm, Form, filtered, joined
@@ -65,14 +65,14 @@ def _replaced(
     data, weight, out = own[conv.data], own[conv.weight], own[dag.stages[conv.stage].output]
     made = _definition(data, weight, out, conv, transform)
     values = dict(zip(made.params, (data, weight, out), strict=True))
-    inner = [substitute_variables(stmt, values) for stmt in _statements(made)]
+    inner = [substitute_variables(stmt, values) for stmt in nests_of(made)]
     gone, unused = {conv.stage}, []
     if conv.padded_by is not None and dag.consumers(conv.padded_by) == (conv.stage,):
         gone.add(conv.padded_by)
         unused.append(own[dag.stages[conv.padded_by].output])
     inner = _renamed(inner, set(block_names(func)) - gone)
     body = []
-    for nest in _statements(func):
+    for nest in nests_of(func):
         name = str(_block(nest).name_hint)
         body += inner if name == conv.stage else [] if name in gone else [nest]
     allocated = [b for b in func.body.block.alloc_buffers if not any(b.same_as(u) for u in unused)]
@@ -114,12 +114,6 @@ def _permuted(tensor: Any, layout: Layout, name: str) -> Any:
     where = [layout.index(dim) for dim in range(len(layout))]
     shape = [tensor.shape[dim] for dim in layout]
     return te.compute(shape, lambda *i: tensor(*(i[place] for place in where)), name=name)
-
-
-def _statements(func: tirx.PrimFunc) -> list[Any]:
-    """The nests of a definition's blocks."""
-    body = func.body.block.body
-    return list(body.seq) if isinstance(body, tirx.SeqStmt) else [body]
 
 
 def _block(nest: Any) -> SBlock:

@@ -20,7 +20,7 @@ from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite_calls, sta
 _GROUP = 4  # integers of 8 bits in a word of 32, which `vpdpbusd` and `sdot` take for each lane
 
 
-def with_whole_groups(mod: tvm.IRModule) -> tvm.IRModule:
+def with_whole_channels(mod: tvm.IRModule) -> tvm.IRModule:
     """`mod` with zeros after the channels of convolutions whose channels fill no whole groups.
 
     Only where the result is channels-last, the weights are constant, and there is one group of
