@@ -36,7 +36,7 @@ from ansor.task_scheduler.scheduler import TaskScheduler
 
 NO_GAIN = "no function gained anything in its last rounds"
 OBJECTIVE_MET = "the objective asks for nothing more"
-LIMITS_MET = "each task used its trials or stopped early"
+LIMITS_MET = "each task has reached its limits or promises no gain"
 
 
 class Tuner:
@@ -286,8 +286,7 @@ class Tuner:
         left = [task for task in tasks if not task.exhausted]
         if not any(task.weight for task in tasks) and left:
             return OBJECTIVE_MET
-        if any(task.weight for task in left):
-            return NO_GAIN
         chosen = [search for search in self.searches if self._is_chosen(search)]
-        limited = any(self._left(search, budget) == 0 for search in chosen)
-        return LIMITS_MET if limited else "nothing left to try"
+        if any(self._left(search, budget) == 0 for search in chosen):
+            return LIMITS_MET
+        return NO_GAIN if any(task.weight for task in left) else "nothing left to try"

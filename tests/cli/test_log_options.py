@@ -40,7 +40,7 @@ def test_limits_log_and_transfer(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     limits = ["--trials-per-task", "5", "--tasks", "operator"]
     output = tune(tmp_path / "first", *limits, "--log", str(log))
-    assert "until: each task used its trials or stopped early" in output
+    assert "until: each task has reached its limits" in output
     assert "[1/1] operator: current/best" in output
     assert len(log.read_text().splitlines()) == 5
     shown = CliRunner().invoke(main, ["show", "records", str(log)])

@@ -7,16 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tvm
 from database_records import program, took
 from definitions import workload
 from fake_world import Recorder, make_task, make_tasks
 from formula_device import FormulaDevice
+from tvm import relax
+from tvm.relax.frontend import nn
 
 import ansor
 from ansor.config import QUICK
 from ansor.database import Database, opened_records
 from ansor.errors import ArgumentError, DatabaseError
 from ansor.run.remarks import check_applicable, choice_remarks, transfer_remarks
+from ansor.run.tuner import LIMITS_MET
 
 NAME, OTHER, TRIALS = "matmul_relu", "row_sum", 12
 
@@ -103,6 +107,57 @@ def test_a_run_begins_with_the_best_of_earlier_logs(log: Path) -> None:
     assert len(again) == 8
     assert best.program in again
     assert "transfer: records of 1 functions" in notes.texts
+
+
+class Net(nn.Module):
+    """A convolution with variants, and a dense layer."""
+
+    def __init__(self) -> None:
+        self.conv = nn.Conv2D(4, 4, 3, padding=1, bias=False)
+        self.dense = nn.Linear(64, 4, bias=False)
+
+    def forward(self, x: nn.Tensor) -> nn.Tensor:
+        return self.dense(nn.op.reshape(self.conv(x), (1, 64)))
+
+
+def network() -> tvm.IRModule:
+    """The net with all weights one."""
+    spec = {"forward": {"x": nn.spec.Tensor((1, 4, 4, 4), "float32")}}
+    mod, parameters = Net().export_tvm(spec)
+    shapes = {name: [int(size) for size in p.shape] for name, p in parameters}
+    ones = {name: tvm.runtime.tensor(np.ones(s, np.float32)) for name, s in shapes.items()}
+    return relax.transform.BindParams("forward", ones)(mod)
+
+
+def test_one_function_of_a_network_is_tuned_and_applied(tmp_path: Path) -> None:
+    log, notes = tmp_path / "log.jsonl", Notes()
+    tuned = ansor.auto_schedule(
+        network(),
+        trials_per_task=3,
+        tasks="conv2d",
+        log=log,
+        device=FormulaDevice(),
+        callbacks=[notes],
+        config=QUICK,
+    )
+    assert tuned.finish is not None
+    assert tuned.finish.reason == LIMITS_MET
+    trials = {task.name: task.trials for task in tuned.tasks}
+    rest = [name for name in trials if name != "conv2d"]
+    assert trials["conv2d"] % 3 == 0
+    assert trials["conv2d"] == tuned.finish.trials > 0
+    assert notes.texts[1:3] == [
+        f"1 of {len(trials)} functions are tuned",
+        f"the draft chooses for {', '.join(rest)}",
+    ]
+    device, notes = FormulaDevice(), Notes()
+    applied = ansor.apply_best(network(), log, device=device, callbacks=[notes], config=QUICK)
+    assert device.count == 0
+    assert f"no record of {', '.join(rest)}; the draft chooses" in notes.texts
+    x = np.ones((1, 4, 4, 4), np.float32)
+    windows = 4 * np.array([4, 6, 6, 4, 6, 9, 9, 6, 6, 9, 9, 6, 4, 6, 6, 4]).sum()
+    for model in (tuned, applied):
+        np.testing.assert_allclose(model(x), np.full((1, 4), 4.0 * windows), rtol=1e-4)
 
 
 @pytest.mark.parametrize(
