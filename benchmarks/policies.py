@@ -78,18 +78,18 @@ def main(
     for name in names:
         policy_named(name)
     jobs = [Job(o, p, s) for o in ops.split(",") for s in range(seeds) for p in names]
-    done = State(state, {"device": device, "trials": max(counts), "threads": cores})
+    done = State(state, {"device": device, "trials": counts, "threads": cores})
+    known = [] if device == LOCAL else [_quality(op, surrogates) for op in ops.split(",")]
     left = [job for job in jobs if job not in done.searches]
     deadline_s = None if minutes is None else time.monotonic() + 60 * minutes
     if device == LOCAL:
-        _on_this_machine(left, done, max(counts), cores, deadline_s)
+        _on_this_machine(left, done, counts, cores, deadline_s)
     else:
         count = min(processes or available_cores(), max(len(left), 1))
         for search in _on_surrogates(left, surrogates, max(counts), cores, count, deadline_s):
             done.add(search)
             print(progress(search), flush=True)
     found = [done.searches[job] for job in jobs if job in done.searches]
-    known = [] if device == LOCAL else [_quality(op, surrogates) for op in ops.split(",")]
     about = environment(
         cores,
         device=device,
@@ -181,7 +181,7 @@ def _quality(op: str, folder: Path) -> dict[str, Any]:
 
 
 def _on_this_machine(
-    jobs: Sequence[Job], done: State, trials: int, threads: int, deadline_s: float | None
+    jobs: Sequence[Job], done: State, trials: Sequence[int], threads: int, deadline_s: float | None
 ) -> None:
     """Searches with real measurements; then the best programs of an operator are timed again."""
     target = target_text(resolve_target("native"), threads)
@@ -190,17 +190,20 @@ def _on_this_machine(
         for job in jobs:
             if _is_over(deadline_s):
                 return
-            search = searched(job, local, time.monotonic, trials, threads, keeps_programs=True)
+            search = searched(job, local, time.monotonic, max(trials), threads, keeps_programs=True)
             done.add(search)
             print(progress(search), flush=True)
         for op in dict.fromkeys(job.op for job in done.searches):
             if op not in done.retimed_us and not _is_over(deadline_s):
-                done.add_times(op, _retimed(op, done, local, threads))
+                done.add_times(op, _retimed(op, done, local, trials, threads))
 
 
-def _retimed(op: str, done: State, device: LocalDevice, threads: int) -> dict[str, float]:
+def _retimed(
+    op: str, done: State, device: LocalDevice, trials: Sequence[int], threads: int
+) -> dict[str, float]:
     """Microseconds of the best programs of all searches of an operator, timed in turns."""
-    steps = [step for s in done.searches.values() if s.job.op == op for step in s.steps]
+    own = [search for search in done.searches.values() if search.job.op == op]
+    steps = [step for search in own for n in trials if (step := search.at(n)) is not None]
     texts = list(dict.fromkeys(step.program for step in steps))
     programs = [decode(text) for text in texts]
     times = device.compare(task_of(op, threads), programs, _ROUNDS)
