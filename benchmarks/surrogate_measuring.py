@@ -42,6 +42,8 @@ MEASURING = MeasuringConfig()
 class Measuring:
     """Measures random programs of all sketches and those of searches, in turns.
 
+    A search comes first, because a program that is much slower than the best is timed once.
+
     The searches go on from all records of the operator, so they measure what is near the best.
 
     Args:
@@ -73,7 +75,7 @@ class Measuring:
         while (count := self.count(task)) < programs and not self.is_over:
             chunk = min(MEASURING.chunk, programs - count)
             drawn = self._random_count(task)
-            if drawn <= MEASURING.random_share * count:
+            if drawn < MEASURING.random_share * count:
                 self._measure_random(task, chunk)
             else:
                 self._search(task, chunk, count)

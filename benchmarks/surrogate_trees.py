@@ -19,7 +19,11 @@ _DIGITS = 6  # of a threshold or leaf, near the precision of a float32
 
 @dataclass(frozen=True)
 class TreesConfig:
-    """Sizes and rates of a fit (chosen on held-out programs of `GMM.3`)."""
+    """Sizes and rates of a fit.
+
+    On held-out programs of OPE.0 and OPE.3, trees of depth 4 or 8 and twice as many trees predict
+    no better.
+    """
 
     rounds: int = 300
     max_depth: int = 6

@@ -1,37 +1,57 @@
-"""What every device keeps to: this machine, the fake one, and one that is written in a test."""
+"""What every device keeps to: this machine, the fake one, a surrogate, and one of a test."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from definitions import sketches
+from definitions import HARDWARE, sketches
 from fake_world import latency_of, make_task
-from formula_device import FormulaDevice
+from formula_device import FormulaDevice, seconds
 
 import ansor
 from ansor.annotate.sample import sample
 from ansor.config import MeasureConfig
+from ansor.database.record import Record, here_and_now
 from ansor.measure.call_plan import CallPlan, PlannedCall
 from ansor.measure.device import Device
 from ansor.measure.fake import FakeDevice
 from ansor.measure.local_device import LocalDevice
+from ansor.measure.result import Measurement
 from ansor.program.program import Program
 from ansor.task import Task
 from ansor.workloads import build
+from benchmarks.surrogate_device import SurrogateDevice
+from benchmarks.surrogate_fitting import fitted, sample_of
 
 NAME = "matmul_relu"
+ANSWERING: Mapping[str, Callable[[], Device]] = {
+    "fake": lambda: FakeDevice(latency_of),
+    "formula": FormulaDevice,
+    "surrogate": lambda: surrogate(),
+}
 
 
-@pytest.fixture(scope="module", params=["local", "fake", "formula"])
+def surrogate() -> SurrogateDevice:
+    """Of 40 programs that take from one to two milliseconds."""
+    origin, made = here_and_now(None), make_task(NAME)
+    records = [
+        Record(made.key, "llvm", p, Measurement((seconds(p),), build_s=0.1, run_s=0.1), origin)
+        for p in programs(40)
+    ]
+    fit = fitted(NAME, made, sample_of(sketches(NAME), records), {})
+    return SurrogateDevice([fit], HARDWARE, workers=1)
+
+
+@pytest.fixture(scope="module", params=["local", "fake", "formula", "surrogate"])
 def device(request: pytest.FixtureRequest) -> Iterator[Device]:
     made: Device
     if request.param == "local":
         made = LocalDevice("llvm", 1, MeasureConfig(workers=1, min_time_s=0.002))
     else:
-        made = FakeDevice(latency_of) if request.param == "fake" else FormulaDevice()
+        made = ANSWERING[request.param]()
     with made as opened:
         yield opened
 
