@@ -24,6 +24,7 @@ _HELD_OUT = 0.2  # of the programs
 _FAST = 0.25  # of the held-out programs: those that a search has to tell apart
 _FAVOURITES = 10
 _LEAST = 32  # programs of a fit
+_LEAST_BUILD_S = 1e-3  # no build is faster; its logarithm is learned
 _LEAST_FAILURES = 8  # from which failures are predicted
 
 LATENCY = TreesConfig()
@@ -109,7 +110,9 @@ def fitted(
         about=about,
         columns=sample.columns,
         latency=_latency(sample, every),
-        build=Trees.fitted(sample.inputs[ran], np.log(sample.build_s[ran]), BUILD),
+        build=Trees.fitted(
+            sample.inputs[ran], np.log(np.maximum(sample.build_s[ran], _LEAST_BUILD_S)), BUILD
+        ),
         failure=_failure(sample, every),
         failure_kind=kind[0][0] if kind else ErrorKind.RUN,
         overhead_s=_overhead_s(sample),

@@ -10,13 +10,15 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
+from definitions import HARDWARE
 
 from ansor.config import QUICK
 from ansor.errors import ArgumentError
+from ansor.executor import in_turns
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
-from benchmarks import policies
+from benchmarks import policies, surrogate
 from benchmarks.policies import curve, overall_table, table
 from benchmarks.policy_plot import panel, plot
 from benchmarks.policy_search import Job, Search, Step, searched, steps_of
@@ -187,3 +189,38 @@ def test_panels_have_medians_over_the_best() -> None:
     texts = [node.text for node in ElementTree.fromstring(plot({"curves": curves})).iter()]
     assert "ours" in texts
     assert "A: latency over the best, by seconds" in texts
+
+
+class Pretend(FakeDevice):
+    """What `benchmarks.surrogate` opens in place of this machine."""
+
+    share = staticmethod(in_turns)
+
+    def __init__(self, *_: object) -> None:
+        super().__init__(
+            lambda task, program: 1e-3 + 1e-5 * sum(map(sum, program.values.values())),
+            lambda task, program: None if program.steps else ErrorKind.RUN,
+        )
+
+
+def test_a_surrogate_is_fitted_and_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (surrogate, policies):
+        monkeypatch.setattr(module, "detect", lambda *_: HARDWARE)
+    monkeypatch.setattr(surrogate, "LocalDevice", Pretend)
+    options = ["--ops", OP, "--threads", "1"]
+    store = ["--programs", "80", "--database", str(tmp_path / "r.sqlite"), "--out", str(tmp_path)]
+    fit = CliRunner().invoke(surrogate.main, [*options, *store])
+    assert fit.exception is None, fit.output
+    assert f"{OP}: 80 of 80 programs" in fit.output
+    file = tmp_path / "p.json"
+    names = ["--policies", "random,opevo", "--processes", "1", "--surrogates", str(tmp_path)]
+    search_options = ["--trials", "8", "--seeds", "1", "--json", str(file)]
+    done = CliRunner().invoke(policies.main, [*options, *names, *search_options])
+    assert done.exception is None, done.output
+    document = json.loads(file.read_text())
+    (quality,) = document["environment"]["surrogates"]
+    assert (quality["op"], quality["programs"]) == (OP, 80)
+    assert [row["policy"] for row in document["results"]] == ["random", "opevo"]
+    assert all(row["median_us"] > 1000 and row["seconds"] > 0 for row in document["results"])
