@@ -12,12 +12,21 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ansor.errors import AnsorError, ArgumentError, DatabaseError, MeasureError, UnsupportedError
+from ansor.errors import (
+    AnsorError,
+    ArgumentError,
+    DatabaseError,
+    MeasureError,
+    TemplateMismatchError,
+    UnsupportedError,
+)
 
 if TYPE_CHECKING:
     from ansor.quantization.quantize import quantize
     from ansor.run.tuned import TunedModel, load
     from ansor.task_scheduler.objective import GeometricSpeedup, LatencyRequirement, total_latency
+    from ansor.templates.schedule import Schedule
+    from ansor.templates.template import template
     from ansor.tune import apply_best, auto_schedule, auto_schedule_many
 
 __version__ = "0.1.0"
@@ -29,6 +38,8 @@ __all__ = [
     "GeometricSpeedup",
     "LatencyRequirement",
     "MeasureError",
+    "Schedule",
+    "TemplateMismatchError",
     "TunedModel",
     "UnsupportedError",
     "apply_best",
@@ -36,6 +47,7 @@ __all__ = [
     "auto_schedule_many",
     "load",
     "quantize",
+    "template",
     "total_latency",
 ]
 
@@ -49,6 +61,8 @@ _HOME = {
     "quantize": "ansor.quantization.quantize",
     "GeometricSpeedup": "ansor.task_scheduler.objective",
     "LatencyRequirement": "ansor.task_scheduler.objective",
+    "Schedule": "ansor.templates.schedule",
+    "template": "ansor.templates.template",
     "total_latency": "ansor.task_scheduler.objective",
 }
 

@@ -30,6 +30,10 @@ class UnsupportedError(AnsorError):
     """A model or compute definition uses what cannot be scheduled (named with its place)."""
 
 
+class TemplateMismatchError(AnsorError):
+    """A schedule that a user wrote is not for this definition; the schedule itself raises it."""
+
+
 class LoweringError(AnsorError):
     """A program could not be replayed on a TensorIR schedule."""
 

@@ -9,6 +9,7 @@ from typing import Any
 from tvm import tirx
 
 from ansor.dag.graph import ComputeDAG
+from ansor.program.hand_schedule import HandSchedule
 
 DIRECT = "direct"  # kind of a definition as the model gives it
 
@@ -52,6 +53,8 @@ class Task:
         in_network: whether others run between two of its runs, so that it is timed with weights
             that are not in the caches and activations that other functions have left.
         original: what this is a variant of, if it is one.
+        by_hand: a schedule that a user wrote, whose knobs are the space of programs; without one
+            the space is that of the derived sketches.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Task:
     weight: int = 1
     in_network: bool = False
     original: Original | None = None
+    by_hand: HandSchedule | None = None
 
     @property
     def group(self) -> str:
@@ -74,9 +78,11 @@ class Task:
 
     @property
     def key(self) -> str:
-        """Hash of the compute definition, stable over processes, platforms and versions; and
-        whether it is timed as a part of a network, which is not the same."""
-        return f"{self.dag.key}-network" if self.in_network else self.dag.key
+        """Hash of the compute definition, stable over processes, platforms and versions; whether
+        it is timed as a part of a network, which is not the same; and the name of the schedule
+        where a user wrote it."""
+        timed = f"{self.dag.key}-network" if self.in_network else self.dag.key
+        return timed if self.by_hand is None else f"{timed}-{self.by_hand.name}"
 
     @property
     def constants(self) -> tuple[int, ...]:

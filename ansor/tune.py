@@ -37,7 +37,8 @@ def auto_schedule(
     Args:
         model: a `torch.nn.Module` or `ExportedProgram`, an ONNX model (`onnx.ModelProto`, its
             bytes, or the path of a .onnx file), a Relax `IRModule`, TE tensors (a list, inputs
-            first), a TensorIR `PrimFunc`, or the name of a built-in network.
+            first), a TensorIR `PrimFunc`, a template with its arguments (`ansor.template`), or
+            the name of a built-in network.
         target: "native" (this machine), "llvm -mcpu=...", "cuda", or a TVM target; on "cuda -tf32"
             products in float32 may be rounded for tensor cores.
         example_inputs: arguments of a `torch.nn.Module`: one tensor, a sequence of arguments, or a

@@ -18,10 +18,10 @@ ROOT = Path(ansor.__file__).parent
 # and backends above.
 LAYERS = (
     ("errors", "config", "callbacks", "closing", "executor"),
-    ("dag", "task", "targets.machine", "targets.cpu.machine", "targets.cpu.vectors"),
+    ("dag", "targets.machine", "targets.cpu.machine", "targets.cpu.vectors"),
     ("targets.host", "targets.cuda.machine"),
     ("program",),
-    ("sketch", "annotate", "features", "lowering"),
+    ("sketch", "annotate", "features", "lowering", "task", "templates"),
     ("targets",),
     ("workloads", "models"),
     ("evolve", "cost_model", "measure"),
@@ -33,7 +33,7 @@ LAYERS = (
     ("compare",),
     ("cli",),
 )
-NAMED = {("task", "dag"), ("annotate", "sketch")}
+NAMED = {("annotate", "sketch")}
 WIRING = ("__init__", "__main__")  # the package itself: may see everything
 
 WITHOUT_TVM = (

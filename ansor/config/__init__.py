@@ -29,6 +29,7 @@ from ansor.config.importing import (
 from ansor.config.measuring import WORKERS, MeasureConfig, WorkerConfig
 from ansor.config.quantizing import QUANTIZATION, QuantizationConfig
 from ansor.config.search_space import GpuSketchConfig, SketchConfig
+from ansor.config.templates import TEMPLATES, TemplateConfig
 from ansor.config.tuning import (
     FULL,
     QUICK,
@@ -51,6 +52,7 @@ __all__ = [
     "PREFETCH",
     "QUANTIZATION",
     "QUICK",
+    "TEMPLATES",
     "WORKERS",
     "WORK_STEALING",
     "CheckConfig",
@@ -69,6 +71,7 @@ __all__ = [
     "QuantizationConfig",
     "SchedulerConfig",
     "SketchConfig",
+    "TemplateConfig",
     "TuneConfig",
     "WorkStealingConfig",
     "WorkerConfig",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ansor.config import CostModelConfig, SketchConfig
 from ansor.cost_model.gbdt import ResidualModel, TrainingSet
-from ansor.cost_model.scorer import Scorer
+from ansor.cost_model.scorer import LOOPS, Scorer
 from ansor.features.loop_tables import Floats
 from ansor.program.sketch import Population
 from ansor.targets.machine import M
@@ -20,6 +21,7 @@ from ansor.targets.search import TargetSearch
 class _Records:
     """Measured programs of one task."""
 
+    space: str  # of the features
     features: list[Floats] = field(default_factory=list)  # [S, F] each
     drafted: list[float] = field(default_factory=list)
     latency_s: list[float] = field(default_factory=list)
@@ -43,14 +45,17 @@ class CostModel(Scorer):
         # One thread: the data are small, and a second one waits longer for its turn than it helps.
         residual = ResidualModel(config, seed, threads=1)
         super().__init__(machine, search, config, sketch_config, residual)
+        self._seed = seed
         self._records: dict[str, _Records] = {}
-        self._fitted = self.fits = 0
+        self._fitted: Counter[str] = Counter()  # records learned from, by the space of features
+        self.fits = 0
 
     @property
     def scorer(self) -> Scorer:
         """What scores as this does now, without what it has learned from: light enough to be sent
         to another process."""
-        return Scorer(self.machine, self.search, self._config, self._sketch_config, self._model)
+        config, sketch_config = self._config, self._sketch_config
+        return Scorer(self.machine, self.search, config, sketch_config, self._model, self._by_knobs)
 
     def add(self, key: str, population: Population, latency_s: list[float]) -> None:
         """Takes in measured programs of the task `key`; `latency_s` in seconds, one per row."""
@@ -58,7 +63,7 @@ class CostModel(Scorer):
             return
         estimate = self.estimate(population, with_features=True)
         assert estimate.features is not None
-        records = self._records.setdefault(key, _Records())
+        records = self._records.setdefault(key, _Records(estimate.space))
         records.features += list(estimate.features)
         records.drafted += estimate.drafted.tolist()
         records.latency_s += latency_s
@@ -74,21 +79,36 @@ class CostModel(Scorer):
             self._model.prepare()
 
     def fit(self) -> bool:
-        """Trains if there are enough new records; returns whether it did."""
+        """Trains where there are enough new records; returns whether it did."""
         if not self._config.use_gbdt:
             return False
-        enough = max(self._config.min_records, self._fitted * (1 + self._config.retrain_growth))
-        if self.size < enough:
-            return False
-        self._model.fit(self._training_set())
-        self._fitted = self.size
-        self.fits += 1
-        return True
+        sizes: Counter[str] = Counter()
+        for records in self._records.values():
+            sizes[records.space] += len(records.latency_s)
+        due = [space for space, size in sizes.items() if self._is_due(space, size)]
+        for space in due:
+            self._model_of(space).fit(self._training_set(space))
+            self._fitted[space] = sizes[space]
+        self.fits += bool(due)
+        return bool(due)
 
-    def _training_set(self) -> TrainingSet:
+    def _is_due(self, space: str, size: int) -> bool:
+        growth = 1 + self._config.retrain_growth
+        return size >= max(self._config.min_records, self._fitted[space] * growth)
+
+    def _model_of(self, space: str) -> ResidualModel:
+        if space == LOOPS:
+            return self._model
+        if space not in self._by_knobs:
+            self._by_knobs[space] = ResidualModel(self._config, self._seed)
+        return self._by_knobs[space]
+
+    def _training_set(self, space: str) -> TrainingSet:
         features, program, residual, weight = [], [], [], []
         count = 0
         for records in self._records.values():
+            if records.space != space:
+                continue
             newest = slice(-self._config.max_records, None)
             throughput = -np.log(np.asarray(records.latency_s[newest], dtype=np.float32))
             drafted = np.asarray(records.drafted[newest], dtype=np.float32)

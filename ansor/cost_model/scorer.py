@@ -6,8 +6,9 @@ batches are random; the analytic draft ranks programs from the beginning.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,22 @@ import numpy.typing as npt
 
 from ansor.config import CostModelConfig, SketchConfig
 from ansor.cost_model.gbdt import ResidualModel
+from ansor.cost_model.knobs import knob_features, knob_signature
 from ansor.features.extract import extract
 from ansor.features.loop_tables import Floats
 from ansor.features.profile import StageProfile, profile
-from ansor.program.nest import LoopNest, build_nest
-from ansor.program.sketch import Population
+from ansor.program.nest import build_nest
+from ansor.program.sketch import Population, Sketch
 from ansor.targets.machine import M
 from ansor.targets.search import StageDraft, TargetSearch
 
 Drafts = Mapping[str, StageDraft]
+LOOPS = ""  # the features of loops; those of knobs are named after their sketch
+
+
+def feature_space(sketch: Sketch) -> str:
+    """What the features of a sketch's programs mean."""
+    return sketch.name if sketch.by_hand else LOOPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,21 +43,16 @@ class Estimate:
         code: `[P]`, instructions that LLVM has to get through; 0 where they are not counted.
         features: `[P, S, F]`, or None where they were not needed.
         legal: `[P] bool`.
-        nest: the loops that it was made of.
-        prefetched: `[P, S]`: the stages whose weights are prefetched.
+        signature: `[P, K]`: equal rows are the same program.
+        space: what the features mean: those of loops, or the knobs of one schedule.
     """
 
     drafted: Floats
     code: Floats
     features: Floats | None
     legal: npt.NDArray[np.bool_]
-    nest: LoopNest
-    prefetched: npt.NDArray[np.int32]
-
-    @property
-    def signature(self) -> npt.NDArray[np.int32]:
-        """`[P, K]`: equal rows are the same program."""
-        return np.concatenate([self.nest.signature, self.prefetched], axis=1)
+    signature: npt.NDArray[np.int32]
+    space: str = LOOPS
 
 
 class Scorer:
@@ -59,6 +62,7 @@ class Scorer:
         machine: parameters of the machine that programs are to run on.
         search: limits and draft of its kind of target.
         learned: corrects the draft; without training, it does not.
+        by_knobs: what was learned of schedules that users wrote, by the space of their features.
     """
 
     def __init__(
@@ -68,25 +72,38 @@ class Scorer:
         config: CostModelConfig,
         sketch_config: SketchConfig,
         learned: ResidualModel,
+        by_knobs: Mapping[str, ResidualModel] = MappingProxyType({}),
     ) -> None:
         self.machine: Any = machine
         self.search: TargetSearch[Any] = search
         self._config, self._sketch_config = config, sketch_config
         self._model = learned
+        self._by_knobs = dict(by_knobs)
+
+    def _learned(self, space: str) -> ResidualModel | None:
+        """What was learned of a space of features, if anything was."""
+        model = self._model if space == LOOPS else self._by_knobs.get(space)
+        return model if model is not None and model.is_trained else None
 
     def estimate(self, population: Population, with_features: bool | None = None) -> Estimate:
         """Evaluates draft, legality and features; these by default only where trees use them."""
+        space = feature_space(population.sketch)
+        if with_features is None:
+            with_features = self._learned(space) is not None
+        if population.sketch.by_hand:
+            return _by_knobs(population, with_features)
         nest = build_nest(population)
         profiles = profile(nest)
         use_draft = self._config.use_draft
         drafts = self.search.draft(nest, profiles, self.machine) if use_draft else {}
         features = None
-        if self._model.is_trained if with_features is None else with_features:
+        if with_features:
             features = extract(population, profiles, draft_columns(drafts))
         drafted = _log_throughput(drafts, len(population))
         code = _code(drafts, len(population))
         legal = self.search.legal(nest, self.machine, self._sketch_config)
-        return Estimate(drafted, code, features, legal, nest, _prefetched(profiles))
+        signature = np.concatenate([nest.signature, _prefetched(profiles)], axis=1)
+        return Estimate(drafted, code, features, legal, signature)
 
     def score(self, population: Population) -> Floats:
         """`[P]`: expected log-throughput, minus infinity where a program may not be built."""
@@ -95,14 +112,31 @@ class Scorer:
     def score_of(self, estimate: Estimate) -> Floats:
         """Like `score`, for an estimate already made."""
         scores = estimate.drafted - np.float32(self._config.code_price) * estimate.code
-        if self._model.is_trained and estimate.features is not None:
-            scores = scores + self._model.predict(estimate.features)
+        learned = self._learned(estimate.space)
+        if learned is not None and estimate.features is not None:
+            scores = scores + learned.predict(estimate.features)
         return np.where(estimate.legal, scores, -np.inf).astype(np.float32)
 
-    @property
-    def is_blind(self) -> bool:
+    def is_blind_to(self, sketches: Iterable[Sketch]) -> bool:
         """Whether all legal programs score the same: there is no draft, and nothing is learned."""
-        return not self._config.use_draft and not self._model.is_trained
+        return all(
+            (sketch.by_hand or not self._config.use_draft)
+            and self._learned(feature_space(sketch)) is None
+            for sketch in sketches
+        )
+
+
+def _by_knobs(population: Population, with_features: bool) -> Estimate:
+    """Of programs whose loops are not known: there is no draft, and each may be built."""
+    nothing = np.zeros(len(population), dtype=np.float32)
+    return Estimate(
+        nothing,
+        nothing,
+        knob_features(population) if with_features else None,
+        np.ones(len(population), dtype=np.bool_),
+        knob_signature(population),
+        feature_space(population.sketch),
+    )
 
 
 def _prefetched(profiles: Mapping[str, StageProfile]) -> npt.NDArray[np.int32]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import tvm
 from tvm import relax, te, tirx
 
 from ansor.dag.from_tir.read import read_dag
-from ansor.errors import ArgumentError, UnsupportedError
+from ansor.dag.from_tir.tensors import prim_func
+from ansor.errors import UnsupportedError
 from ansor.frontend.passes.plain_definition import plain_definition
 
 
@@ -30,7 +28,7 @@ def import_operator(model: Any) -> tvm.IRModule:
         UnsupportedError: the definition cannot be scheduled, or its outputs are not last.
         ArgumentError: the tensors do not make a function.
     """
-    func = plain_definition(model if isinstance(model, tirx.PrimFunc) else _prim_func(model))
+    func = plain_definition(model if isinstance(model, tirx.PrimFunc) else prim_func(model))
     inputs, outputs = _parameters(func)
     builder = relax.BlockBuilder()
     variables = [relax.Var(p.name, _type(p)) for p in inputs]
@@ -43,22 +41,6 @@ def import_operator(model: Any) -> tvm.IRModule:
             result = builder.emit_output(out)
         builder.emit_func_output(result)
     return builder.get()
-
-
-def _prim_func(tensors: Sequence[te.Tensor]) -> tirx.PrimFunc:
-    most = np.iinfo(np.int32).max  # elements that indices of TE's default dtype can count
-    large = any(_elements(tensor) > most for tensor in tensors)
-    try:
-        return te.create_prim_func(list(tensors), "int64" if large else None)
-    except (tvm.error.TVMError, ValueError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[-1]
-        remedy = f"give all inputs and outputs of one computation ({reason})"
-        raise ArgumentError("model", [t.op.name for t in tensors], remedy) from error
-
-
-def _elements(tensor: te.Tensor) -> int:
-    extents = [extent for extent in tensor.shape if isinstance(extent, tirx.IntImm)]
-    return math.prod(int(extent) for extent in extents)
 
 
 def _parameters(func: tirx.PrimFunc) -> tuple[list[Any], list[Any]]:

@@ -11,6 +11,7 @@ from ansor.errors import LoweringError
 from ansor.lowering.after_scheduling import rewritten
 from ansor.lowering.replay import Replay
 from ansor.lowering.steps import (
+    by_hand,
     dot_products,
     dot_tiles,
     gpu,
@@ -20,30 +21,43 @@ from ansor.lowering.steps import (
     tiling,
 )
 from ansor.lowering.steps.apply import apply
+from ansor.program.hand_schedule import HandSchedule
 from ansor.program.program import Program
 
 # Each registers its steps.
-HANDLERS = (structure, tiling, loop_annotations, dot_products, dot_tiles, gpu, tensor_cores)
+HANDLERS = (
+    *(structure, tiling, loop_annotations, dot_products, dot_tiles, gpu, tensor_cores),
+    by_hand,
+)
 
 
-def lower(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
+def lower(
+    func: tirx.PrimFunc, program: Program, hand_schedule: HandSchedule | None = None
+) -> tirx.PrimFunc:
     """Returns `func` scheduled as `program` says; without steps, `func` itself.
+
+    Args:
+        func: the definition.
+        program: of the definition.
+        hand_schedule: the schedule that the program names, where a user wrote it.
 
     Raises:
         LoweringError: a step does not apply (the message names it).
     """
     if not program.steps:
         return func
-    return rewritten(schedule(func, program))
+    return rewritten(schedule(func, program, hand_schedule))
 
 
-def schedule(func: tirx.PrimFunc, program: Program) -> Replay:
+def schedule(
+    func: tirx.PrimFunc, program: Program, hand_schedule: HandSchedule | None = None
+) -> Replay:
     """The schedule after all steps, before the rewrites that follow it.
 
     Raises:
         LoweringError: a step does not apply (the message names it).
     """
-    replay = Replay(func, program)
+    replay = Replay(func, program, hand_schedule)
     for step in program.steps:
         try:
             apply(step, replay)

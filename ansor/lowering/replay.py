@@ -14,6 +14,7 @@ from ansor.lowering.passes.shifted_tails import Tail
 from ansor.lowering.passes.skip_padding import Guard
 from ansor.lowering.prefetch.constant_operands import PrefetchedOperand
 from ansor.lowering.unchecked import UncheckedSchedule
+from ansor.program.hand_schedule import HandSchedule
 from ansor.program.program import Program
 from ansor.program.roles import Roles
 from ansor.program.steps import Step
@@ -40,10 +41,13 @@ class Replay:
     `interleaved[stage]` is the outer loop of tiles whose rows are interleaved, and their lanes;
     `instructions[stage]` is the block inside a stage's own that a tensor unit computes;
     `has_dot_products` says whether an instruction adds up groups of products;
-    `asynchronous` says whether something is copied while threads go on.
+    `asynchronous` says whether something is copied while threads go on;
+    `by_hand` is the schedule that a user wrote, if there is one, of the definition `func`.
     """
 
-    def __init__(self, func: tirx.PrimFunc, program: Program) -> None:
+    def __init__(
+        self, func: tirx.PrimFunc, program: Program, by_hand: HandSchedule | None = None
+    ) -> None:
         # Kept alive on purpose: a module that only the schedule holds is mutated in place, and
         # `func`, whose body it shares, with it.
         self.module = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
@@ -69,13 +73,19 @@ class Replay:
         self.asynchronous = False
         self.dag = _dag_of(func)
         self.steps = program.steps
+        self.func, self.by_hand = func, by_hand
 
     def restart(self, func: tirx.PrimFunc) -> None:
         """Goes on with another function that has the same blocks, before any loop is split."""
         hints = {name: self.hint(name) for name in self.blocks}
+        self.start_from(func)
+        self.blocks = {name: self.sch.get_sblock(hint) for name, hint in hints.items()}
+
+    def start_from(self, func: tirx.PrimFunc) -> None:
+        """Goes on with another function, of which no block is known."""
         self.module = tvm.IRModule({"main": func})
         self.sch = UncheckedSchedule(self.module, error_render_level="none")
-        self.blocks = {name: self.sch.get_sblock(hint) for name, hint in hints.items()}
+        self.blocks = {}
 
     @property
     def roles(self) -> Roles:

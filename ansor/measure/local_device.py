@@ -26,6 +26,7 @@ from ansor.measure.local.in_place import time_in_place
 from ansor.measure.local.share_out import share_out
 from ansor.measure.local.worker_pool import Outcome, Pool
 from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
+from ansor.measure.pickled_schedule import pickled
 from ansor.measure.protocol import Define, DefineOriginal, Verify
 from ansor.measure.result import ErrorKind, Measurement, Verification
 from ansor.program.program import Program
@@ -150,8 +151,15 @@ class LocalDevice(Closing):
             raise ArgumentError("task.target", task.target, remedy)
         if task.key not in self._definitions:
             text = str(tvm.ir.save_json(task.func))
+            by_hand = None if task.by_hand is None else pickled(task.by_hand)
             self._definitions[task.key] = Define(
-                task.key, text, task.target, task.constants, task.in_network, _original(task)
+                task.key,
+                text,
+                task.target,
+                task.constants,
+                task.in_network,
+                _original(task),
+                by_hand,
             )
         return self._definitions[task.key]
 

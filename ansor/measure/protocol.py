@@ -24,7 +24,8 @@ class Setup:
 @dataclass(frozen=True)
 class Define:
     """A task, once per worker: its function as TVM's JSON, its target's text, which parameters are
-    weights, whether it is timed as a part of a network, and what the function is a variant of."""
+    weights, whether it is timed as a part of a network, what the function is a variant of, and the
+    schedule that a user wrote for it (`pickled_schedule`)."""
 
     key: str
     func_json: str
@@ -32,6 +33,7 @@ class Define:
     constants: tuple[int, ...] = ()
     in_network: bool = False
     original: DefineOriginal | None = None
+    by_hand: bytes | None = None
 
 
 @dataclass(frozen=True)

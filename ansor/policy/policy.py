@@ -78,7 +78,8 @@ class SearchPolicy(Policy):
     def propose(self, count: int) -> list[Candidate]:
         """Returns up to `count` programs worth measuring, none of them measured before."""
         self._forget_if_stale()
-        drawn = self._random(count) if self.model.is_blind else self._promising(count)
+        blind = self.model.is_blind_to(self.sketches)
+        drawn = self._random(count) if blind else self._promising(count)
         batch = distinct(drawn, self.measured)[:count]
         self.exhausted = not batch
         return batch

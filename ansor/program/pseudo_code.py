@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from ansor.program.loop_structure import Loop, own_loops
 from ansor.program.nest import LoopNest, StageNest, build_nest
 from ansor.program.roles import Roles
 from ansor.program.sketch import Population, Sketch
+from ansor.program.steps import ScheduleByHand
 
 _INDENT = "  "
 _UNKNOWN = "..."  # an extent that follows from where the stage is computed
@@ -31,8 +32,13 @@ class _View:
 
 
 def show_sketch(sketch: Sketch) -> str:
-    """The loops of a sketch; an extent such as ``conv.y[0]`` is column 0 of decision ``conv.y``."""
-    return _listing(sketch.roles, {name: _sketch_view(sketch, name) for name in sketch.dag.order})
+    """The loops of a sketch; an extent such as ``conv.y[0]`` is column 0 of decision ``conv.y``.
+
+    Of a schedule that a user wrote, its knobs and the definition.
+    """
+    sizes = {d.name: f"{d.size} choices" for d in sketch.decisions}
+    loops = _listing(sketch.roles, {name: _sketch_view(sketch, name) for name in sketch.dag.order})
+    return f"{_schedule_by_hand(sketch, sizes)}{loops}"
 
 
 def show_program(population: Population, row: int = 0) -> str:
@@ -40,7 +46,18 @@ def show_program(population: Population, row: int = 0) -> str:
     nest = build_nest(population.take([row]))
     roles = population.sketch.roles
     views = {name: _program_view(nest, roles, name) for name in population.sketch.dag.order}
-    return _listing(roles, views)
+    program = population.program(row)
+    values = {hole: " x ".join(map(str, chosen)) for hole, chosen in program.values.items()}
+    return f"{_schedule_by_hand(population.sketch, values)}{_listing(roles, views)}"
+
+
+def _schedule_by_hand(sketch: Sketch, knobs: Mapping[str, str]) -> str:
+    """A line that names the schedule that a user wrote, and its knobs; "" for other sketches."""
+    for step in sketch.steps:
+        if isinstance(step, ScheduleByHand):
+            listed = ", ".join(f"{name}: {text}" for name, text in knobs.items())
+            return f"# scheduled by hand: {step.name} ({listed})\n"
+    return ""
 
 
 def _listing(roles: Roles, views: dict[str, _View]) -> str:

@@ -13,7 +13,7 @@ from ansor.dag.graph import ComputeDAG
 from ansor.program.decision import Decision, IntArray
 from ansor.program.program import Program
 from ansor.program.roles import Roles
-from ansor.program.steps import Step
+from ansor.program.steps import ScheduleByHand, Step
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,11 @@ class Sketch:
     def roles(self) -> Roles:
         """What the steps make of each stage."""
         return Roles(self.dag, self.steps)
+
+    @cached_property
+    def by_hand(self) -> bool:
+        """Whether a user wrote the schedule: its loops are not known before it runs."""
+        return any(isinstance(step, ScheduleByHand) for step in self.steps)
 
     @property
     def space_size(self) -> int:

@@ -20,6 +20,7 @@ from ansor.targets.registry import backend_of
 from ansor.targets.target import Target
 from ansor.task import Task
 from ansor.task_scheduler.objective import Objective, slopes
+from ansor.templates.template import offers
 
 SHORT, AUTO = "bfloat16", "auto"
 PRECISIONS = (WIDE, SHORT, AUTO)
@@ -126,6 +127,16 @@ def check_precision(precision: object, max_error: object, metric: object) -> Non
         raise ArgumentError("metric", metric, "must be a function of two arrays")
     if metric is not None and max_error is None:
         raise ArgumentError("max_error", max_error, "give the largest error of your metric")
+
+
+def check_templates(templates: object, precision: object) -> None:
+    """Raises an `ArgumentError` unless all are schedules with names of their own, for a network in
+    its first precision."""
+    if not isinstance(templates, Sequence) or isinstance(templates, str):
+        raise ArgumentError("templates", templates, "give a list of templates and functions")
+    offers(templates)
+    if templates and precision != WIDE:
+        raise ArgumentError("precision", precision, f'templates need precision="{WIDE}"')
 
 
 def check_short_products(precision: str, target: Target) -> None:

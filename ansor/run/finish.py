@@ -83,7 +83,7 @@ def _built(
     layouts: dict[str, dict[int, PackedLayout]] = {}
     for task, program in chosen.values():
         if program.steps:
-            scheduled[task.name] = lower(task.func, program)
+            scheduled[task.name] = lower(task.func, program, task.by_hand)
             names = list(task.dag.buffers)
             packed = packings(program)
             layouts[task.name] = {names.index(b): layout for b, layout in packed.items()}

@@ -150,7 +150,7 @@ def latencies(searches: Searches, short: Mapping[str, str]) -> dict[str, float]:
 
 def promises(searches: Searches, short: Mapping[str, str]) -> dict[str, float]:
     """The same by the draft, before any measurement."""
-    return _least(searches, short, lambda search: search.promised_s)
+    return _least(searches, short, lambda search: search.promised_s or math.inf)
 
 
 def _least(

@@ -22,6 +22,7 @@ from ansor.report.precision_table import PrecisionRow
 from ansor.run.check.network import uncompilable
 from ansor.targets.registry import backend_of
 from ansor.task import Converted, Original, Task
+from ansor.templates.template import TemplateCall
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +75,10 @@ def prepare_network(
     """
     variants: tuple[Variant, ...] = ()
     imported: ImportedModel | None = None
+    if isinstance(model, TemplateCall):
+        plain = prepare_network(model.definition, target, target_key, kinds=())
+        (task,) = plain.tasks
+        return replace(plain, tasks=(replace(task, by_hand=model.schedule),))
     if is_operator(model):
         mod = import_operator(model)
         if backend_of(target).network.filtering:

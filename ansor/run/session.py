@@ -32,12 +32,14 @@ from ansor.run.prepare import Network, merged, prepare_network
 from ansor.run.remarks import choice_remarks, machine_remarks, transfer_remarks
 from ansor.run.settings import Settings
 from ansor.run.task_choice import check_choices, chosen_functions
+from ansor.run.templates import offered
 from ansor.run.time_plan import TimePlan
 from ansor.run.tuned import TunedModel
 from ansor.run.tuner import Tuner
 from ansor.targets.registry import backend_of
 from ansor.targets.target import Target
 from ansor.task import Task
+from ansor.templates.template import offers
 
 K = TypeVar("K")
 
@@ -96,6 +98,8 @@ class Session:
                 comparison.check_import(network.mod)
                 self.comparisons[name] = comparison
             self.networks[name] = self.precision.entered(name, network, comparison)
+        given = self.settings
+        self.networks = offered(self.networks, offers(given.templates), alone=not given.sketches)
 
     @cached_property
     def precision(self) -> PrecisionPhase:

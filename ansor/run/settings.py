@@ -24,6 +24,7 @@ from ansor.run.arguments import (
     check_precision,
     check_seed,
     check_task_limits,
+    check_templates,
     check_threads,
     check_variants,
     listed_sources,
@@ -64,6 +65,9 @@ class Settings:
         allow: the only kinds of variants that may stand for a function, of "winograd2", "winograd3"
             and "winograd4", which round a little more; all of them by default.
         forbid: kinds of variants that may not.
+        templates: schedules that users wrote, which compete with the derived sketches where they
+            fit: templates with knobs (`ansor.template`), or functions of an `ansor.Schedule`.
+        sketches: False leaves the derived sketches out where a template fits.
         objective: what is to become small: `total_latency`, a `LatencyRequirement`, below which the
             search ends, or any function of an array with the latency of each network in seconds.
         precision: "float32", or "bfloat16": convolutions and products of matrices multiply bfloat16
@@ -96,6 +100,8 @@ class Settings:
     rules: Sequence[Rule[Any]] = ()
     allow: Collection[str] | None = None
     forbid: Collection[str] = ()
+    templates: Sequence[object] = ()
+    sketches: bool = True
     objective: Objective = total_latency
     precision: str = WIDE
     max_error: float | None = None
@@ -128,6 +134,7 @@ class Settings:
         check_variants(settings.allow, settings.forbid)
         check_precision(settings.precision, settings.max_error, settings.metric)
         policy_named(settings.policy)
+        check_templates(settings.templates, settings.precision)
         return settings
 
     @property

@@ -43,9 +43,10 @@ class TaskSearch:
         return None if self.policy.best is None else self.policy.best.latency_s
 
     @property
-    def promised_s(self) -> float:
-        """Seconds that a random sample promises."""
-        return self.policy.promise_s
+    def promised_s(self) -> float | None:
+        """Seconds that a random sample promises; None where there is no draft, of a schedule that a
+        user wrote."""
+        return None if self.task.by_hand is not None else self.policy.promise_s
 
     @cached_property
     def drafted(self) -> Candidate | None:
@@ -98,7 +99,7 @@ class TaskSearch:
         return count_since_gain(self.trail, min_gain)
 
     def progress(
-        self, weight: float, promised_s: float = 0.0, has_ended: bool = False
+        self, weight: float, promised_s: float | None = 0.0, has_ended: bool = False
     ) -> TaskProgress:
         """For the scheduler.
 

@@ -103,9 +103,7 @@ class Tuner:
         self.searches = [
             TaskSearch(
                 task,
-                self._policy(
-                    task, search.sketches(task.dag, machine, config.sketch, user_rules), stream
-                ),
+                self._policy(task, _space(task, search, machine, config, user_rules), stream),
             )
             for task, stream in zip(tasks, streams, strict=False)
         ]
@@ -217,7 +215,7 @@ class Tuner:
         idle = search.idle_trials(self.config.scheduler.min_gain)
         return budget.per_task.left(self._spent[search.task.key], idle)
 
-    def _promised_s(self, search: TaskSearch) -> float:
+    def _promised_s(self, search: TaskSearch) -> float | None:
         """What a task promises, where there are others to compare it with."""
         return 0.0 if self._variants[search.task.group] == 1 else search.promised_s
 
@@ -290,3 +288,16 @@ class Tuner:
         if any(self._left(search, budget) == 0 for search in chosen):
             return LIMITS_MET
         return NO_GAIN if any(task.weight for task in left) else "nothing left to try"
+
+
+def _space(
+    task: Task,
+    search: TargetSearch[M],
+    machine: M,
+    config: TuneConfig,
+    user_rules: Sequence[Rule[Any]],
+) -> list[Sketch]:
+    """The sketches of a task, or the knobs of the schedule that a user wrote for it."""
+    if task.by_hand is not None:
+        return [task.by_hand.sketch(task.dag)]
+    return search.sketches(task.dag, machine, config.sketch, user_rules)

@@ -186,6 +186,10 @@ def _measured(search: TaskSearch, database: Database, count: int) -> list[_Leade
     return [_Leader(search.task, r.program, r.latency_s, r.origin.time_s) for r in measured]
 
 
+def _promised_s(search: TaskSearch) -> float:
+    return math.inf if search.promised_s is None else search.promised_s
+
+
 def _latency(leader: _Leader) -> float:
     return math.inf if leader.latency_s is None else leader.latency_s
 
@@ -296,7 +300,7 @@ def _in_order(
     rest = [x for search in variants for x in _measured(search, database, each)]
     fresh = [x for x in sorted(rest, key=_latency) if (x.task.key, x.program) not in seen]
     yield from fresh[: most - len(leaders)]
-    promising = sorted(variants, key=lambda s: s.promised_s) if len(variants) > 1 else variants
+    promising = sorted(variants, key=_promised_s) if len(variants) > 1 else variants
     for search in promising:
         if search.drafted is not None:
             yield _Leader(search.task, search.drafted.program, None)

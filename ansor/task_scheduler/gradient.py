@@ -20,7 +20,8 @@ class TaskProgress:
         best_s: seconds of the best program after each round, None before the first success.
         exhausted: no program is left to try.
         group: tasks of the same group are variants, of which the fastest counts; "" has none.
-        promised_s: seconds that the best of a variant may take, to compare with other variants.
+        promised_s: seconds that the best of a variant may take, to compare with other variants;
+            None where nothing is known.
     """
 
     weight: float
@@ -29,7 +30,7 @@ class TaskProgress:
     best_s: tuple[float | None, ...] = ()
     exhausted: bool = False
     group: str = ""
-    promised_s: float = 0.0
+    promised_s: float | None = 0.0
 
     @property
     def rounds(self) -> int:

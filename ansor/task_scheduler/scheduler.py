@@ -55,7 +55,7 @@ class TaskScheduler:
         most promising comes first, and of functions the heaviest."""
         task, mates = tasks[number], _mates(tasks, tasks[number])
         flops = max(mate.flops for mate in mates)
-        second = task.promised_s > min(mate.promised_s for mate in mates)
+        second = _promised_s(task) > min(map(_promised_s, mates))
         return second, -task.weight * flops, number
 
     def _gain(self, tasks: Sequence[TaskProgress], number: int) -> float:
@@ -77,13 +77,15 @@ class TaskScheduler:
         task = tasks[number]
         if task.exhausted or not task.weight:
             return True
+        if task.latency_s is None and task.promised_s is None:
+            return False
         if task.latency_s is None:
-            rivals = [mate.promised_s for mate in _mates(tasks, task) if not _has_failed(mate)]
-            least_s = min(rivals, default=task.promised_s)
+            rivals = [_promised_s(mate) for mate in _mates(tasks, task) if not _has_failed(mate)]
+            least_s = min(rivals, default=_promised_s(task))
             done_s = min(_latencies(tasks, task), default=math.inf)
             begins_s = max(done_s * self._config.begin_margin, least_s * self._config.equal_margin)
             most_s = min(least_s * self._config.promise_margin, begins_s)
-            return not task.rounds and task.promised_s > most_s
+            return not task.rounds and _promised_s(task) > most_s
         if task.idle_rounds(self._config.min_gain) >= patience:
             return True
         best = min(_latencies(tasks, task), default=task.latency_s)
@@ -97,6 +99,11 @@ class TaskScheduler:
         share = float(np.mean([task.rounds for task in tasks]))
         failed = [i for i in open_tasks if tasks[i].latency_s is None and tasks[i].rounds < share]
         return failed[0] if failed else None
+
+
+def _promised_s(task: TaskProgress) -> float:
+    """Seconds that a task promises; infinite where nothing is known, so that others come first."""
+    return math.inf if task.promised_s is None else task.promised_s
 
 
 def _has_failed(task: TaskProgress) -> bool:

@@ -10,6 +10,7 @@ import tvm
 from tvm import relax
 from tvm.target import Target
 
+from ansor.dag.from_tir.signature import signature
 from ansor.errors import UnsupportedError
 from ansor.frontend import (
     CompiledModel,
@@ -20,7 +21,6 @@ from ansor.frontend import (
     optimize,
     random_inputs,
 )
-from ansor.frontend.deploy.assembly import signature
 from ansor.frontend.distinct_functions import tir_calls
 
 

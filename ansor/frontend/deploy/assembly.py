@@ -11,22 +11,13 @@ from tvm import relax, tirx
 from tvm.relax import transform
 from tvm.target import Target
 
+from ansor.dag.from_tir.signature import Signature, signature
 from ansor.errors import ArgumentError
 from ansor.frontend.rewrite import Lookup, constant, op_name, rewrite_calls, variable_for
 from ansor.program.layout import PackedLayout
 from ansor.targets.registry import backend_of
 
 _SCHEDULED = "tirx.is_scheduled"  # leaves a function alone where a default schedule is applied
-Signature = tuple[tuple[tuple[int, ...], str], ...]
-
-
-def signature(func: tirx.PrimFunc) -> Signature:
-    """Shape and dtype of every buffer parameter."""
-    return tuple(
-        (tuple(int(extent) for extent in buffer.shape), str(buffer.dtype)) for buffer in func.params
-    )
-
-
 Layouts = Mapping[int, PackedLayout]  # of the parameters that are packed
 
 

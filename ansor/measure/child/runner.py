@@ -14,6 +14,7 @@ from tvm import tirx
 from ansor.config import MeasureConfig
 from ansor.dag.from_tir.read import buffer_names
 from ansor.errors import AnsorError
+from ansor.lowering.lower import lower
 from ansor.measure.child.cold_weights import ColdMemory
 from ansor.measure.child.neighbours import Neighbours
 from ansor.measure.child.rehearsal import CompiledKernel, rehearse
@@ -23,6 +24,7 @@ from ansor.measure.child.worker_task import WorkerTask, run
 from ansor.measure.function_arguments import (
     arguments_for,
 )
+from ansor.measure.pickled_schedule import unpickled
 from ansor.measure.protocol import Define, Rehearse
 from ansor.measure.result import ErrorKind
 from ansor.program.layout import packed_arrays
@@ -81,8 +83,15 @@ class Runner:
         func = tvm.ir.load_json(task.func_json)
         if task.target not in self.watches:
             self.watches[task.target] = watch_over(task.target, self.config)
+        by_hand = None if task.by_hand is None else unpickled(task.by_hand)
         self.tasks[task.key] = WorkerTask(
-            func, task.target, self.config, task.constants, task.in_network, task.original
+            func,
+            task.target,
+            self.config,
+            task.constants,
+            task.in_network,
+            task.original,
+            by_hand=by_hand,
         )
 
     def build(self, key: str, slot: int, program: Program) -> None:
@@ -206,6 +215,9 @@ class Runner:
 
     def _compiled(self, task: WorkerTask, program: Program) -> BuiltProgram:
         with stage(ErrorKind.LOWER):
-            func = self.backend.lower(task.func, program)
+            if task.by_hand is None:
+                func = self.backend.lower(task.func, program)
+            else:
+                func = lower(task.func, program, task.by_hand)
         with stage(ErrorKind.BUILD):
             return BuiltProgram(task, func, compile_function(func, task.target))

@@ -27,6 +27,7 @@ from ansor.measure.function_arguments import (
     relative_difference,
 )
 from ansor.measure.protocol import DefineOriginal
+from ansor.program.hand_schedule import HandSchedule
 from ansor.targets.build import ENTRY, compile_function
 from ansor.targets.registry import backend_of, host_text
 
@@ -42,6 +43,7 @@ class WorkerTask:
     in_network: bool = False
     original: DefineOriginal | None = None
     last_use: int = 0
+    by_hand: HandSchedule | None = None
     _placed: dict[int, tuple[Any, Any]] | None = field(default=None, init=False)
 
     @cached_property

@@ -6,6 +6,7 @@ TensorIR) and `ansor.program.nest` (a population, NumPy). Source: Ansor §4.1, T
 """
 
 from ansor.program.steps.base import Phase, Step
+from ansor.program.steps.by_hand import ScheduleByHand
 from ansor.program.steps.gpu import (
     Bind,
     BindLoops,
@@ -95,6 +96,7 @@ __all__ = [
     "RFactor",
     "ReduceInBlock",
     "RegisterTile",
+    "ScheduleByHand",
     "SkipPadding",
     "SplitAxis",
     "Step",

@@ -1,0 +1,37 @@
+"""`HandSchedule`: a schedule that a user wrote, with its decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ansor.dag.graph import ComputeDAG
+from ansor.program.decision import Decision
+from ansor.program.sketch import Sketch
+from ansor.program.steps import ScheduleByHand
+
+Values = Mapping[str, tuple[int, ...]]  # the chosen row of each decision's table
+
+
+@dataclass(frozen=True, eq=False)
+class HandSchedule:
+    """A schedule that a user wrote.
+
+    Attributes:
+        name: under which records keep it.
+        decisions: its knobs, in the order of its first run.
+        apply: makes the scheduled function of a definition and the chosen values. It raises
+            LoweringError where the values give no legal schedule.
+        module: of the user's function; it is sent to worker processes as a value.
+    """
+
+    name: str
+    decisions: tuple[Decision, ...]
+    apply: Callable[[Any, Values], Any]
+    module: str
+
+    def sketch(self, dag: ComputeDAG) -> Sketch:
+        """The space of programs: one step, and a decision for each knob."""
+        holes = tuple(decision.name for decision in self.decisions)
+        return Sketch(dag, (ScheduleByHand(self.name, holes),), self.decisions)
