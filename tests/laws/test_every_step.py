@@ -11,6 +11,7 @@ import gpu
 import numpy as np
 import pytest
 from definitions import HARDWARE, NAMES, sketches, tile_sketches, workload
+from hand_schedules import tiled_matmul
 
 from ansor.annotate.complete import complete
 from ansor.annotate.sample import sample
@@ -31,6 +32,7 @@ PROGRAMS = 4  # of each sketch
 FOR_GPU = ("matmul", "matmul_relu", "softmax", "row_sum", "conv2d", "max_pool2d", "norm")
 PREFETCHED = SketchConfig(min_prefetch_bytes=0)  # constants of any size may be prefetched
 SMALL_CACHES = replace(HARDWARE, cache_bytes=(256, 1 << 10, 1 << 20))  # operands are large
+BY_HAND = tiled_matmul(32, 48, 24)
 KINDS = sorted(kind for kind, made in Step.kinds.items() if made.__module__.startswith("ansor."))
 
 
@@ -55,6 +57,7 @@ def all_sketches() -> Iterator[tuple[Any, Sketch, bool]]:
             yield workload(name).func, sketch, True
     for name in ("relu", "conv"):
         yield gpu.tensor_product(name), gpu.tensor_sketch(name), True
+    yield BY_HAND.definition, BY_HAND.schedule.sketch(read_dag(BY_HAND.definition)), False
 
 
 @cache
@@ -79,7 +82,7 @@ def test_it_is_lowered(kind: str) -> None:
     drawn = population(kind)
     assert len(drawn) > 0
     for row in range(len(drawn)):
-        scheduled = lower(func, drawn.program(row))
+        scheduled = lower(func, drawn.program(row), BY_HAND.schedule)
         assert not scheduled.body.same_as(func.body)
 
 

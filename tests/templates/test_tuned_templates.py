@@ -14,6 +14,10 @@ import ansor
 from ansor.callbacks import Callback, Round
 from ansor.database.database import Database
 from ansor.errors import ArgumentError, TemplateMismatchError
+from ansor.run.prepare import Network, prepare_network
+from ansor.run.templates import offered
+from ansor.targets.target import resolve_target
+from ansor.templates.template import offers
 
 RNG = np.random.default_rng(0)
 
@@ -58,15 +62,12 @@ def test_a_conv2d_is_right() -> None:
     np.testing.assert_allclose(tuned(data, weight), relu_conv2d(data, weight), 1e-4, 1e-4)
 
 
-def test_a_schedule_function_alone_and_beside_the_sketches() -> None:
+def test_a_schedule_function_competes_with_the_sketches() -> None:
     a, b = drawn(32, 24), drawn(24, 48)
-    for sketches in (False, True):
-        tuned = ansor.auto_schedule(
-            matmul_tensors(32, 48, 24), trials=8, templates=[sampled_matmul], sketches=sketches
-        )
-        np.testing.assert_allclose(tuned(a, b), a @ b, rtol=1e-4, atol=1e-4)
-        keys = {status.key.endswith("sampled_matmul") for status in tuned.finish.tasks}
-        assert keys == ({False, True} if sketches else {True})
+    tuned = ansor.auto_schedule(matmul_tensors(32, 48, 24), trials=8, templates=[sampled_matmul])
+    np.testing.assert_allclose(tuned(a, b), a @ b, rtol=1e-4, atol=1e-4)
+    trials = {status.key.endswith("sampled_matmul"): status.trials for status in tuned.finish.tasks}
+    assert trials == {False: 4, True: 4}
 
 
 def half_illegal(sch: ansor.Schedule) -> None:
@@ -114,14 +115,30 @@ def squared(cfg: Any, sch: ansor.Schedule) -> None:
     cfg.split("tile", loop, 2).apply(sch, loop)
 
 
-def test_a_template_is_offered_to_the_functions_that_it_fits() -> None:
+def imported(model: Any) -> Network:
+    return prepare_network(model, resolve_target("llvm"), "llvm", kinds=())
+
+
+def squares() -> Network:
     x = te.placeholder((16, 8), name="x")
-    square = te.compute((16, 8), lambda i, j: x[i, j] * x[i, j], name="square")
-    tuned = ansor.auto_schedule([x, square], trials=4, templates=[squared], sketches=False)
-    value = drawn(16, 8)
-    np.testing.assert_allclose(tuned(value), value * value, rtol=1e-5)
+    return imported([x, te.compute((16, 8), lambda i, j: x[i, j] * x[i, j], name="square")])
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_template_is_offered_to_the_functions_that_it_fits(alone: bool) -> None:
+    networks = {"squares": squares(), "product": imported(matmul_tensors(8, 16, 4))}
+    found = offered(networks, offers([squared]), alone)
+    assert [task.by_hand for task in found["product"].tasks] == [None]
+    tasks = found["squares"].tasks
+    assert [task.by_hand is not None for task in tasks] == ([True] if alone else [False, True])
+    assert {task.original is None for task in tasks} == ({True} if alone else {True, False})
+    assert len({task.key for task in tasks}) == len(tasks)
+
+
+def test_a_template_that_fits_nothing_is_refused_with_the_reasons() -> None:
+    networks = {"product": imported(matmul_tensors(8, 16, 4))}
     with pytest.raises(ArgumentError, match=r"squared.*fits no function.*no block 'square'"):
-        ansor.auto_schedule(matmul_tensors(8, 16, 4), trials=4, templates=[squared])
+        offered(networks, offers([squared]), alone=False)
 
 
 def test_a_template_with_arguments_fits_what_computes_the_same() -> None:
