@@ -169,8 +169,8 @@ class Config:
         if plain and len(set(candidates)) == len(candidates):
             values = tuple(int(c) for c in candidates)  # type: ignore[call-overload]
         else:
-            values = tuple(range(len(candidates)))
-        (chosen,) = self._choices.choose(category(name, name, values))
+            values, plain = tuple(range(len(candidates))), False
+        (chosen,) = self._choices.choose(category(name, name, values, ordered=plain))
         return candidates[values.index(chosen)]
 
     def _extent(self, loop: Any) -> int:

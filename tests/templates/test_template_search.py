@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 from definitions import HARDWARE
 from hand_schedules import sampled_matmul, tiled_matmul
-from random_policy import RandomPolicy
 
 from ansor.config import CostModelConfig, EvolutionConfig, TuneConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.database.database import Database
 from ansor.measure.fake import FakeDevice
-from ansor.policy.base import PolicyFactory
-from ansor.policy.policy import SearchPolicy
+from ansor.policy.registry import DEFAULT, POLICIES
 from ansor.program.hand_schedule import HandSchedule
 from ansor.program.program import Program
 from ansor.program.pseudo_code import show_program, show_sketch
@@ -32,7 +30,6 @@ CONFIG = TuneConfig(
     cost_model=CostModelConfig(rounds=16),
 )
 CALL = tiled_matmul(64, 96, 48)
-POLICIES = pytest.mark.parametrize("policy", [SearchPolicy, RandomPolicy])
 
 
 def latency_of(task: Task, program: Program) -> float:
@@ -48,7 +45,7 @@ def task(schedule: HandSchedule | None = CALL.schedule) -> Task:
 
 
 def tuner(
-    policy: PolicyFactory = SearchPolicy,
+    policy: str = DEFAULT,
     seed: int = 0,
     database: Database | None = None,
     tasks: tuple[Task, ...] = (),
@@ -56,13 +53,20 @@ def tuner(
     device = FakeDevice(latency_of)
     records = database or Database()
     made = Tuner(
-        tasks or (task(),), HARDWARE, CPU_SEARCH, device, records, CONFIG, seed, policy=policy
+        tasks or (task(),),
+        HARDWARE,
+        CPU_SEARCH,
+        device,
+        records,
+        CONFIG,
+        seed,
+        policy=POLICIES[policy],
     )
     return made, device
 
 
-@POLICIES
-def test_every_policy_spends_the_budget_on_distinct_programs(policy: PolicyFactory) -> None:
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_spends_the_budget_on_distinct_programs(policy: str) -> None:
     search, device = tuner(policy)
     assert search.run(Budget(64)).trials == device.count == 64
     assert len({repr(program.values) for _, program in device.trace}) == 64
@@ -79,14 +83,14 @@ def test_the_same_seed_measures_the_same() -> None:
 
 def test_what_is_learned_of_knobs_beats_random_programs() -> None:
     """Of five seeds together, at equal budgets."""
-    totals = {SearchPolicy: 0.0, RandomPolicy: 0.0}
+    totals = {DEFAULT: 0.0, "random": 0.0}
     for policy in totals:
         for seed in range(5):
             search, device = tuner(policy, seed)
             search.run(Budget(48))
             late = [latency_of(task(), program) for _, program in device.trace[24:]]
             totals[policy] += float(np.mean(late))
-    assert totals[SearchPolicy] < 0.8 * totals[RandomPolicy]
+    assert totals[DEFAULT] < 0.8 * totals["random"]
 
 
 def test_a_search_goes_on_from_its_records() -> None:

@@ -62,14 +62,6 @@ def test_a_conv2d_is_right() -> None:
     np.testing.assert_allclose(tuned(data, weight), relu_conv2d(data, weight), 1e-4, 1e-4)
 
 
-def test_a_schedule_function_competes_with_the_sketches() -> None:
-    a, b = drawn(32, 24), drawn(24, 48)
-    tuned = ansor.auto_schedule(matmul_tensors(32, 48, 24), trials=8, templates=[sampled_matmul])
-    np.testing.assert_allclose(tuned(a, b), a @ b, rtol=1e-4, atol=1e-4)
-    trials = {status.key.endswith("sampled_matmul"): status.trials for status in tuned.finish.tasks}
-    assert trials == {False: 4, True: 4}
-
-
 def half_illegal(sch: ansor.Schedule) -> None:
     """A reduction cannot be a vector."""
     loops = sch.get_loops(sch.get_sblock("C"))
