@@ -290,7 +290,6 @@ class Tuner:
         return NO_GAIN if any(task.weight for task in left) else "nothing left to try"
 
 
-
 def _space(
     task: Task,
     search: TargetSearch[M],
