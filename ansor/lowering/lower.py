@@ -5,6 +5,8 @@ The first interpreter of the steps; the second is `ansor.program.nest`.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from tvm import tirx
 
 from ansor.errors import LoweringError
@@ -23,6 +25,8 @@ from ansor.lowering.steps import (
 from ansor.lowering.steps.apply import apply
 from ansor.program.hand_schedule import HandSchedule
 from ansor.program.program import Program
+
+R = TypeVar("R", bound=Replay)
 
 # Each registers its steps.
 HANDLERS = (
@@ -57,8 +61,16 @@ def schedule(
     Raises:
         LoweringError: a step does not apply (the message names it).
     """
-    replay = Replay(func, program, hand_schedule)
-    for step in program.steps:
+    return replayed(Replay(func, program, hand_schedule))
+
+
+def replayed(replay: R) -> R:
+    """A replay after all steps of its program.
+
+    Raises:
+        LoweringError: a step does not apply (the message names it).
+    """
+    for step in replay.steps:
         try:
             apply(step, replay)
         except (RuntimeError, ValueError, LookupError, TypeError) as error:  # TVM's are the first

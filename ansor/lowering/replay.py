@@ -10,11 +10,13 @@ from tvm import tirx
 
 from ansor.dag.from_tir.read import block_names, buffer_names, read_dag
 from ansor.dag.graph import ComputeDAG
+from ansor.lowering.passes.packed_columns import with_parameter
 from ansor.lowering.passes.shifted_tails import Tail
 from ansor.lowering.passes.skip_padding import Guard
 from ansor.lowering.prefetch.constant_operands import PrefetchedOperand
 from ansor.lowering.unchecked import UncheckedSchedule
 from ansor.program.hand_schedule import HandSchedule
+from ansor.program.layout import PackedLayout
 from ansor.program.program import Program
 from ansor.program.roles import Roles
 from ansor.program.steps import Step
@@ -86,6 +88,32 @@ class Replay:
         self.module = tvm.IRModule({"main": func})
         self.sch = UncheckedSchedule(self.module, error_render_level="none")
         self.blocks = {}
+
+    def pack(self, stage: str, buffer: str, layout: PackedLayout) -> None:
+        """Lets a stage read a constant in a packed layout."""
+        self._make_room(stage, buffer, layout)
+        read = self.read_number(stage, buffer)
+        self.sch.transform_layout(
+            self.blocks[stage], ("read", read), lambda *index: layout.index(index)
+        )
+
+    def read_number(self, stage: str, buffer: str) -> int:
+        """Number of a buffer among what a stage reads."""
+        source, reads = self.buffers[buffer], self.sch.get(self.blocks[stage]).reads
+        return [region.source.same_as(source) for region in reads].index(True)
+
+    def _make_room(self, stage: str, buffer: str, layout: PackedLayout) -> None:
+        """Lets a constant have the places of its layout, which may be more than its columns."""
+        old = self.buffers[buffer]
+        columns = int(old.shape[-1])
+        if layout.has_tiles(columns):
+            self.in_tile_order[buffer] = stage
+        places = layout.places(columns)
+        if places > columns:
+            shape = (*old.shape[:-1], tirx.const(places, str(old.shape[-1].ty.dtype)))
+            longer = tirx.decl_buffer(shape, str(old.dtype), str(old.name), layout=None)
+            self.buffers[buffer] = longer
+            self.restart(with_parameter(self.sch.mod["main"], old, longer))
 
     @property
     def roles(self) -> Roles:

@@ -8,10 +8,9 @@ from tvm import tirx
 
 from ansor.dag import edit
 from ansor.dag.stage import Stage
-from ansor.lowering.passes.packed_columns import with_parameter
 from ansor.lowering.replay import Replay
 from ansor.lowering.steps.apply import apply
-from ansor.program.layout import PackedLayout, layout_of
+from ansor.program.layout import layout_of
 from ansor.program.steps import (
     CacheRead,
     CacheWrite,
@@ -53,28 +52,8 @@ def cache_read(step: CacheRead, replay: Replay) -> None:
 @apply.register
 def layout_rewrite(step: LayoutRewrite, replay: Replay) -> None:
     layout = layout_of(step, replay.values)
-    if layout is None:
-        return
-    _make_room(step, layout, replay)
-    block, source = replay.blocks[step.stage], replay.buffers[step.buffer]
-    reads = [region.source.same_as(source) for region in replay.sch.get(block).reads]
-    replay.sch.transform_layout(
-        block, ("read", reads.index(True)), lambda *index: layout.index(index)
-    )
-
-
-def _make_room(step: LayoutRewrite, layout: PackedLayout, replay: Replay) -> None:
-    """Lets a constant have the places of its layout, which may be more than its columns."""
-    old = replay.buffers[step.buffer]
-    columns = int(old.shape[-1])
-    if layout.has_tiles(columns):
-        replay.in_tile_order[step.buffer] = step.stage
-    places = layout.places(columns)
-    if places > columns:
-        shape = (*old.shape[:-1], tirx.const(places, str(old.shape[-1].ty.dtype)))
-        longer = tirx.decl_buffer(shape, str(old.dtype), str(old.name), layout=None)
-        replay.buffers[step.buffer] = longer
-        replay.restart(with_parameter(replay.sch.mod["main"], old, longer))
+    if layout is not None:
+        replay.pack(step.stage, step.buffer, layout)
 
 
 @apply.register

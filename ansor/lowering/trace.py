@@ -1,0 +1,88 @@
+"""A program as a trace of TVM's schedule, which plain TVM prints, stores and replays.
+
+A trace holds primitives of the schedule alone. The rewrites of `after_scheduling` and the passes of
+the compiler are no primitives: a trace leaves them out, and computes the same without them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import s_tir, tirx
+
+from ansor.errors import UnsupportedError
+from ansor.lowering.lower import replayed
+from ansor.lowering.replay import Replay
+from ansor.program.layout import PackedLayout
+from ansor.program.program import Program
+
+PREPACKED = "meta_schedule.layout_rewrite_preproc"  # `SplitLayoutRewritePreproc` looks for it
+
+
+class TracedReplay(Replay):
+    """A replay whose schedule keeps the parameters of the function.
+
+    The copy that packs a constant is a block of its own. TVM's pass `SplitLayoutRewritePreproc`
+    makes it a function of its own, and `FoldConstant` computes it once.
+    """
+
+    def __init__(self, func: tirx.PrimFunc, program: Program) -> None:
+        super().__init__(func, program)
+        self.unpacked: list[str] = []  # constants whose layout has places that repeat columns
+
+    def pack(self, stage: str, buffer: str, layout: PackedLayout) -> None:
+        """See `Replay`."""
+        columns = int(self.buffers[buffer].shape[-1])
+        if layout.places(columns) > columns:
+            self.unpacked.append(buffer)
+            return
+        read = self.read_number(stage, buffer)
+        copy = self.sch.cache_read(self.blocks[stage], read, "global")
+        self.sch.annotate(copy, PREPACKED, 1)
+        self.buffers[buffer] = self.sch.get(copy).writes[0].source
+        super().pack(stage, buffer, layout)
+
+    def restart(self, func: tirx.PrimFunc) -> None:
+        """Refuses: the trace would begin anew with another function.
+
+        Raises:
+            UnsupportedError: always.
+        """
+        raise UnsupportedError(
+            "a trace cannot carry instructions that add up groups of products; export the final "
+            "functions"
+        )
+
+
+def traced(func: tirx.PrimFunc, program: Program) -> s_tir.Trace:
+    """The trace of a program.
+
+    Args:
+        func: the definition; the trace applies to a module with it as "main".
+        program: of the definition.
+
+    Raises:
+        LoweringError: a step does not apply (the message names it).
+        UnsupportedError: plain TVM could not replay the trace.
+    """
+    replay = replayed(TracedReplay(func, program))
+    if replay.dealt or replay.instructions:
+        raise UnsupportedError(
+            "a trace cannot carry threads that are dealt out or instructions of tensor cores; "
+            "export the final functions"
+        )
+    return replay.sch.trace
+
+
+def left_out(func: tirx.PrimFunc, program: Program) -> tuple[str, ...]:
+    """What of a program its trace does not carry, in words."""
+    replay = replayed(TracedReplay(func, program))
+    parts = {
+        "shifted tails": replay.tails,
+        "packed panels": replay.unpacked,
+        "prefetches": replay.prefetched or replay.prefetches,
+        "skipped padding": replay.guards,
+        "transposition in registers": replay.squares,
+        "interleaved rows": replay.interleaved,
+    }
+    return tuple(name for name, concerned in parts.items() if concerned)
