@@ -49,6 +49,7 @@ LATE = {"cost_model/gbdt.py": {"xgboost"}, "cost_model/rank_trees.py": {"xgboost
 SCHEDULES = {
     "lowering/replay.py",
     "lowering/reference.py",
+    "lowering/trace.py",
     "targets/cpu/probe/benchmark_kernels.py",
     "templates/config.py",  # schedules that users write
     "targets/cuda/compiler.py",  # TVM's default for functions without a program

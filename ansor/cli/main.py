@@ -10,6 +10,7 @@ import click
 from ansor import __version__
 from ansor.cli.demo import demo
 from ansor.cli.hardware import hardware
+from ansor.cli.metaschedule import export_metaschedule
 from ansor.cli.quantize import quantize
 from ansor.cli.records import records
 from ansor.cli.show import show
@@ -44,5 +45,5 @@ def main() -> None:
     """Turns models and operators into fast machine code by searching."""
 
 
-for command in (tune, quantize, show, hardware, records, demo):
+for command in (tune, quantize, show, hardware, records, demo, export_metaschedule):
     main.add_command(command)

@@ -77,6 +77,15 @@ _FOLD_TABLES = tirx.transform.prim_func_pass(
 )
 
 
+def without_variables(mod: tvm.IRModule) -> tvm.IRModule:
+    """The module after the first passes: blocks without variables, tables of constants folded.
+
+    The passes of TVM's default pipeline have nothing to do up to here.
+    """
+    passes: Any = tvm.transform.Sequential([*(make() for make in _BEFORE), _FOLD_TABLES])
+    return passes(mod)
+
+
 def _cpu_pipeline() -> tuple[Any, Any, Any]:
     """The passes, and those that follow on the host and (never) on a device."""
     passes = [*(make() for make in _BEFORE), _FOLD_TABLES, *(make() for make in _AFTER)]

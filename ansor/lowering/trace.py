@@ -6,8 +6,7 @@ the compiler are no primitives: a trace leaves them out, and computes the same w
 
 from __future__ import annotations
 
-from typing import Any
-
+import tvm
 from tvm import s_tir, tirx
 
 from ansor.errors import UnsupportedError
@@ -16,6 +15,7 @@ from ansor.lowering.replay import Replay
 from ansor.program.layout import PackedLayout
 from ansor.program.program import Program
 
+NO_CHANGE = "ansor.final"  # annotation that no pass reads
 PREPACKED = "meta_schedule.layout_rewrite_preproc"  # `SplitLayoutRewritePreproc` looks for it
 
 
@@ -86,3 +86,10 @@ def left_out(func: tirx.PrimFunc, program: Program) -> tuple[str, ...]:
         "interleaved rows": replay.interleaved,
     }
     return tuple(name for name, concerned in parts.items() if concerned)
+
+
+def no_change(mod: tvm.IRModule) -> s_tir.Trace:
+    """A trace that leaves a function "main" as it is: TVM applies no trace without instructions."""
+    sch = s_tir.Schedule(mod)
+    sch.annotate(sch.get_sblock("root"), NO_CHANGE, 1)
+    return sch.trace

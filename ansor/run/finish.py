@@ -17,6 +17,7 @@ from ansor.lowering.lower import lower
 from ansor.measure.device import TaskProgram
 from ansor.program.layout import PackedLayout, packings
 from ansor.program.program import Program
+from ansor.run.chosen_programs import ChosenPrograms
 from ansor.run.prepare import Network
 from ansor.run.tuned import TaskResult, TunedModel
 from ansor.run.winners import Winner
@@ -67,18 +68,24 @@ class Finisher:
             calling,
             state,
             precision=network.precision,
+            programs=ChosenPrograms(_with_chosen_variants(network, chosen), chosen),
         )
+
+
+def _with_chosen_variants(network: Network, chosen: Mapping[str, TaskProgram]) -> tvm.IRModule:
+    """The network that calls the chosen variants of its functions."""
+    variants = {
+        name: network.variants[task.name]
+        for name, (task, _) in chosen.items()
+        if task.original is not None
+    }
+    return with_variants(network.mod, variants)
 
 
 def _built(
     network: Network, target: tvm.target.Target, chosen: Mapping[str, TaskProgram]
 ) -> DeployableNetwork:
     """Puts programs in place and compiles."""
-    variants = {
-        name: network.variants[task.name]
-        for name, (task, _) in chosen.items()
-        if task.original is not None
-    }
     scheduled: dict[str, Any] = {}
     layouts: dict[str, dict[int, PackedLayout]] = {}
     for task, program in chosen.values():
@@ -88,7 +95,7 @@ def _built(
             packed = packings(program)
             layouts[task.name] = {names.index(b): layout for b, layout in packed.items()}
     with pass_context(scheduled.values()):
-        applied = apply_programs(with_variants(network.mod, variants), scheduled, layouts)
+        applied = apply_programs(_with_chosen_variants(network, chosen), scheduled, layouts)
         return built(applied, target)
 
 

@@ -12,15 +12,17 @@ from typing import Any
 import tvm
 
 from ansor.callbacks import Finish
-from ansor.errors import UnsupportedError
+from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.calling import Calling, calling_from_json, calling_to_json
 from ansor.frontend.deploy.built import DeployableNetwork, rebuilt
+from ansor.frontend.deploy.metaschedule import write_final, write_traces
 from ansor.frontend.deploy.runtime import CompiledModel, compile_model, loaded
 from ansor.frontend.deploy.storage import StoredModel, load_model, save_model
 from ansor.frontend.importers.source import Array
 from ansor.report.network_table import Summary, network_table
 from ansor.report.precision_table import PrecisionRow, precision_text
 from ansor.run.check.network import NetworkCheck, check_from_json
+from ansor.run.chosen_programs import ChosenPrograms
 from ansor.targets.host.threads import start_threads
 from ansor.targets.registry import backend_of
 from ansor.targets.target import NATIVE, check_runs_here, resolve_target
@@ -83,6 +85,7 @@ class TunedModel:
             counters.
         checks: how it compared with the original model, before and after tuning.
         precision: what of it runs in which precision; empty for the precision of the model.
+        programs: of its functions; None for a model that was loaded.
     """
 
     compiled: CompiledModel
@@ -94,6 +97,7 @@ class TunedModel:
     state: tuple[Array, ...] = ()
     checks: tuple[NetworkCheck, ...] = ()
     precision: tuple[PrecisionRow, ...] = ()
+    programs: ChosenPrograms | None = None
     # The state's values of now, and by process what a call holds: a model with state serves one
     # call at a time, and a forked child must not wait for a thread of its parent.
     _kept: list[Any] = field(default_factory=list, init=False, repr=False)
@@ -171,6 +175,34 @@ class TunedModel:
         notes["checks"] = [asdict(check) for check in self.checks]
         notes["precision"] = [asdict(row) for row in self.precision]
         save_model(StoredModel(self.compiled.complete, notes, self.state), path)
+
+    def export_metaschedule(self, folder: str | os.PathLike[str], traces: bool = False) -> int:
+        """Writes the network for plain TVM, with a `JSONDatabase` of MetaSchedule's records.
+
+        Args:
+            folder: a new one; see `ansor.frontend.deploy.metaschedule`.
+            traces: whether the network stands as it was before it was scheduled, and the records
+                have its programs as traces. By default its functions stand as they are compiled:
+                this runs as fast as here, see the page on MetaSchedule.
+
+        Returns:
+            the number of records.
+
+        Raises:
+            ArgumentError: the folder has records or cannot be written to, or traces are asked of a
+                model that was loaded.
+            UnsupportedError: a trace cannot carry a program.
+        """
+        target, threads = self.compiled.target, self.compiled.threads
+        times = {task.name: task.latency_s for task in self.tasks}
+        if not traces:
+            return write_final(self.compiled.complete.mod, target, threads, times, folder)
+        if self.programs is None:
+            remedy = "a loaded model does not carry its programs; tune it with its database"
+            raise ArgumentError("traces", traces, remedy)
+        of_variants = {task.name: times.get(name) for name, (task, _) in self.programs.of.items()}
+        found = self.programs.traces()
+        return write_traces(self.programs.mod, found, target, times | of_variants, folder)
 
 
 def load(

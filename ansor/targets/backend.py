@@ -80,6 +80,7 @@ class Compiler:
         target: the target that TVM's code generator receives.
         prepare: rewrites scheduled functions for a number of threads, by default those of this
             process.
+        portable: the same, so far that TVM's default pipeline does the rest.
         default_schedule: schedules the functions of a network that have no program.
         pipeline: name of TVM's pipeline of passes for the functions.
         variables: the environment of a process that compiles.
@@ -87,6 +88,7 @@ class Compiler:
 
     target: Callable[[Target], Target]
     prepare: Callable[[tvm.IRModule, Target, int | None], tvm.IRModule] = unchanged
+    portable: Callable[[tvm.IRModule, Target, int | None], tvm.IRModule] = unchanged
     default_schedule: Callable[[tvm.IRModule, Target], tvm.IRModule] = unchanged
     pipeline: str = "default"
     variables: Callable[[], dict[str, str]] = no_variables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from ansor.lowering.for_cpu import for_cpu
+from ansor.lowering.for_cpu import for_cpu, for_plain_tvm
 from ansor.lowering.pipeline import CPU_PIPELINE
 from ansor.targets.backend import (
     Backend,
@@ -38,7 +38,9 @@ CPU = Backend(
     ),
     machine=MachineReader(read_system, detect, peak_flops, describe),
     search=CPU_SEARCH,
-    compiler=Compiler(target.compiler_target, for_cpu, pipeline=CPU_PIPELINE),
+    compiler=Compiler(
+        target.compiler_target, for_cpu, portable=for_plain_tvm, pipeline=CPU_PIPELINE
+    ),
     execution=Execution(on_host=True),
     network=NetworkForm(
         joins_depthwise=True,
