@@ -90,6 +90,14 @@ def test_tuning_without_trials_takes_what_is_known(folder: Path, tmp_path: Path)
     assert "search: 0 programs measured" in output
 
 
+def test_a_saved_network_is_exported_to_plain_tvm(folder: Path, tmp_path: Path) -> None:
+    output = succeed(
+        "export-metaschedule", str(folder / "out" / "model.ansor"), "--out", str(tmp_path)
+    )
+    assert "network.json, and 1 records beside it" in output
+    assert (tmp_path / "database_workload.json").exists()
+
+
 def test_show_records_and_best(folder: Path) -> None:
     database = str(folder / "db.sqlite")
     assert "6 of 6 records" in succeed("show", "records", database)
