@@ -14,6 +14,7 @@ from ansor.lowering.lower import replayed
 from ansor.lowering.replay import Replay
 from ansor.program.layout import PackedLayout
 from ansor.program.program import Program
+from ansor.program.steps import ScheduleByHand
 
 NO_CHANGE = "ansor.final"  # annotation that no pass reads
 PREPACKED = "meta_schedule.layout_rewrite_preproc"  # `SplitLayoutRewritePreproc` looks for it
@@ -27,6 +28,10 @@ class TracedReplay(Replay):
     """
 
     def __init__(self, func: tirx.PrimFunc, program: Program) -> None:
+        if any(isinstance(step, ScheduleByHand) for step in program.steps):
+            raise UnsupportedError(
+                "a trace cannot carry a schedule that a user wrote; export the final functions"
+            )
         super().__init__(func, program)
         self.unpacked: list[str] = []  # constants whose layout has places that repeat columns
 

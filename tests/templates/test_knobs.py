@@ -14,8 +14,9 @@ from tvm import te
 import ansor
 from ansor.annotate.sample import sample
 from ansor.dag.from_tir.read import read_dag
-from ansor.errors import ArgumentError, LoweringError, TemplateMismatchError
+from ansor.errors import ArgumentError, LoweringError, TemplateMismatchError, UnsupportedError
 from ansor.lowering.lower import lower
+from ansor.lowering.trace import traced
 from ansor.measure.pickled_schedule import pickled, unpickled
 from ansor.program.codec import decode, encode
 from ansor.templates.choices import Choices
@@ -72,6 +73,8 @@ def test_a_program_of_a_schedule_that_is_missing_is_refused() -> None:
     program = sample(call.schedule.sketch(read_dag(call.definition)), 1, np.random.default_rng(0))
     with pytest.raises(LoweringError, match="templates="):
         lower(call.definition, program.program(0))
+    with pytest.raises(UnsupportedError, match="final functions"):
+        traced(call.definition, program.program(0))
 
 
 @pytest.mark.parametrize("extent", [8, te.reduce_axis((0, 8), name="r")])
