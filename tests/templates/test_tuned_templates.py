@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tvm
 from hand_schedules import matmul_tensors, sampled_matmul, tiled_conv2d, tiled_matmul
-from tvm import te
+from tvm import relax, te
 
 import ansor
 from ansor.callbacks import Callback, Round
@@ -147,3 +148,32 @@ def test_templates_are_for_float32() -> None:
         )
     with pytest.raises(ArgumentError, match="list of templates"):
         ansor.auto_schedule(matmul_tensors(8, 16, 4), templates=sampled_matmul)
+
+
+def by_rows(sch: ansor.Schedule) -> None:
+    """Of functions with a product alone."""
+    loop, *_ = sch.get_loops(sch.get_sblock("matmul"))
+    sch.parallel(sch.split(loop, sch.sample_perfect_tile(loop, 2))[0])
+
+
+def two_layers() -> tvm.IRModule:
+    """A product with ReLU, and a product with softmax."""
+    weight = relax.const(np.full((16, 16), 0.1, np.float32))
+    builder, x = relax.BlockBuilder(), relax.Var("x", relax.TensorType([16, 16], "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            first = builder.emit(relax.op.nn.relu(relax.op.matmul(x, weight)))
+            second = builder.emit(relax.op.nn.softmax(relax.op.matmul(first, weight)))
+            out = builder.emit_output(second)
+        builder.emit_func_output(out)
+    return builder.get()
+
+
+def test_a_network_takes_the_schedule_where_it_fits() -> None:
+    tuned = ansor.auto_schedule(two_layers(), trials=8, templates=[by_rows], sketches=False)
+    by_hand = [task for task in tuned.finish.tasks if task.key.endswith("by_rows")]
+    assert 0 < len(by_hand) < len(tuned.finish.tasks)
+    x = drawn(16, 16)
+    hidden = np.maximum(x @ np.full((16, 16), 0.1), 0) @ np.full((16, 16), 0.1)
+    exps = np.exp(hidden - hidden.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(tuned(x), exps / exps.sum(axis=1, keepdims=True), 1e-4, 1e-4)
