@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ansor.quantization.quantize import quantize
     from ansor.run.tuned import TunedModel, load
     from ansor.task_scheduler.objective import GeometricSpeedup, LatencyRequirement, total_latency
+    from ansor.templates.imported_trace import import_trace
     from ansor.templates.schedule import Schedule
     from ansor.templates.template import template
     from ansor.tune import apply_best, auto_schedule, auto_schedule_many
@@ -45,6 +46,7 @@ __all__ = [
     "apply_best",
     "auto_schedule",
     "auto_schedule_many",
+    "import_trace",
     "load",
     "quantize",
     "template",
@@ -57,6 +59,7 @@ _HOME = {
     "auto_schedule": "ansor.tune",
     "auto_schedule_many": "ansor.tune",
     "TunedModel": "ansor.run.tuned",
+    "import_trace": "ansor.templates.imported_trace",
     "load": "ansor.run.tuned",
     "quantize": "ansor.quantization.quantize",
     "GeometricSpeedup": "ansor.task_scheduler.objective",

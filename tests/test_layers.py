@@ -51,6 +51,7 @@ SCHEDULES = {
     "lowering/reference.py",
     "lowering/trace.py",
     "targets/cpu/probe/benchmark_kernels.py",
+    "templates/imported_trace.py",
     "templates/config.py",  # schedules that users write
     "targets/cuda/compiler.py",  # TVM's default for functions without a program
 }

@@ -50,6 +50,7 @@ MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
     metavar="FILE",
     help="Log or database of earlier runs to begin with and to learn from; may be repeated.",
 )
+@click.option("--seeds", metavar="DIR", help="A database of MetaSchedule to begin with.")
 @click.option("--out", default="ansor-out", show_default=True, metavar="DIR", help="For results.")
 @click.option("--threads", type=int, help="That programs run on; all cores by default.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all randomness.")
@@ -95,6 +96,7 @@ def tune(
     database: str | None,
     log: str | None,
     transfer: tuple[str, ...],
+    seeds: str | None,
     out: str,
     threads: int | None,
     seed: int,
@@ -129,6 +131,7 @@ def tune(
             database=database,
             log=log,
             transfer=transfer,
+            seeds=seeds,
             callbacks=[progress],
             threads=threads,
             config=PRESETS[preset],

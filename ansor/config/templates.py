@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TemplateConfig:
-    """The run of a schedule that lists its knobs (`ansor.templates`)."""
+    """Schedules that users write or import (`ansor.templates`)."""
 
     first_runs: int = 16  # runs with other values each, until one gives a legal schedule
+    imported_records: int = 4  # of each function, from a database of MetaSchedule
 
 
 TEMPLATES = TemplateConfig()

@@ -12,6 +12,7 @@ from tvm import s_tir, tirx
 from ansor.errors import UnsupportedError
 from ansor.lowering.lower import replayed
 from ansor.lowering.replay import Replay
+from ansor.program.hand_schedule import HandSchedule
 from ansor.program.layout import PackedLayout
 from ansor.program.program import Program
 from ansor.program.steps import ScheduleByHand
@@ -59,17 +60,23 @@ class TracedReplay(Replay):
         )
 
 
-def traced(func: tirx.PrimFunc, program: Program) -> s_tir.Trace:
+def traced(
+    func: tirx.PrimFunc, program: Program, by_hand: HandSchedule | None = None
+) -> s_tir.Trace:
     """The trace of a program.
 
     Args:
         func: the definition; the trace applies to a module with it as "main".
         program: of the definition.
+        by_hand: the schedule that the program names, where a user wrote it.
 
     Raises:
         LoweringError: a step does not apply (the message names it).
         UnsupportedError: plain TVM could not replay the trace.
     """
+    if by_hand is not None:
+        trace: s_tir.Trace = by_hand.trace(func, program.values)
+        return trace
     replay = replayed(TracedReplay(func, program))
     if replay.dealt or replay.instructions:
         raise UnsupportedError(

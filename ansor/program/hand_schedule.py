@@ -24,12 +24,15 @@ class HandSchedule:
         apply: makes the scheduled function of a definition and the chosen values. It raises
             LoweringError where the values give no legal schedule.
         module: of the user's function; it is sent to worker processes as a value.
+        trace: the trace of TVM's schedule for the same arguments. It raises LoweringError as above,
+            and UnsupportedError where the user's function makes no schedule.
     """
 
     name: str
     decisions: tuple[Decision, ...]
     apply: Callable[[Any, Values], Any]
     module: str
+    trace: Callable[[Any, Values], Any]
 
     def sketch(self, dag: ComputeDAG) -> Sketch:
         """The space of programs: one step, and a decision for each knob."""

@@ -129,13 +129,13 @@ def check_precision(precision: object, max_error: object, metric: object) -> Non
         raise ArgumentError("max_error", max_error, "give the largest error of your metric")
 
 
-def check_templates(templates: object, precision: object) -> None:
+def check_templates(templates: object, precision: object, seeds: object = None) -> None:
     """Raises an `ArgumentError` unless all are schedules with names of their own, for a network in
     its first precision."""
     if not isinstance(templates, Sequence) or isinstance(templates, str):
         raise ArgumentError("templates", templates, "give a list of templates and functions")
     offers(templates)
-    if templates and precision != WIDE:
+    if (templates or seeds is not None) and precision != WIDE:
         raise ArgumentError("precision", precision, f'templates need precision="{WIDE}"')
 
 

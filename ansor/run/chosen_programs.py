@@ -35,7 +35,7 @@ class ChosenPrograms:
         if function not in self.of:
             raise ArgumentError("function", function, f"give one of {', '.join(self.of)}")
         task, program = self.of[function]
-        return traced(task.func, program)
+        return traced(task.func, program, task.by_hand)
 
     def traces(self) -> dict[str, s_tir.Trace]:
         """The traces of all functions that are scheduled, by their names in `mod`.

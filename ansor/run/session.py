@@ -39,7 +39,8 @@ from ansor.run.tuner import Tuner
 from ansor.targets.registry import backend_of
 from ansor.targets.target import Target
 from ansor.task import Task
-from ansor.templates.template import offers
+from ansor.templates.metaschedule_records import recorded_traces
+from ansor.templates.template import Offer, offers
 
 K = TypeVar("K")
 
@@ -98,8 +99,16 @@ class Session:
                 comparison.check_import(network.mod)
                 self.comparisons[name] = comparison
             self.networks[name] = self.precision.entered(name, network, comparison)
+        alone = not self.settings.sketches
+        self.networks = offered(self.networks, self._offers(), alone)
+
+    def _offers(self) -> list[Offer]:
+        """The schedules of the settings."""
         given = self.settings
-        self.networks = offered(self.networks, offers(given.templates), alone=not given.sketches)
+        if given.seeds is None:
+            return offers(given.templates)
+        tasks = [task for network in self.networks.values() for task in network.tasks]
+        return offers([*given.templates, *recorded_traces(given.seeds, [t.func for t in tasks])])
 
     @cached_property
     def precision(self) -> PrecisionPhase:

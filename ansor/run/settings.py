@@ -68,6 +68,8 @@ class Settings:
         templates: schedules that users wrote, which compete with the derived sketches where they
             fit: templates with knobs (`ansor.template`), or functions of an `ansor.Schedule`.
         sketches: False leaves the derived sketches out where a template fits.
+        seeds: folder of a database of MetaSchedule. The best records of the functions compete, each
+            as one program and the best one of a function also with its samples as knobs.
         objective: what is to become small: `total_latency`, a `LatencyRequirement`, below which the
             search ends, or any function of an array with the latency of each network in seconds.
         precision: "float32", or "bfloat16": convolutions and products of matrices multiply bfloat16
@@ -102,6 +104,7 @@ class Settings:
     forbid: Collection[str] = ()
     templates: Sequence[object] = ()
     sketches: bool = True
+    seeds: str | os.PathLike[str] | None = None
     objective: Objective = total_latency
     precision: str = WIDE
     max_error: float | None = None
@@ -134,7 +137,7 @@ class Settings:
         check_variants(settings.allow, settings.forbid)
         check_precision(settings.precision, settings.max_error, settings.metric)
         policy_named(settings.policy)
-        check_templates(settings.templates, settings.precision)
+        check_templates(settings.templates, settings.precision, settings.seeds)
         return settings
 
     @property

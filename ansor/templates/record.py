@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from tvm import tirx
-from tvm.s_tir import Schedule
+from tvm.s_tir import Schedule, Trace
 
 from ansor.config import TEMPLATES
 from ansor.dag.from_tir.signature import signature
 from ansor.dag.from_tir.tensors import prim_func
-from ansor.errors import AnsorError, ArgumentError, LoweringError
+from ansor.errors import AnsorError, ArgumentError, LoweringError, UnsupportedError
 from ansor.program.decision import Decision
 from ansor.program.hand_schedule import HandSchedule, Values
 from ansor.templates.choices import Choices
@@ -86,7 +86,8 @@ def _recording(
     if signature(scheduled) != signature(definition):
         remedy = f"its parameters {signature(scheduled)} must be {signature(definition)}"
         raise ArgumentError("templates", name, remedy)
-    schedule = HandSchedule(name, tuple(decisions.values()), partial(_replayed, run), module)
+    knobs = tuple(decisions.values())
+    schedule = HandSchedule(name, knobs, partial(_replayed, run), module, partial(_traced, run))
     return Recording(definition, schedule)
 
 
@@ -96,16 +97,39 @@ def _replayed(run: Run, func: tirx.PrimFunc, values: Values) -> tirx.PrimFunc:
     Raises:
         LoweringError: the values give no legal schedule.
     """
+    scheduled = _scheduled(*_rerun(run, func, values))
+    if signature(scheduled) != signature(func):
+        raise LoweringError(f"parameters {signature(scheduled)} in place of {signature(func)}")
+    return scheduled
+
+
+def _traced(run: Run, func: tirx.PrimFunc, values: Values) -> Trace:
+    """The trace of the chosen values.
+
+    Raises:
+        LoweringError: the values give no legal schedule.
+        UnsupportedError: the function makes no schedule.
+    """
+    config, result = _rerun(run, func, values)
+    schedule = config.started if result is None else result
+    if not isinstance(schedule, Schedule):
+        raise UnsupportedError("there is no trace of a template that returns tensors or a PrimFunc")
+    return schedule.trace
+
+
+def _rerun(run: Run, func: tirx.PrimFunc, values: Values) -> tuple[Config, Any]:
+    """What the user's function returns for the chosen values.
+
+    Raises:
+        LoweringError: the values give no legal schedule.
+    """
     config = Config(Choices(values, is_complete=True))
     try:
-        scheduled = _scheduled(config, run(config, func))
+        return config, run(config, func)
     except AnsorError:
         raise
     except Exception as error:  # any error of the user's code
         raise LoweringError(_reason(error)) from error
-    if signature(scheduled) != signature(func):
-        raise LoweringError(f"parameters {signature(scheduled)} in place of {signature(func)}")
-    return scheduled
 
 
 def _scheduled(config: Config, result: object) -> tirx.PrimFunc:

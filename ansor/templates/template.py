@@ -13,6 +13,7 @@ from ansor.dag.from_tir.read import read_dag
 from ansor.errors import ArgumentError, TemplateMismatchError
 from ansor.program.hand_schedule import HandSchedule
 from ansor.templates.config import Config
+from ansor.templates.imported_trace import ImportedTrace
 from ansor.templates.record import Recording, record
 
 
@@ -136,7 +137,7 @@ def offers(templates: Sequence[object]) -> list[Offer]:
 
 
 def _offer(given: object) -> Offer:
-    if isinstance(given, Template | TemplateCall):
+    if isinstance(given, Template | TemplateCall | ImportedTrace):
         return given
     if not callable(given):
         raise ArgumentError("templates", given, "give templates or functions of a schedule")
