@@ -43,7 +43,11 @@ class TrainingSet:
 
 
 class ResidualModel:
-    """Sum over stages of boosted trees; scores 0 for everything until it is trained."""
+    """Sum over stages of boosted trees; scores 0 for everything until it is trained.
+
+    One thread by default: the data are small, and a second one waits longer for its turn than it
+    helps.
+    """
 
     def __init__(self, config: CostModelConfig, seed: int = 0, threads: int = 1) -> None:
         self._config = config

@@ -10,6 +10,7 @@ import numpy as np
 
 from ansor.config import CostModelConfig, SketchConfig
 from ansor.cost_model.gbdt import ResidualModel, TrainingSet
+from ansor.cost_model.learned import LearnedModel, LearnedModelFactory
 from ansor.cost_model.scorer import LOOPS, Scorer
 from ansor.features.loop_tables import Floats
 from ansor.program.sketch import Population
@@ -41,11 +42,10 @@ class CostModel(Scorer):
         config: CostModelConfig,
         sketch_config: SketchConfig,
         seed: int = 0,
+        learned: LearnedModelFactory = ResidualModel,
     ) -> None:
-        # One thread: the data are small, and a second one waits longer for its turn than it helps.
-        residual = ResidualModel(config, seed, threads=1)
-        super().__init__(machine, search, config, sketch_config, residual)
-        self._seed = seed
+        super().__init__(machine, search, config, sketch_config, learned(config, seed))
+        self._seed, self._make_model = seed, learned
         self._records: dict[str, _Records] = {}
         self._fitted: Counter[str] = Counter()  # records learned from, by the space of features
         self.fits = 0
@@ -96,11 +96,11 @@ class CostModel(Scorer):
         growth = 1 + self._config.retrain_growth
         return size >= max(self._config.min_records, self._fitted[space] * growth)
 
-    def _model_of(self, space: str) -> ResidualModel:
+    def _model_of(self, space: str) -> LearnedModel:
         if space == LOOPS:
             return self._model
         if space not in self._by_knobs:
-            self._by_knobs[space] = ResidualModel(self._config, self._seed)
+            self._by_knobs[space] = self._make_model(self._config, self._seed)
         return self._by_knobs[space]
 
     def _training_set(self, space: str) -> TrainingSet:

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ansor.config import CostModelConfig, SketchConfig
-from ansor.cost_model.gbdt import ResidualModel
 from ansor.cost_model.knobs import knob_features, knob_signature
+from ansor.cost_model.learned import LearnedModel
 from ansor.features.extract import extract
 from ansor.features.loop_tables import Floats
 from ansor.features.profile import StageProfile, profile
@@ -71,8 +71,8 @@ class Scorer:
         search: TargetSearch[M],
         config: CostModelConfig,
         sketch_config: SketchConfig,
-        learned: ResidualModel,
-        by_knobs: Mapping[str, ResidualModel] = MappingProxyType({}),
+        learned: LearnedModel,
+        by_knobs: Mapping[str, LearnedModel] = MappingProxyType({}),
     ) -> None:
         self.machine: Any = machine
         self.search: TargetSearch[Any] = search
@@ -80,7 +80,7 @@ class Scorer:
         self._model = learned
         self._by_knobs = dict(by_knobs)
 
-    def _learned(self, space: str) -> ResidualModel | None:
+    def _learned(self, space: str) -> LearnedModel | None:
         """What was learned of a space of features, if anything was."""
         model = self._model if space == LOOPS else self._by_knobs.get(space)
         return model if model is not None and model.is_trained else None

@@ -7,14 +7,14 @@ generations without a gain.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from ansor.config import EvolutionConfig
 from ansor.evolve.crossover import crossover
-from ansor.evolve.mutate import mutate
+from ansor.evolve.mutate import Mutator, mutate, mutate_by_any
 from ansor.program.sketch import Population, concatenate
 
 Score = Callable[[Population], npt.NDArray[np.float32]]
@@ -26,6 +26,7 @@ def evolve(
     rng: np.random.Generator,
     config: EvolutionConfig,
     known: npt.NDArray[np.float32] | None = None,
+    mutators: Sequence[Mutator] = (mutate,),
 ) -> tuple[Population, npt.NDArray[np.float32]]:
     """Returns the fittest distinct programs met, best first, and their scores.
 
@@ -35,12 +36,13 @@ def evolve(
         rng: source of all randomness.
         config: sizes and rates.
         known: scores of the first generation, if it has been scored.
+        mutators: one of them makes each child that is not crossed.
     """
     first = score(start) if known is None else known
     best, scores = _fittest(start, first, config.population)
     idle = 0
     for _ in range(config.generations):
-        children = _children(best, scores, rng, config)
+        children = _children(best, scores, rng, config, mutators)
         before, pool = scores[0], concatenate([best, children])
         all_scores = np.concatenate([scores, score(children)])
         best, scores = _fittest(pool, all_scores, config.population)
@@ -55,13 +57,14 @@ def _children(
     scores: npt.NDArray[np.float32],
     rng: np.random.Generator,
     config: EvolutionConfig,
+    mutators: Sequence[Mutator],
 ) -> Population:
     count = config.population
     chance = _selection(scores)
     picked = parents.take(rng.choice(len(parents), count, p=chance))
     others = parents.take(rng.choice(len(parents), count, p=chance))
     crossed = crossover(picked, others, rng)
-    mutated = mutate(picked, rng, config)
+    mutated = mutate_by_any(picked, rng, config, mutators)
     cross = rng.random(count) < config.crossover_rate
     choices = np.where(cross[:, None], crossed.choices, mutated.choices)
     return Population(parents.sketch, choices)

@@ -10,12 +10,17 @@ for all decisions ended closer to the best known draft than learned rates.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from ansor.config import EvolutionConfig
 from ansor.program.decision import Decision, IntArray
 from ansor.program.sketch import Population
+
+# One child per parent, of the same sketch. It is sent to other processes.
+Mutator = Callable[[Population, np.random.Generator, EvolutionConfig], Population]
 
 
 def mutate(parents: Population, rng: np.random.Generator, config: EvolutionConfig) -> Population:
@@ -33,6 +38,23 @@ def mutate(parents: Population, rng: np.random.Generator, config: EvolutionConfi
         anywhere += anywhere >= current  # any but the current one
         step = _neighbour(decision, current, rng)
         choices[rows, column] = np.where(nearby[rows, column], step, anywhere)
+    return Population(parents.sketch, choices)
+
+
+def mutate_by_any(
+    parents: Population,
+    rng: np.random.Generator,
+    config: EvolutionConfig,
+    mutators: Sequence[Mutator],
+) -> Population:
+    """Returns one child per parent, each by one of the mutators, at random."""
+    if len(mutators) == 1:
+        return mutators[0](parents, rng, config)
+    chosen, choices = rng.integers(len(mutators), size=len(parents)), parents.choices.copy()
+    for number, mutator in enumerate(mutators):
+        rows = np.flatnonzero(chosen == number)
+        if len(rows):
+            choices[rows] = mutator(parents.take(rows), rng, config).choices
     return Population(parents.sketch, choices)
 
 

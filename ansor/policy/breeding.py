@@ -5,6 +5,7 @@ Functions of their arguments alone, which can be sent to another process, as can
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from ansor.annotate.sample import everything, sample
 from ansor.config import EvolutionConfig
 from ansor.cost_model.scorer import Scorer
 from ansor.evolve.evolution import evolve
+from ansor.evolve.mutate import Mutator, mutate
 from ansor.policy.generation import Generation
 from ansor.program.sketch import Population, Sketch, concatenate
 
@@ -54,10 +56,15 @@ def first_generation(
 
 
 def evolved(
-    scorer: Scorer, config: EvolutionConfig, rng: np.random.Generator, generation: Generation
+    scorer: Scorer,
+    config: EvolutionConfig,
+    rng: np.random.Generator,
+    generation: Generation,
+    mutators: Sequence[Mutator] = (mutate,),
 ) -> Generation:
     """The programs after `config.generations` more."""
-    population, scores = evolve(generation.population, scorer.score, rng, config, generation.scores)
+    start, known = generation.population, generation.scores
+    population, scores = evolve(start, scorer.score, rng, config, known, mutators)
     best = float(scores.max())
     settled = (
         generation.scores is not None

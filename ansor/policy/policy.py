@@ -18,7 +18,7 @@ import numpy as np
 from ansor.annotate.sample import sample
 from ansor.config import EvolutionConfig
 from ansor.evolve.descend import neighbourhood
-from ansor.evolve.mutate import mutate
+from ansor.evolve.mutate import Mutator, mutate, mutate_by_any
 from ansor.policy import breeding
 from ansor.policy.base import Policy
 from ansor.policy.candidate import Candidate, distinct
@@ -29,8 +29,13 @@ from ansor.program.sketch import Population, Sketch, concatenate, empty
 
 @dataclass(eq=False, repr=False)
 class SearchPolicy(Policy):
-    """Ansor's search (§5.1) with a draft model: see `Policy` for the arguments."""
+    """Ansor's search (§5.1) with a draft model: see `Policy` for the other arguments.
 
+    Attributes:
+        mutators: of the evolution; one of them makes each child.
+    """
+
+    mutators: Sequence[Mutator] = (mutate,)
     _seeds: list[Candidate] = field(default_factory=list, init=False)
     _sampled: list[Generation] = field(default_factory=list, init=False)  # of each sketch, or none
     _promised_s: float | None = field(default=None, init=False)
@@ -174,7 +179,7 @@ class SearchPolicy(Policy):
             return found
         config = replace(self.config, generations=generations)
         near = self._worth_breeding(found, margin)
-        jobs = {i: (found[i],) for i in near if not found[i].is_settled}
+        jobs = {i: (found[i], self.mutators) for i in near if not found[i].is_settled}
         return _updated(found, self._spread(breeding.evolved, config, jobs))
 
     def _worth_breeding(self, found: Sequence[Generation], margin: float) -> list[int]:
@@ -233,7 +238,10 @@ class SearchPolicy(Policy):
         count = int(self.config.population * self.config.measured_ratio)
         rows = np.stack([c.row for c in good])
         picked = Population(sketch, rows[self.rng.integers(0, len(rows), count)])
-        return concatenate([Population(sketch, rows), mutate(picked, self.rng, self.config)])
+        return concatenate([Population(sketch, rows), self._mutated(picked)])
+
+    def _mutated(self, parents: Population) -> Population:
+        return mutate_by_any(parents, self.rng, self.config, self.mutators)
 
     def _descent(self) -> list[Candidate]:
         """Neighbours of the best program, best score first."""

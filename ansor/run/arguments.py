@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ansor.database.database import Database
+from ansor.database.store import RecordStore, StoredDatabase
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.importers.importer import is_onnx
 from ansor.frontend.precision.stages import WIDE
@@ -158,8 +159,13 @@ def opened(database: object) -> Iterator[Database]:
     if isinstance(database, Database):
         yield database
         return
+    if isinstance(database, RecordStore):
+        with StoredDatabase(database) as stored:
+            yield stored
+        return
     if database is not None and not isinstance(database, str | os.PathLike):
-        raise ArgumentError("database", database, "give a path, a Database or None")
+        remedy = "give a path, a Database, a RecordStore or None"
+        raise ArgumentError("database", database, remedy)
     own = Database(database)
     try:
         yield own

@@ -174,6 +174,7 @@ class Session:
             given.objective,
             policy=policy_named(given.policy),
             executor=self.executor,
+            cost_model=given.cost_model,
             chosen=chosen_functions(tasks, given.choices),
             earlier=self.earlier,
             spent=self.spent,

@@ -11,6 +11,9 @@ from typing import Any, TypeVar
 
 from ansor.callbacks import Callback
 from ansor.config import CHECK, FULL, TuneConfig
+from ansor.cost_model.gbdt import ResidualModel
+from ansor.cost_model.learned import LearnedModelFactory
+from ansor.database.store import RecordStore
 from ansor.errors import ArgumentError
 from ansor.frontend.precision.stages import WIDE
 from ansor.measure.device import Device
@@ -54,7 +57,8 @@ class Settings:
             such as "conv2d" or "dense", or a predicate of a `Task`. Other functions take what they
             take without a budget.
         seed: of all randomness.
-        database: file of records, read and extended; None keeps them in memory.
+        database: file of records, read and extended; None keeps them in memory. Or a store of
+            records, see `ansor.database.store`.
         log: file that gets a line of JSON for each measurement, as soon as it is made.
         transfer: logs or databases of earlier runs. The search begins with the best programs of
             its tasks and of similar tasks, and the cost model learns from records of its tasks.
@@ -83,6 +87,8 @@ class Settings:
             Runtime before the search, and the tuned network after it.
         policy: the search of a task: a name of `ansor.policy.registry.POLICIES`, or a function that
             makes one, such as a subclass of `ansor.policy.base.Policy`.
+        cost_model: makes what learns from measurements, from the settings of the cost model and a
+            seed, see `ansor.cost_model.learned`; by default boosted trees.
         device: builds, times and checks programs, and is closed at the end; by default worker
             processes of this machine.
     """
@@ -93,7 +99,7 @@ class Settings:
     early_stopping: int | None = None
     tasks: Choice | Sequence[Choice] | None = None
     seed: int = 0
-    database: Source | None = None
+    database: Source | RecordStore | None = None
     log: str | os.PathLike[str] | None = None
     transfer: Source | Sequence[Source] = ()
     callbacks: Sequence[Callback] = ()
@@ -111,6 +117,7 @@ class Settings:
     metric: Metric | None = None
     check_import: bool = True
     policy: str | PolicyFactory = DEFAULT
+    cost_model: LearnedModelFactory = ResidualModel
     device: Device | None = None
 
     @classmethod

@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from ansor.callbacks import Callback, Finish, Round, Start, TaskStatus
 from ansor.config import TuneConfig
+from ansor.cost_model.gbdt import ResidualModel
+from ansor.cost_model.learned import LearnedModelFactory
 from ansor.cost_model.model import CostModel
 from ansor.database.database import Database
 from ansor.errors import ArgumentError, DatabaseError
@@ -58,6 +60,7 @@ class Tuner:
         clock: seconds, for the budget.
         policy: makes the search of each task.
         executor: spreads the work of the policies over the cores.
+        cost_model: makes what learns from measurements.
         chosen: names of the functions to tune; by default all. Other functions are not measured.
         earlier: records of earlier runs, to begin with and to learn from.
         spent: by key, programs of each task that this run has measured; it is counted on.
@@ -79,6 +82,7 @@ class Tuner:
         clock: Callable[[], float] = time.monotonic,
         policy: PolicyFactory = SearchPolicy,
         executor: Executor = in_turns,
+        cost_model: LearnedModelFactory = ResidualModel,
         chosen: Collection[str] | None = None,
         earlier: Sequence[Database] = (),
         spent: Counter[str] | None = None,
@@ -97,7 +101,7 @@ class Tuner:
         self._began = clock()
         self._trials = self._rounds = 0
         self._rounds_s = 0.0  # without the start: what a trial costs
-        self.model = CostModel(machine, search, config.cost_model, config.sketch, seed)
+        self.model = CostModel(machine, search, config.cost_model, config.sketch, seed, cost_model)
         streams = np.random.SeedSequence(seed).spawn(len(tasks) + 1)
         self._scheduler = TaskScheduler(config.scheduler, np.random.default_rng(streams[-1]))
         self.searches = [

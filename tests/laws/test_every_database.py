@@ -7,17 +7,18 @@ database and reads from another one that should hold the same:
 
 - "memory" and "file": the same object;
 - "reopened": the file, closed and opened again;
-- "imported": a new database, filled by `export_jsonl` and `import_jsonl` (``ansor records``).
+- "imported": a new database, filled by `export_jsonl` and `import_jsonl` (``ansor records``);
+- "stored": a database filled from a store of records that another one has written to.
 
-All four return the same records, orders, counts and targets. Checks and elections hold for one
-machine, so JSON lines leave them out. Only files have a format and several writers.
+All five return the same records, orders, counts and targets. Checks and elections hold for one
+machine, so JSON lines and stores leave them out. Only files have a format and several writers.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +29,9 @@ from database_records import FAILED, STEPS, make_task, program, start_writer, to
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansor.database import Database, ImportCount, export_jsonl, import_jsonl
+from ansor.database import Database, ImportCount, Record, export_jsonl, import_jsonl
+from ansor.database.database import TaskEntry
+from ansor.database.store import StoredDatabase
 from ansor.errors import DatabaseError
 from ansor.measure.result import ErrorKind, Measurement
 from ansor.program.program import Program
@@ -71,7 +74,34 @@ def imported(write: Write) -> Iterator[Database]:
         yield database
 
 
-KINDS = (memory, file, reopened, imported)
+class ListStore:
+    """A store of records in this process."""
+
+    def __init__(self) -> None:
+        self.tasks: list[TaskEntry] = []
+        self.records: list[Record] = []
+
+    def load(self) -> tuple[list[TaskEntry], list[Record]]:
+        return self.tasks, self.records
+
+    def append(self, tasks: Sequence[TaskEntry], records: Sequence[Record]) -> None:
+        self.tasks += tasks
+        self.records += records
+
+    def close(self) -> None:
+        pass
+
+
+@contextmanager
+def stored(write: Write) -> Iterator[Database]:
+    store = ListStore()
+    with StoredDatabase(store) as database:
+        write(database)
+    with StoredDatabase(store) as database:
+        yield database
+
+
+KINDS = (memory, file, reopened, imported, stored)
 DATABASES = pytest.mark.parametrize("kept", KINDS)
 ON_ONE_MACHINE = pytest.mark.parametrize("kept", [memory, file, reopened])
 

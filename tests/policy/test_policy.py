@@ -128,7 +128,9 @@ def generations_of(monkeypatch: pytest.MonkeyPatch, gain: float) -> Counter[str]
     """How many each sketch is bred for, by evolutions that raise every score by so much."""
     seen: Counter[str] = Counter()
 
-    def noted(start: Population, _: Any, rng: Any, config: EvolutionConfig, known: Any) -> Any:
+    def noted(
+        start: Population, _: Any, rng: Any, config: EvolutionConfig, known: Any, mutators: Any
+    ) -> Any:
         seen[start.sketch.name] += config.generations
         return start, known + gain
 
@@ -206,7 +208,9 @@ def test_sketches_that_stay_behind_are_bred_no_further(monkeypatch: pytest.Monke
     seen: Counter[str] = Counter()
     names = [sketch.name for sketch in policy("conv2d").sketches]
 
-    def noted(start: Population, _: Any, rng: Any, config: EvolutionConfig, known: Any) -> Any:
+    def noted(
+        start: Population, _: Any, rng: Any, config: EvolutionConfig, known: Any, mutators: Any
+    ) -> Any:
         seen[start.sketch.name] += config.generations
         return start, np.full(len(start), 30.0 if start.sketch.name == names[0] else 29.9)
 

@@ -1,0 +1,57 @@
+"""Records that lie elsewhere than in this package's files: the exchangeable part of a database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from ansor.database.database import Database, TaskEntry
+from ansor.database.record import Record
+
+
+@runtime_checkable
+class RecordStore(Protocol):
+    """Where records lie, such as a table of a server.
+
+    It keeps records alone. Checks and elections of winners hold for one run: later runs compare
+    the leaders again.
+    """
+
+    def load(self) -> tuple[Sequence[TaskEntry], Sequence[Record]]:
+        """All tasks and records, oldest first."""
+
+    def append(self, tasks: Sequence[TaskEntry], records: Sequence[Record]) -> None:
+        """Keeps new records, all of them or none; a task may be known already.
+
+        Raises:
+            DatabaseError: they cannot be kept. The search ends, and its best programs are used.
+        """
+
+    def close(self) -> None:
+        """Frees what the store holds; may be called twice."""
+
+
+class StoredDatabase(Database):
+    """A database in memory whose records come from a store and go there.
+
+    Args:
+        store: its records; closed with the database.
+
+    Raises:
+        DatabaseError: the records cannot be read.
+    """
+
+    def __init__(self, store: RecordStore) -> None:
+        super().__init__()
+        self._store = store
+        super().add_records(*store.load())
+
+    def add_records(self, tasks: Sequence[TaskEntry], records: Sequence[Record]) -> None:
+        """See `Database`."""
+        self._store.append(tasks, records)
+        super().add_records(tasks, records)
+
+    def close(self) -> None:
+        """See `Database`."""
+        self._store.close()
+        super().close()
