@@ -133,7 +133,8 @@ SECTIONS = (
         "Each network is tuned with precision auto, in bfloat16 and in float32, for equal times. "
         "Then the three are timed in turns.",
         "The ratio is the latency with auto over the latency in the other precision, the median "
-        "over the rounds. Below 1 auto is faster.",
+        "over the rounds. Below 1 auto is faster. A network without a line for float32 takes "
+        "1.7 times as long or longer in it, see Networks.",
         ("precisions.json",),
         "python -m benchmarks.precisions --models resnet50,bert_base,mobilenet_v2 --minutes 8 "
         "--databases DIR --json FILE",
