@@ -30,13 +30,13 @@ test: $(DEV) $(WITH_PEERS) ## run the tests, on all cores
 
 check: lint types test ## run everything that must pass before a commit
 
-check-slow: $(DEV) $(WITH_PEERS) ## run the tests that take longest: whole runs, large networks (4 minutes)
+check-slow: $(DEV) $(WITH_PEERS) ## run the tests that take longest: whole runs, large networks (5 minutes)
 	$(BIN)/python -m pytest -m slow
 
 check-models: $(DEV) $(WITH_PEERS) $(VENV)/.installed-models ## run ONNX's, PyTorch's and the networks' suites (1 hour)
 	$(BIN)/python -m tests.suites
 
-check-cuda: $(DEV) ## compile 880 sampled GPU programs to machine code (14 minutes)
+check-cuda: $(DEV) ## compile 880 sampled GPU programs to machine code (15 minutes)
 	ANSOR_CUDA_PROGRAMS=20 $(BIN)/python -m pytest tests/lowering/test_nvcc.py \
 		tests/lowering/test_tensor_cores.py tests/lowering/test_tf32.py \
 		-k "compile or instructions"

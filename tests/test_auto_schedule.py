@@ -210,6 +210,7 @@ def test_several_networks_share_functions() -> None:
     assert "until: all trials spent" in tuned["again"].report()
 
 
+@pytest.mark.slow
 def test_variants_are_searched_unless_forbidden() -> None:
     mod, weights = relax_net()
     x = np.random.default_rng(2).standard_normal((1, 3, 8, 8)).astype("float32")

@@ -109,7 +109,9 @@ def opened_records(argument: str, source: object) -> Iterator[Database]:
         count = import_jsonl(memory, path)
         if count.bad and not count.added:
             reason = f"none of its {count.bad} lines is a record that this version can read"
-            raise DatabaseError(f"{argument}={str(path)!r}: {reason}; give a log of ansor")
+            raise DatabaseError(
+                f"{argument}={str(path)!r}: {reason}; give a database or a log of ansor"
+            )
         yield memory
 
 

@@ -170,6 +170,7 @@ def test_runs_are_timed_at_least_twice() -> None:
     assert len(calls) == 3  # one to warm up
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quiet_machine")
 def test_an_operator_is_compared_with_the_peak(tmp_path: Path) -> None:
     op = "matmul:rows=32;columns=32;depth=32"

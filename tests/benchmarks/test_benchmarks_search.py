@@ -172,11 +172,11 @@ def test_a_model_without_draft_scores_by_what_it_learned() -> None:
     model = CostModel(HARDWARE, CPU_SEARCH, config, SketchConfig())
     spaces = sketches_of(TASK, HARDWARE, CONFIG)
     population = max(draw(spaces, model, 400, np.random.default_rng(0)), key=len)
-    assert model.is_blind
+    assert model.is_blind_to(spaces)
     assert set(model.score(population).tolist()) == {0.0}
     model.add("task", population, np.linspace(1e-6, 2e-6, len(population)).tolist())
     assert model.fit()
-    assert not model.is_blind
+    assert not model.is_blind_to(spaces)
     assert len(set(model.score(population).tolist())) > 1
 
 

@@ -170,7 +170,7 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
     file.write_text("mine")
     result = invoke("show", "records", str(file))
     assert result.exit_code == 2
-    assert "not an SQLite file" in result.stderr
+    assert "give a database or a log of ansor" in result.stderr
     assert file.read_text() == "mine"
 
 

@@ -96,6 +96,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ansor.run.precision_phase.PRECISION", hasty)
 
 
+@pytest.mark.slow
 @needs_instructions
 @pytest.mark.usefixtures("hasty")
 def test_calls_of_a_tuned_network_over_the_budget_go_back(model: Any, tmp_path: Path) -> None:

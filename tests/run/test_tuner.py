@@ -189,11 +189,12 @@ def test_the_best_of_a_task_is_its_fastest_record() -> None:
 # --- determinism ----------------------------------------------------------------------------
 
 
-def test_the_same_seed_gives_the_same_trace_another_another() -> None:
+def test_a_seed_determines_the_trace() -> None:
     assert fingerprint(0, 80) == fingerprint(0, 80)
     assert fingerprint(0, 80) != fingerprint(1, 80)
 
 
+@pytest.mark.slow
 def test_another_process_gives_the_same_trace() -> None:
     here = fingerprint(5, 40)
     folder = Path(__file__).parent
@@ -347,6 +348,7 @@ def test_records_of_another_target_are_not_taken_over() -> None:
 # --- quality --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_it_beats_random_search_with_as_many_trials() -> None:
     wins = 0
     for seed in range(6):

@@ -57,6 +57,7 @@ def test_a_matmul_is_right_and_its_records_serve_a_run_without_trials(tmp_path: 
     np.testing.assert_allclose(again(a, b), a @ b, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_conv2d_is_right() -> None:
     tuned = ansor.auto_schedule(tiled_conv2d(8, 8, 32), trials=6)
     data, weight = drawn(1, 10, 10, 8), drawn(3, 3, 8, 32)
