@@ -59,7 +59,8 @@ def _median_s(call: Callable[[], Any], seconds: float) -> float:
     """Median seconds of one call; `ansor.compare.child` has the same, and imports the package."""
     for _ in range(_WARM_UP_RUNS):
         call()
-    times, end = [], time.perf_counter() + seconds
+    times: list[float] = []
+    end = time.perf_counter() + seconds
     while not times or time.perf_counter() < end:
         began = time.perf_counter()
         call()

@@ -12,6 +12,7 @@ from ansor.config import FULL
 from ansor.database.database import Database
 from ansor.database.log import opened_records
 from ansor.errors import ArgumentError
+from ansor.lowering.trace import left_out, traced
 from ansor.program.program import Program
 from ansor.program.pseudo_code import show_program, show_sketch
 from ansor.program.sketch import Population, Sketch
@@ -95,6 +96,28 @@ def program(model: str, database: str, task: str | None, target: str, threads: i
     with opened_records("database", database) as opened:
         for found in matching_tasks(tasks_of(model, target, threads), task):
             click.echo(f"{found.name}: {_best_program(opened, found, target, threads)}\n")
+
+
+@show.command(epilog=HELP)
+@click.argument("model")
+@click.argument("database", type=_FILE)
+@click.argument("task", required=False)
+@_TARGET
+@_THREADS
+def trace(model: str, database: str, task: str | None, target: str, threads: int | None) -> None:
+    """Prints the best known programs of MODEL's tasks as Python, calls of TVM's schedule."""
+    with opened_records("database", database) as opened:
+        for found in matching_tasks(tasks_of(model, target, threads), task):
+            known = opened.best(found.key, found.target)
+            text = _trace_text(found, known[0].program) if known else "no record for this target"
+            click.echo(f"# {found.name}\n{text}\n")
+
+
+def _trace_text(task: Task, program: Program) -> str:
+    """The trace of a program as Python, and what it leaves out."""
+    text = "\n".join(traced(task.func, program).as_python())
+    absent = ", ".join(left_out(task.func, program))
+    return f"{text}\n# left out: {absent}" if absent else text
 
 
 def _best_program(database: Database, task: Task, target: str, threads: int | None) -> str:

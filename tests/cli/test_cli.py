@@ -112,6 +112,12 @@ def test_show_program_prints_the_best_as_loops(folder: Path) -> None:
     assert "C <-add- A, B" in output
 
 
+def test_show_trace_prints_the_best_as_python(folder: Path) -> None:
+    output = succeed("show", "trace", MODEL, str(folder / "db.sqlite"))
+    assert "sch.get_sblock(" in output
+    assert "sch.split(" in output
+
+
 def test_show_program_without_records_for_this_target(folder: Path) -> None:
     options = ["--target", "llvm -mcpu=x86-64", "--threads", "1"]
     output = succeed("show", "program", MODEL, str(folder / "db.sqlite"), *options)
