@@ -14,6 +14,7 @@ import click
 
 from ansor.errors import AnsorError
 from benchmarks.measured_comparisons import networks, operators, peak
+from benchmarks.measured_exports import exports
 from benchmarks.measured_low_precision import low_networks, low_operators, precision_auto
 from benchmarks.measured_policies import search_policies
 from benchmarks.measured_results import Entry, read_runs
@@ -224,6 +225,16 @@ SECTIONS = (
         "python -m benchmarks.policies --ops OPE.0,OPE.1,OPE.2,OPE.3,OPE.4,OPE.5,OPE.6,OPE.7,C2D.2,"
         "GMM.3 --trials 64,128,512 --seeds 5 --plot docs/policies.svg --json FILE",
         search_policies,
+    ),
+    Section(
+        "Networks in plain TVM",
+        "A tuned network and its exports take turns. Plain TVM applies the exported records and "
+        "compiles, without ansor. Final functions stand as ansor compiles them. Traces hold the "
+        "primitives of the schedule alone, see [MetaSchedule](metaschedule.md).",
+        "Above 1 ansor is faster, within turns. The error is that of the first outputs.",
+        ("plain_tvm.json",),
+        "python -m benchmarks.plain_tvm --model resnet18 --rounds 2 --json FILE",
+        exports,
     ),
     Section(
         "Records of similar operators",
