@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from ansor.closing import Closing
-from ansor.measure.call_plan import CallPlan
-from ansor.measure.device import TaskProgram
+from ansor.measure.device import Device, TaskProgram
 from ansor.measure.result import Measurement, Verification, successful_measurement
 from ansor.program.codec import encode
 from ansor.program.program import Program
@@ -20,13 +18,11 @@ def seconds(program: Program) -> float:
     return 1e-3 + 1e-3 * int.from_bytes(digest[:4], "big") / 2**32
 
 
-class FormulaDevice(Closing):
+class FormulaDevice(Device):
     """Answers at once; every program is right."""
 
     def __init__(self) -> None:
         self.count, self.is_closed = 0, False
-
-    def start(self, count: int | None = None) -> None: ...
 
     def measure(
         self, task: Task, programs: Sequence[Program], best_s: float | None
@@ -39,11 +35,6 @@ class FormulaDevice(Closing):
 
     def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
         return [seconds(program) for program in programs]
-
-    def rehearse(
-        self, plan: CallPlan, candidates: Mapping[str, Sequence[TaskProgram]], seconds: float
-    ) -> dict[str, list[float | None]]:
-        return {name: [None] * len(row) for name, row in candidates.items()}
 
     def close(self) -> None:
         self.is_closed = True

@@ -17,13 +17,18 @@ TaskProgram = tuple["Task", Program]
 
 
 class Device(Protocol):
-    """Builds, times and checks programs. Nothing that a program does makes a method raise."""
+    """Builds, times and checks programs. Nothing that a program does makes a method raise.
+
+    A subclass implements `measure`, `verify`, `compare` and `close`. The defaults of `start` and
+    `rehearse` are for a device that needs no preparation and runs no networks.
+    """
 
     def start(self, count: int | None = None) -> None:
         """Gets ready for `count` programs at a time, or as many as there may be; returns at once.
 
         Calling it is not necessary. A device that needs no preparation does nothing.
         """
+        return
 
     def measure(
         self, task: Task, programs: Sequence[Program], best_s: float | None
@@ -59,15 +64,18 @@ class Device(Protocol):
             for each function the seconds that each candidate costs in a run, all calls together;
             None for all where the network could not be run.
         """
+        return {name: [None] * len(programs) for name, programs in candidates.items()}
 
     def close(self) -> None:
         """Frees what the device holds; may be called twice."""
 
-    def __enter__(self) -> Device: ...
+    def __enter__(self) -> Device:
+        return self
 
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None: ...
+    ) -> None:
+        self.close()
