@@ -30,7 +30,7 @@ test: $(DEV) $(WITH_PEERS) ## run the tests, on all cores
 
 check: lint types test ## run everything that must pass before a commit
 
-check-slow: $(DEV) $(WITH_PEERS) ## run the tests that take longest: whole runs, large networks (5 minutes)
+check-slow: $(DEV) $(WITH_PEERS) ## run the tests that take longest: whole runs, large networks (6 minutes)
 	$(BIN)/python -m pytest -m slow
 
 check-models: $(DEV) $(WITH_PEERS) $(VENV)/.installed-models ## run ONNX's, PyTorch's and the networks' suites (1 hour)

@@ -147,6 +147,7 @@ def cosine(case: Case, name: str) -> float:
     return float(expected @ found / np.sqrt((expected @ expected) * (found @ found)))
 
 
+@pytest.mark.slow
 def test_the_quantised_network_is_close_to_the_original(prepared: Case) -> None:
     onnx = pytest.importorskip("onnx")
     kinds = [node.op_type for node in onnx.load(prepared.quantized).graph.node]
@@ -155,6 +156,7 @@ def test_the_quantised_network_is_close_to_the_original(prepared: Case) -> None:
     assert cosine(prepared, "onnxruntime") == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["torch_bfloat16", "torch_bfloat16_channels_last"])
 def test_autocast_computes_in_bfloat16(prepared: Case, name: str) -> None:
     import torch
@@ -167,6 +169,7 @@ def test_autocast_computes_in_bfloat16(prepared: Case, name: str) -> None:
     assert 0.999 < found < 1 - 1e-8
 
 
+@pytest.mark.slow
 def test_openvino_has_a_name_for_each_precision(prepared: Case) -> None:
     pytest.importorskip("openvino")
     assert cosine(prepared, "openvino") == pytest.approx(1.0, abs=1e-6)

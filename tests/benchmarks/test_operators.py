@@ -70,6 +70,7 @@ def test_other_algorithms_are_told_from_the_definition_s_own(tmp_path: Path) -> 
     assert all(row["max_rel_err"] < 1e-4 for row in rows.values())
 
 
+@pytest.mark.slow
 def test_an_operator_that_fails_is_reported_and_the_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ print(compiled.mod.inspect_source("asm").count("vpdpbusd") > 0)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="compiles an x86 intrinsic")
 def test_tvms_intrinsic_for_vnni_compiles_after_its_repair() -> None:
     ran = subprocess.run([sys.executable, "-c", _VNNI], capture_output=True, text=True)

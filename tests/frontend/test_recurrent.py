@@ -98,6 +98,7 @@ def test_other_dtypes(dtype: str, tolerance: float, target: Target) -> None:
     check(module, (x,), target, tolerance)
 
 
+@pytest.mark.slow
 def test_long_sequences_and_large_values(target: Target) -> None:
     module = layer("gru")
     check(module, (100 * torch.randn(1, 70, SIZE),), target, 1e-5)

@@ -169,6 +169,7 @@ def test_two_searches_end_as_the_last_one_or_by_an_interrupt() -> None:
     assert together(Finish(INTERRUPTED, (), 3, 1.0), ends[1]).reason == INTERRUPTED
 
 
+@pytest.mark.slow
 def test_a_run_chooses_the_precision() -> None:
     """On any machine: where there is no choice, the network stays in float32."""
     mod = from_relax(small_network()).mod

@@ -63,6 +63,7 @@ def test_the_search_ends_when_the_objective_asks_for_no_more() -> None:
     assert rounds(events) == dict.fromkeys(NAMES, 1), "one each, to know what they take"
 
 
+@pytest.mark.slow
 def test_a_requirement_that_is_reached_on_the_way_ends_the_search() -> None:
     free, _ = tuner()
     free.run(Budget(400))

@@ -81,6 +81,7 @@ def test_the_samples_of_a_trace_may_be_knobs() -> None:
     assert again.mod["main"].body.script() == expected.body.script()
 
 
+@pytest.mark.slow
 def test_a_space_of_a_trace_is_searched() -> None:
     given = ansor.import_trace(sampled(), knobs=True)
     tuned = ansor.auto_schedule(matmul(), trials=4, templates=[given], sketches=False)
