@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 import numpy as np
 
 from ansor.cli.model_argument import HELP, parse_model
 from ansor.config import FULL
-from ansor.database.database import Database
 from ansor.database.log import opened_records
+from ansor.database.record import Record
 from ansor.errors import ArgumentError
 from ansor.lowering.trace import left_out, traced
 from ansor.program.program import Program
@@ -27,6 +27,7 @@ from ansor.task import Task
 _FILE = click.Path(exists=True, dir_okay=False)
 _TARGET = click.option("--target", default="native", show_default=True)
 _THREADS = click.option("--threads", type=int, help="All cores by default.")
+_NO_RECORD = "no record for this target"
 _TASK = click.option("--task", help="Part of a task's name or key.")
 
 
@@ -93,9 +94,9 @@ def sketches(model: str, task: str | None, target: str, threads: int | None) -> 
 @_THREADS
 def program(model: str, database: str, task: str | None, target: str, threads: int | None) -> None:
     """Shows the best known programs of MODEL's tasks as pseudo-code."""
-    with opened_records("database", database) as opened:
-        for found in matching_tasks(tasks_of(model, target, threads), task):
-            click.echo(f"{found.name}: {_best_program(opened, found, target, threads)}\n")
+    for found, record in _best_records(model, database, task, target, threads):
+        text = _program_text(found, record, target, threads) if record else _NO_RECORD
+        click.echo(f"{found.name}: {text}\n")
 
 
 @show.command(epilog=HELP)
@@ -106,11 +107,18 @@ def program(model: str, database: str, task: str | None, target: str, threads: i
 @_THREADS
 def trace(model: str, database: str, task: str | None, target: str, threads: int | None) -> None:
     """Prints the best known programs of MODEL's tasks as Python, calls of TVM's schedule."""
+    for found, record in _best_records(model, database, task, target, threads):
+        text = _trace_text(found, record.program) if record else _NO_RECORD
+        click.echo(f"# {found.name}\n{text}\n")
+
+
+def _best_records(
+    model: str, database: str, task: str | None, target: str, threads: int | None
+) -> Iterator[tuple[Task, Record | None]]:
+    """Each matching task of a model with its fastest record, if there is one."""
     with opened_records("database", database) as opened:
         for found in matching_tasks(tasks_of(model, target, threads), task):
-            known = opened.best(found.key, found.target)
-            text = _trace_text(found, known[0].program) if known else "no record for this target"
-            click.echo(f"# {found.name}\n{text}\n")
+            yield found, next(iter(opened.best(found.key, found.target)), None)
 
 
 def _trace_text(task: Task, program: Program) -> str:
@@ -120,18 +128,13 @@ def _trace_text(task: Task, program: Program) -> str:
     return f"{text}\n# left out: {absent}" if absent else text
 
 
-def _best_program(database: Database, task: Task, target: str, threads: int | None) -> str:
-    known = database.best(task.key, task.target)
-    if not known:
-        return "no record for this target"
-    best_known = known[0].program
+def _program_text(task: Task, record: Record, target: str, threads: int | None) -> str:
     for sketch in sketches_of(task, target, threads):
-        population = _population(sketch, best_known)
+        population = _population(sketch, record.program)
         if population is not None:
-            latency_us = (known[0].latency_s or 0.0) * 1e6
-            text = show_program(population)
-            return f"sketch {sketch.name}, {latency_us:.1f} µs\n{text}"
-    return f"its best program, of sketch {best_known.sketch}, is not in today's space"
+            latency_us = (record.latency_s or 0.0) * 1e6
+            return f"sketch {sketch.name}, {latency_us:.1f} µs\n{show_program(population)}"
+    return f"its best program, of sketch {record.program.sketch}, is not in today's space"
 
 
 def _population(sketch: Sketch, wanted: Program) -> Population | None:

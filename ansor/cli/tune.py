@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,6 +21,7 @@ from ansor.task_scheduler.objective import LatencyRequirement, total_latency
 from ansor.tune import auto_schedule_many
 
 PRESETS = {"quick": QUICK, "full": FULL}
+_BUDGETS = ("minutes", "trials", "trials_per_task", "early_stopping")
 MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
 
 
@@ -78,6 +80,7 @@ MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
 @size_options
 @click.option(
     "--check/--no-check",
+    "check_import",
     default=True,
     show_default=True,
     help="Compare with the original model, in PyTorch or ONNX Runtime.",
@@ -88,26 +91,12 @@ MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
 def tune(
     models: tuple[str, ...],
     target: str,
-    minutes: float | None,
-    trials: int | None,
-    trials_per_task: int | None,
-    early_stopping: int | None,
-    tasks: tuple[str, ...],
-    database: str | None,
-    log: str | None,
-    transfer: tuple[str, ...],
-    seeds: str | None,
     out: str,
-    threads: int | None,
-    seed: int,
     preset: str,
-    policy: str,
-    precision: str,
-    max_error: float | None,
+    until_ms: float | None,
     shapes: tuple[str, ...],
     dims: tuple[str, ...],
-    check: bool,
-    until_ms: float | None,
+    **settings: Any,
 ) -> None:
     """Searches for fast programs of one or several MODELs and saves them compiled.
 
@@ -115,32 +104,17 @@ def tune(
     """
     sizes = read_sizes(shapes, dims)
     folders = _folders(models, out)
-    objective = total_latency if until_ms is None else LatencyRequirement(until_ms * 1e-3)
-    if all(limit is None for limit in (minutes, trials, trials_per_task, early_stopping)):
-        minutes = PRESETS[preset].default_minutes
+    if all(settings[limit] is None for limit in _BUDGETS):
+        settings["minutes"] = PRESETS[preset].default_minutes
     with Progress() as progress:
         tuned = auto_schedule_many(
             {name: parse_model(name) for name in folders},
             target,
-            minutes=minutes,
-            trials=trials,
-            trials_per_task=trials_per_task,
-            early_stopping=early_stopping,
-            tasks=tasks or None,
-            seed=seed,
-            database=database,
-            log=log,
-            transfer=transfer,
-            seeds=seeds,
-            callbacks=[progress],
-            threads=threads,
-            config=PRESETS[preset],
-            objective=objective,
-            policy=policy,
             sizes=dict.fromkeys(folders, sizes),
-            precision=precision,
-            max_error=max_error,
-            check_import=check,
+            config=PRESETS[preset],
+            objective=total_latency if until_ms is None else LatencyRequirement(until_ms * 1e-3),
+            callbacks=[progress],
+            **{name: value for name, value in settings.items() if value != ()},
         )
     keep({folder: tuned[name] for name, folder in folders.items()})
 

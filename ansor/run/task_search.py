@@ -5,15 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from ansor.callbacks import TaskStatus
+from ansor.config import SketchConfig
 from ansor.database.database import Database
 from ansor.measure.result import ErrorKind
 from ansor.policy.base import Policy
 from ansor.policy.candidate import Candidate
+from ansor.program.sketch import Sketch
 from ansor.run.transfer import best_programs, similar_programs
+from ansor.sketch.rule import Rule
+from ansor.targets.machine import M
+from ansor.targets.search import TargetSearch
 from ansor.task import Task
 from ansor.task_scheduler.gradient import TaskProgress, count_since_gain
+
+
+def space_of(
+    task: Task,
+    search: TargetSearch[M],
+    machine: M,
+    config: SketchConfig,
+    user_rules: Sequence[Rule[Any]],
+) -> list[Sketch]:
+    """The sketches of a task, or the knobs of the schedule that a user wrote for it."""
+    if task.by_hand is not None:
+        return [task.by_hand.sketch(task.dag)]
+    return search.sketches(task.dag, machine, config, user_rules)
 
 
 @dataclass(eq=False)

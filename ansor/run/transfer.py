@@ -38,8 +38,8 @@ def similar_programs(task: Task, sources: Sequence[Database]) -> list[Program]:
 
 def teach(
     model: CostModel, task: Task, sketches: Sequence[Sketch], sources: Sequence[Database]
-) -> int:
-    """Lets a cost model learn from the records of a task; returns how many are in its space.
+) -> None:
+    """Lets a cost model learn from the records of a task that are in its space.
 
     The model compares latencies of one source and one target only, so that the speed of another
     machine does not matter.
@@ -50,14 +50,11 @@ def teach(
         sketches: of the task.
         sources: records of earlier runs.
     """
-    count = 0
     for number, source in enumerate(sources):
         for target in _targets(source, task):
             done = [r for r in source.records(task.key, target) if r.latency_s is not None]
             for population, latency_s in _populations(sketches, done):
                 model.add(f"{task.key} {number} {target}", population, latency_s)
-                count += len(latency_s)
-    return count
 
 
 def _targets(source: Database, task: Task) -> list[str]:

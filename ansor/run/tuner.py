@@ -25,7 +25,7 @@ from ansor.policy.base import Policy, PolicyFactory
 from ansor.policy.policy import SearchPolicy
 from ansor.program.sketch import Sketch
 from ansor.run.budget import INTERRUPTED, Budget
-from ansor.run.task_search import TaskSearch
+from ansor.run.task_search import TaskSearch, space_of
 from ansor.run.transfer import teach
 from ansor.sketch.rule import Rule
 from ansor.targets.machine import M
@@ -107,7 +107,9 @@ class Tuner:
         self.searches = [
             TaskSearch(
                 task,
-                self._policy(task, _space(task, search, machine, config, user_rules), stream),
+                self._policy(
+                    task, space_of(task, search, machine, config.sketch, user_rules), stream
+                ),
             )
             for task, stream in zip(tasks, streams, strict=False)
         ]
@@ -292,16 +294,3 @@ class Tuner:
         if any(self._left(search, budget) == 0 for search in chosen):
             return LIMITS_MET
         return NO_GAIN if any(task.weight for task in left) else "nothing left to try"
-
-
-def _space(
-    task: Task,
-    search: TargetSearch[M],
-    machine: M,
-    config: TuneConfig,
-    user_rules: Sequence[Rule[Any]],
-) -> list[Sketch]:
-    """The sketches of a task, or the knobs of the schedule that a user wrote for it."""
-    if task.by_hand is not None:
-        return [task.by_hand.sketch(task.dag)]
-    return search.sketches(task.dag, machine, config.sketch, user_rules)
