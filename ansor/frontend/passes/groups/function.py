@@ -37,15 +37,17 @@ def in_whole_groups(
     Raises:
         UnsupportedError: the function is no plain definition.
     """
-    for name in read_dag(func).stages:
+    dag = read_dag(func, constants)
+    for name in tuple(dag.stages):
+        groups = _unfilled(dag, name, group_size)
+        if groups is None:
+            continue
+        func = _with_copies(func, dag, groups)
         dag = read_dag(func, constants)
         groups = _unfilled(dag, name, group_size)
-        if groups is not None:
-            func = _with_copies(func, dag, groups)
-            dag = read_dag(func, constants)
-            groups = _unfilled(dag, name, group_size)
-            assert groups is not None
-            func = _filled(func, dag, groups)
+        assert groups is not None
+        func = _filled(func, dag, groups)
+        dag = read_dag(func, constants)
     return func
 
 
