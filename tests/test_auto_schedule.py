@@ -184,6 +184,7 @@ def test_a_relax_network(tmp_path: Path) -> None:
     np.testing.assert_array_equal(ansor.load(tmp_path / "net.ansor")(x), tuned(x))
 
 
+@pytest.mark.slow
 def test_several_networks_share_functions() -> None:
     class Recorder(Callback):
         tasks: Sequence[TaskStatus] = ()

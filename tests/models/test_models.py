@@ -138,6 +138,7 @@ def test_small_networks_agree_with_numpy(config: ResNetConfig) -> None:
     np.testing.assert_allclose(run(built, x), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_resnet18_agrees_with_its_torch_twin() -> None:
     torch = pytest.importorskip("torch")
     from ansor.models.torch_twin import torch_twin
