@@ -18,6 +18,7 @@ from ansor.config.analysis import (
 )
 from ansor.config.checking import CHECK, COMPARE, CheckConfig, CompareConfig
 from ansor.config.codegen import PREFETCH, WORK_STEALING, PrefetchConfig, WorkStealingConfig
+from ansor.config.files import STORAGE, StorageConfig
 from ansor.config.importing import (
     GRAPH,
     IMPORTS,
@@ -52,6 +53,7 @@ __all__ = [
     "PREFETCH",
     "QUANTIZATION",
     "QUICK",
+    "STORAGE",
     "TEMPLATES",
     "WORKERS",
     "WORK_STEALING",
@@ -71,6 +73,7 @@ __all__ = [
     "QuantizationConfig",
     "SchedulerConfig",
     "SketchConfig",
+    "StorageConfig",
     "TemplateConfig",
     "TuneConfig",
     "WorkStealingConfig",

@@ -16,6 +16,7 @@ import tvm
 from tvm.target import Target
 
 import ansor
+from ansor.config import STORAGE
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend import (
     CompiledModel,
@@ -25,6 +26,7 @@ from ansor.frontend import (
     random_inputs,
     save_model,
 )
+from ansor.frontend.deploy.seal import leave_room, seal
 
 LOAD_AND_RUN = """
 import sys
@@ -46,18 +48,29 @@ def saved(compiled: CompiledModel, tmp_path: Path) -> Path:
     return path
 
 
+def archived(path: Path, members: list[tuple[str, bytes]], compression: int = 0) -> Path:
+    """A zip of members with a right checksum."""
+    with path.open("w+b") as file:
+        with zipfile.ZipFile(file, "w", compression) as archive:
+            for name, data in members:
+                archive.writestr(name, data)
+            leave_room(archive)
+        seal(file)
+    return path
+
+
+def members_of(path: Path) -> list[tuple[str, bytes]]:
+    with zipfile.ZipFile(path) as archive:
+        return [(name, archive.read(name)) for name in archive.namelist()]
+
+
 def rewritten(path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
-    """A copy of a file whose metadata are others."""
-    copy = path.with_name("changed.ansor")
-    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(copy, "w") as out:
-        for name in archive.namelist():
-            data = archive.read(name)
-            if name == "ansor.json":
-                metadata = json.loads(data)
-                change(metadata)
-                data = json.dumps(metadata).encode()
-            out.writestr(name, data)
-    return copy
+    """A copy of a file whose metadata are others, as if it had been written so."""
+    members = dict(members_of(path))
+    metadata = json.loads(members["ansor.json"])
+    change(metadata)
+    changed = {**members, "ansor.json": json.dumps(metadata).encode()}
+    return archived(path.with_name("changed.ansor"), list(changed.items()))
 
 
 def test_round_trip(saved: Path, compiled: CompiledModel, target: Target) -> None:
@@ -172,12 +185,68 @@ def test_truncated_file(saved: Path, keep: float) -> None:
         load_model(saved)
 
 
-def test_flipped_byte_is_noticed(saved: Path) -> None:
-    data = bytearray(saved.read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    saved.write_bytes(data)
-    with pytest.raises(StorageError, match="damaged"):
-        load_model(saved)
+def test_each_flipped_bit_is_noticed(saved: Path) -> None:
+    whole = saved.read_bytes()
+    assert load_model(saved).model.entry
+    places = {*range(0, len(whole), len(whole) // 60), *range(len(whole) - 100, len(whole))}
+    for place in sorted(places):
+        data = bytearray(whole)
+        data[place] ^= 1 << place % 8
+        saved.write_bytes(data)
+        with pytest.raises(StorageError, match=r"network\.ansor"):
+            load_model(saved)
+
+
+def test_what_the_archive_does_not_cover_is_noticed(saved: Path) -> None:
+    """Names, times and sizes of members, and bytes between them, have no checksum in a zip."""
+    whole = saved.read_bytes()
+    times = whole.index(b"PK\3\4") + 10
+    for data in (
+        whole[:times] + b"\1" + whole[times + 1 :],
+        whole + b"\0",
+        b"\0" + whole,
+        whole[:-1],
+    ):
+        saved.write_bytes(data)
+        with pytest.raises(StorageError, match="damaged"):
+            load_model(saved)
+
+
+@pytest.mark.parametrize(
+    ("extra", "reason"),
+    [
+        ([("../../escaped", b"x")], "a zip of"),
+        ([("/absolute", b"x")], "a zip of"),
+        ([("ansor.json", b"{}")], "a zip of"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_further_members_are_refused(
+    saved: Path, extra: list[tuple[str, bytes]], reason: str
+) -> None:
+    before = sorted(saved.parent.parent.iterdir())
+    with pytest.raises(StorageError, match=reason):
+        load_model(archived(saved.with_name("more.ansor"), members_of(saved) + extra))
+    assert sorted(saved.parent.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["ansor.json", "weights", "code/library.so"])
+def test_what_would_fill_the_memory_is_refused(saved: Path, name: str) -> None:
+    """A member of zeros takes a thousandth of its size."""
+    size = STORAGE.metadata_bytes + 1
+    members = {**dict(members_of(saved)), name: bytes(size)}
+    bomb = archived(saved.with_name("bomb"), list(members.items()), zipfile.ZIP_DEFLATED)
+    assert bomb.stat().st_size < size // 10
+    with pytest.raises(StorageError, match="too many"):
+        load_model(bomb)
+
+
+def test_a_huge_shape_is_refused_before_memory_is_taken(saved: Path) -> None:
+    def enlarge(metadata: dict[str, Any]) -> None:
+        metadata["weights"][0][1] = [1 << 40, 1 << 40]
+
+    with pytest.raises(StorageError, match="larger than what was written"):
+        load_model(rewritten(saved, enlarge))
 
 
 def test_failed_save_keeps_the_old_file(saved: Path, compiled: CompiledModel) -> None:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-import mmap
 import struct
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -33,15 +30,19 @@ def index_of(arrays: Mapping[str, Array]) -> list[list[Any]]:
 
 
 def read_arrays(
-    path: Path, archive: zipfile.ZipFile, member: str, index: Sequence[Sequence[Any]]
+    data: memoryview, info: zipfile.ZipInfo, index: Sequence[Sequence[Any]]
 ) -> dict[str, Array]:
-    """The arrays, read-only, in pages of the file that are read when they are touched.
+    """The arrays of a member, read-only, in pages of the file that are read when they are touched.
+
+    Args:
+        data: the file, whose checksum is right.
+        info: the member.
+        index: of the arrays; see `index_of`.
 
     Raises:
-        zipfile.BadZipFile: the member is not what was written.
+        zipfile.BadZipFile: the member has another size than the arrays.
     """
-    data = _member(path, archive.getinfo(member))
-    return dict(_cut(data, index))
+    return dict(_cut(_member(data, info), index))
 
 
 def _cut(data: memoryview, index: Sequence[Sequence[Any]]) -> Iterator[tuple[str, Array]]:
@@ -49,6 +50,8 @@ def _cut(data: memoryview, index: Sequence[Sequence[Any]]) -> Iterator[tuple[str
     for name, shape, dtype_name in index:
         dtype = _dtype(dtype_name)
         size = math.prod(shape) * dtype.itemsize
+        if min(shape, default=0) < 0 or first + size > len(data):
+            raise zipfile.BadZipFile(f"{name} is larger than what was written")
         part = np.frombuffer(data[first : first + size], np.uint8)
         yield name, part.view(dtype).reshape(shape)
         first += size
@@ -60,14 +63,11 @@ def _dtype(name: str) -> np.dtype[Any]:
     return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
 
 
-def _member(path: Path, info: zipfile.ZipInfo) -> memoryview:
-    """The bytes of an uncompressed member, checked."""
-    with path.open("rb") as file:
-        mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    signature, name, extra = _HEADER.unpack_from(mapped, info.header_offset)
+def _member(data: memoryview, info: zipfile.ZipInfo) -> memoryview:
+    """The bytes of an uncompressed member."""
+    signature, name, extra = _HEADER.unpack_from(data, info.header_offset)
     first = info.header_offset + _HEADER.size + name + extra
-    data = mapped[first : first + info.file_size]
-    intact = signature == _SIGNATURE and len(data) == info.file_size == info.compress_size
-    if not intact or zlib.crc32(data) != info.CRC:
+    found = data[first : first + info.file_size]
+    if signature != _SIGNATURE or not len(found) == info.file_size == info.compress_size:
         raise zipfile.BadZipFile(f"{info.filename} is not what was written")
-    return data
+    return found

@@ -2,7 +2,8 @@
 what is known of it.
 
 Loading reads code and weights as they are. The module is there to make other code of it: for
-another processor, or another version of TVM.
+another processor, or another version of TVM. The file ends with the SHA-256 of its other bytes, and
+nothing of it is used before they are compared.
 """
 
 from __future__ import annotations
@@ -22,17 +23,21 @@ import numpy as np
 import tvm
 from tvm.target import Target
 
+from ansor.config import STORAGE
 from ansor.errors import AnsorError, ArgumentError
 from ansor.frontend.deploy.array_file import index_of, read_arrays, write_arrays
 from ansor.frontend.deploy.built import DeployableNetwork
 from ansor.frontend.deploy.detached_weights import Array
 from ansor.frontend.deploy.machine_code import MachineCode
+from ansor.frontend.deploy.seal import SealError, leave_room, seal, sealed
 from ansor.frontend.signature import InputSpec
 
 FORMAT = "ansor-network"
-VERSION = 2  # of the format; a reader refuses any other one
+VERSION = 3  # of the format; a reader refuses any other one
 METADATA, MODULE, WEIGHTS, STATE = "ansor.json", "module.json", "weights", "state"
 PROGRAM, LIBRARY = "code/program.vm", "code/library.so"
+_KNOWN = {METADATA, MODULE, WEIGHTS, STATE, PROGRAM, LIBRARY}
+_MOST_BYTES = MappingProxyType({METADATA: STORAGE.metadata_bytes, MODULE: STORAGE.module_bytes})
 
 
 class StorageError(AnsorError):
@@ -90,8 +95,9 @@ def _named(state: tuple[Array, ...]) -> dict[str, Array]:
 def _write_atomically(destination: Path, stored: StoredModel, metadata: str) -> None:
     handle, name = tempfile.mkstemp(prefix=destination.name, suffix=".tmp", dir=destination.parent)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(handle, "w+b") as file:
             _write(file, stored, metadata)
+            seal(file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, destination)
@@ -110,6 +116,7 @@ def _write(file: IO[bytes], stored: StoredModel, metadata: str) -> None:
             archive.writestr(LIBRARY, model.code.library)
         write_arrays(archive, WEIGHTS, model.weights)
         write_arrays(archive, STATE, _named(stored.state))
+        leave_room(archive)
 
 
 def load_model(path: str | os.PathLike[str]) -> StoredModel:
@@ -123,27 +130,55 @@ def load_model(path: str | os.PathLike[str]) -> StoredModel:
     if not source.is_file():
         raise ArgumentError("path", str(source), "no such file")
     try:
-        with zipfile.ZipFile(source) as archive:
-            return _read(source, archive)
+        with source.open("rb") as file, zipfile.ZipFile(file) as archive:
+            return _read(file, archive)
     except StorageError as error:
         raise StorageError(f"{source}: {error}") from error
     except Exception as error:  # zip, JSON, NumPy and TVM raise errors of many unrelated kinds
-        raise StorageError(f"{source} is not a saved network, or is damaged: {error}") from error
+        remedy = "give a file that TunedModel.save wrote, or copy it again"
+        raise StorageError(
+            f"{source} is not a saved network, or is damaged: {error}; {remedy}"
+        ) from error
 
 
-def _read(path: Path, archive: zipfile.ZipFile) -> StoredModel:
-    metadata = json.loads(archive.read(METADATA))
+def _read(file: IO[bytes], archive: zipfile.ZipFile) -> StoredModel:
+    members = _members(archive)
+    metadata = json.loads(archive.read(members[METADATA]))
     _check_format(metadata)
+    data = _checked(file)
     model = DeployableNetwork(
-        bare=_module(archive.read(MODULE), metadata["versions"]["tvm"]),
+        bare=_module(archive.read(members[MODULE]), metadata["versions"]["tvm"]),
         target=Target(metadata["target"]),
         entry=metadata["entry"],
         inputs=tuple(_input(fields) for fields in metadata["inputs"]),
-        weights=read_arrays(path, archive, WEIGHTS, metadata["weights"]),
+        weights=read_arrays(data, members[WEIGHTS], metadata["weights"]),
         code=_code(archive, metadata),
     )
-    state = read_arrays(path, archive, STATE, metadata["state"])
+    state = read_arrays(data, members[STATE], metadata["state"])
     return StoredModel(model, MappingProxyType(metadata["notes"]), tuple(state.values()))
+
+
+def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The members by name, none of which is too large once it is decompressed.
+
+    Raises:
+        StorageError: a member that `save_model` does not write, or a second one of a name.
+    """
+    members = {info.filename: info for info in archive.infolist()}
+    if not members.keys() <= _KNOWN or len(members) < len(archive.infolist()):
+        raise StorageError(f"not a saved network, but a zip of {', '.join(sorted(members))[:200]}")
+    for info in members.values():
+        is_bounded = info.compress_type == zipfile.ZIP_STORED
+        if info.file_size > _MOST_BYTES.get(info.filename, info.compress_size if is_bounded else 0):
+            raise StorageError(f"its {info.filename} would have {info.file_size} bytes, too many")
+    return members
+
+
+def _checked(file: IO[bytes]) -> memoryview:
+    try:
+        return sealed(file)
+    except SealError as error:
+        raise StorageError(f"damaged: {error}; copy it again, or tune the model again") from error
 
 
 def _check_format(metadata: Mapping[str, Any]) -> None:
