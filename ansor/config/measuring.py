@@ -30,6 +30,9 @@ class MeasureConfig:
     watch_runs: int = 8  # of known work, for its best time before the first question
     far_below_s: float = 5e-5  # a longer program hardly feels it (of 9 us: 30 to 70 %; Zen 4)
     far_patience: float = 60.0  # questions answered so, beyond those answered well, in a worker
+    # Of the measured peak of products: a shorter time is no time. Cores may boost above the probe.
+    peak_margin: float = 1.5
+    byte_margin: float = 4.0  # of loads and stores, whose rate is a parameter and not measured
     abort_factor: float = 3.0  # first run slower than this times the best: recorded, not repeated
     # Nor is a program whose first repeat takes this times the best; where its arrays lie may make
     # it 1.15 times slower.

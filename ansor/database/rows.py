@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansor.database.record import Origin, Record
-from ansor.measure.result import ErrorKind, Measurement
+from ansor.measure.result import ErrorKind, Measurement, is_time
 from ansor.program import codec
 
 COLUMNS = (
@@ -47,12 +47,15 @@ def from_row(row: tuple[Any, ...]) -> Record:
     """Inverse of `to_row`.
 
     Raises:
-        ValueError: the row holds a program or an error kind of another version.
+        ValueError: the row has a program or error kind of another version, or no true time.
     """
     key, target, _, program, _, latencies, build_s, run_s, error, message, *origin = row
     host, versions, seed, time_s = origin
+    times = tuple(json.loads(latencies))
+    if not all(map(is_time, times)):
+        raise ValueError(f"not a time: {latencies}")
     measurement = Measurement(
-        tuple(json.loads(latencies)),
+        times,
         ErrorKind(error) if error else None,
         message,
         build_s,

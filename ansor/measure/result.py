@@ -6,7 +6,7 @@ import enum
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 class ErrorKind(enum.Enum):
@@ -60,11 +60,28 @@ class Verification:
     message: str = ""
 
 
+def is_time(seconds: float | None, least_s: float = 0.0) -> bool:
+    """Whether a number of seconds is positive, finite, and at least `least_s`."""
+    return seconds is not None and math.isfinite(seconds) and 0 < seconds >= least_s
+
+
 def successful_measurement(
     latencies_s: Sequence[float], build_s: float, run_s: float
 ) -> Measurement:
     """A successful measurement; a time that is zero, negative, infinite or NaN makes it failed."""
-    if latencies_s and all(math.isfinite(t) and t > 0 for t in latencies_s):
-        return Measurement(tuple(latencies_s), build_s=build_s, run_s=run_s)
-    text = f"not a time: {list(latencies_s)}"
-    return Measurement(error=ErrorKind.RUN, message=text, build_s=build_s, run_s=run_s)
+    return checked(Measurement(tuple(latencies_s), build_s=build_s, run_s=run_s))
+
+
+def checked(measurement: Measurement, least_s: float = 0.0) -> Measurement:
+    """The measurement, or a failure (RUN) if one of its times is none or is below `least_s`.
+
+    Args:
+        least_s: seconds that no run can fall below, see `ansor.measure.physical_limit`.
+    """
+    times = measurement.latencies_s
+    if measurement.error is not None or (times and all(is_time(t, least_s) for t in times)):
+        return measurement
+    text = f"not a time: {list(times)}"
+    if times and all(map(is_time, times)):
+        text = f"{min(times):.3g} s: the machine needs at least {least_s:.3g} s"
+    return replace(measurement, latencies_s=(), error=ErrorKind.RUN, message=text)

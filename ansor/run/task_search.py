@@ -46,12 +46,14 @@ class TaskSearch:
     Attributes:
         task: what is searched.
         policy: proposes programs.
+        least_s: seconds that no program of the task can fall below on the machine.
         history: seconds of the best program after each round, None before the first success.
         trail: the same before the search and after each of its trials.
     """
 
     task: Task
     policy: Policy
+    least_s: float = 0.0
     history: list[float | None] = field(default_factory=list)
     trail: list[float | None] = field(default_factory=lambda: [None])
     _measured: int = field(default=0, init=False)  # in the present round

@@ -20,6 +20,7 @@ from ansor.database.database import Database
 from ansor.errors import ArgumentError, DatabaseError
 from ansor.executor import Executor, in_turns
 from ansor.measure.device import Device
+from ansor.measure.physical_limit import least_seconds
 from ansor.measure.result import Measurement
 from ansor.policy.base import Policy, PolicyFactory
 from ansor.policy.policy import SearchPolicy
@@ -27,6 +28,7 @@ from ansor.program.sketch import Sketch
 from ansor.run.budget import INTERRUPTED, Budget
 from ansor.run.task_search import TaskSearch, space_of
 from ansor.run.transfer import teach
+from ansor.run.trials import measured
 from ansor.sketch.rule import Rule
 from ansor.targets.machine import M
 from ansor.targets.search import TargetSearch
@@ -110,6 +112,7 @@ class Tuner:
                 self._policy(
                     task, space_of(task, search, machine, config.sketch, user_rules), stream
                 ),
+                least_seconds(task.dag, machine, config.measure),
             )
             for task, stream in zip(tasks, streams, strict=False)
         ]
@@ -250,7 +253,7 @@ class Tuner:
         batch = search.policy.propose(count)
         programs = [candidate.program for candidate in batch]
         self.model.prepare()
-        results = self._device.measure(search.task, programs, search.best_s) if batch else []
+        results = measured(self._device, search, programs) if batch else []
         self._database.add_many(search.task, zip(programs, results, strict=True), self.seed)
         search.learn(batch, [result.latency_s for result in results], count)
         self.model.fit()

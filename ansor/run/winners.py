@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ansor.config import MeasureConfig, TuneConfig
 from ansor.database.database import Database
@@ -24,7 +23,9 @@ from ansor.measure.call_plan import CallPlan
 from ansor.measure.device import Device, TaskProgram
 from ansor.measure.local_device import tolerance
 from ansor.measure.result import Measurement, Verification
-from ansor.program.program import Program, shared_axes
+from ansor.program.program import Program
+from ansor.run.leader_times import retimed
+from ansor.run.leaders import Leader, latency_of, leaders_of, measured_leaders
 from ansor.run.task_search import TaskSearch
 from ansor.task import Task
 
@@ -68,21 +69,6 @@ def finish_seconds(leaders: int, tasks: int, config: TuneConfig, networks: int =
     return config.finish_base_s * networks + per_task * tasks
 
 
-@dataclass(frozen=True, eq=False)
-class _Leader:
-    """A program that may win.
-
-    Attributes:
-        latency_s: None if it was never measured.
-        time_s: when it was, in seconds since 1970.
-    """
-
-    task: Task
-    program: Program
-    latency_s: float | None
-    time_s: float = 0.0
-
-
 def choose_winners(
     functions: Mapping[str, Sequence[TaskSearch]],
     plan: CallPlan,
@@ -104,11 +90,11 @@ def choose_winners(
         ahead: told what will win, if it is right, before that is checked.
     """
     leaders = {
-        name: _leaders(searches, database, config, count) for name, searches in functions.items()
+        name: leaders_of(searches, database, config, count) for name, searches in functions.items()
     }
     if all(len(leading) <= 1 for leading in leaders.values()):
         return _checked(functions, leaders, device, database, config, ahead)
-    leaders = _retimed(leaders, plan, device, config)
+    leaders = retimed(leaders, plan, device, config)
     winners = _checked(functions, leaders, device, database, config, ahead)
     for name, winner in winners.items():
         if winner.latency_s is not None:
@@ -126,116 +112,13 @@ def _noted() -> Iterator[None]:
         warnings.warn(str(error), RuntimeWarning, stacklevel=4)
 
 
-def _leaders(
-    variants: Sequence[TaskSearch], database: Database, config: MeasureConfig, count: int
-) -> list[_Leader]:
-    """Measured programs near the best of all variants, best first."""
-    found = [x for search in variants for x in _measured(search, database, config.max_ranked)]
-    ranked = sorted(found, key=_latency)
-    if count == 1:
-        return _elected(variants[0].task, ranked, database) or ranked[:1]
-    limit = _latency(ranked[0]) * (1 + config.leader_margin) if ranked else 0.0
-    heads = {x.task.key: x for x in reversed(ranked)}  # in the network another variant may win
-    near = [x for x in ranked if _latency(x) <= limit or x in heads.values()]
-    leaders = _diverse(near, count)
-    preferred = _preferred(leaders, variants) if count >= config.least_with_preferred else None
-    return leaders if preferred is None else [*_diverse(near, count - 1), preferred]
-
-
-def _preferred(leaders: Sequence[_Leader], variants: Sequence[TaskSearch]) -> _Leader | None:
-    """What the draft preferred of the best variant, if it is not among the leaders.
-
-    Its only measurement may have been disturbed: a search is not to end with anything slower.
-    """
-    for search in variants:
-        preferred = search.policy.preferred
-        if leaders and search.task is leaders[0].task and preferred is not None:
-            found = _Leader(search.task, preferred.program, preferred.latency_s)
-            known = any(x.task is found.task and x.program == found.program for x in leaders)
-            return None if known else found
-    return None
-
-
-def _elected(first: Task, ranked: Sequence[_Leader], database: Database) -> list[_Leader]:
-    """What won the last comparison of a function's leaders; nothing if something that is faster
-    was measured since."""
-    last = database.elected(first.key, first.target)
-    for number, leader in enumerate(ranked):
-        if last is not None and (leader.task.key, leader.program) == (last.task_key, last.program):
-            faster = ranked[:number]
-            return [] if any(x.time_s > last.time_s for x in faster) else [leader]
-    return []
-
-
-def _diverse(ranked: Sequence[_Leader], count: int) -> list[_Leader]:
-    """Half of them the first, the others the best of each way to share work among the cores.
-
-    In a network it matters where the next function finds its input.
-    """
-    ways: dict[object, _Leader] = {}
-    for leader in ranked:
-        ways.setdefault((leader.task.key, shared_axes(leader.program)), leader)
-    head = list(ranked[: count - count // 2])
-    others = [x for x in (*ways.values(), *ranked) if x not in head]
-    return sorted([*head, *dict.fromkeys(others)][:count], key=_latency)
-
-
-def _measured(search: TaskSearch, database: Database, count: int) -> list[_Leader]:
-    records = database.best(search.task.key, search.task.target, count)
-    measured = [record for record in records if record.latency_s]
-    return [_Leader(search.task, r.program, r.latency_s, r.origin.time_s) for r in measured]
-
-
 def _promised_s(search: TaskSearch) -> float:
     return math.inf if search.promised_s is None else search.promised_s
 
 
-def _latency(leader: _Leader) -> float:
-    return math.inf if leader.latency_s is None else leader.latency_s
-
-
-def _retimed(
-    leaders: Mapping[str, list[_Leader]], plan: CallPlan, device: Device, config: MeasureConfig
-) -> dict[str, list[_Leader]]:
-    """The leaders with new latencies, best first; those that failed now come last."""
-    known = {name: leading for name, leading in leaders.items() if leading}
-    tasks = {leader.task.key for leading in known.values() for leader in leading}
-    if len(plan.calls) > 1 or len(tasks) > 1:
-        candidates = {n: [(x.task, x.program) for x in leading] for n, leading in known.items()}
-        times = device.rehearse(plan, candidates, config.rehearsal_s)
-        calls = Counter(call.function for call in plan.calls)
-    else:
-        times = {name: _in_turns(leading, device, config) for name, leading in known.items()}
-        calls = Counter(known.keys())
-    again = {
-        name: [
-            replace(x, latency_s=None if t is None else t / calls[name])
-            for x, t in zip(leading, times[name], strict=True)
-        ]
-        for name, leading in known.items()
-    }
-    # Where nothing could be timed again, what was measured before still counts.
-    kept = {
-        n: leading if any(x.latency_s is not None for x in leading) else known[n]
-        for n, leading in again.items()
-    }
-    return {name: sorted(kept.get(name, []), key=_latency) for name in leaders}
-
-
-def _in_turns(
-    leaders: Sequence[_Leader], device: Device, config: MeasureConfig
-) -> list[float | None]:
-    """Latencies of the programs of one task."""
-    programs = [leader.program for leader in leaders]
-    turn_s = sum(config.compare_runs * (leader.latency_s or 0.0) for leader in leaders)
-    fitting = int(config.compare_s / turn_s) if turn_s else config.compare_rounds
-    rounds = min(config.compare_rounds, max(config.least_rounds, fitting))
-    return device.compare(leaders[0].task, programs, rounds)
-
-
 def _checked(
     functions: Mapping[str, Sequence[TaskSearch]],
-    leaders: Mapping[str, Sequence[_Leader]],
+    leaders: Mapping[str, Sequence[Leader]],
     device: Device,
     database: Database,
     config: MeasureConfig,
@@ -272,7 +155,7 @@ def _checked(
 
 
 def _verified(
-    tried: Mapping[str, _Leader], device: Device, database: Database, config: MeasureConfig
+    tried: Mapping[str, Leader], device: Device, database: Database, config: MeasureConfig
 ) -> dict[str, Verification]:
     """Whether programs are right: as the database knows it, or else as the device finds out."""
     known = {name: database.checked(x.task, x.program) for name, x in tried.items()}
@@ -291,16 +174,16 @@ def _verified(
 
 
 def _in_order(
-    variants: Sequence[TaskSearch], leaders: Sequence[_Leader], database: Database, most: int
-) -> Iterator[_Leader]:
+    variants: Sequence[TaskSearch], leaders: Sequence[Leader], database: Database, most: int
+) -> Iterator[Leader]:
     """What may win: the leaders, the next best measured up to `most`, and the draft's best."""
     yield from leaders
     seen = [(leader.task.key, leader.program) for leader in leaders]
     each = -(-most // len(variants))  # all programs of one may be wrong
-    rest = [x for search in variants for x in _measured(search, database, each)]
-    fresh = [x for x in sorted(rest, key=_latency) if (x.task.key, x.program) not in seen]
+    rest = [x for search in variants for x in measured_leaders(search, database, each)]
+    fresh = [x for x in sorted(rest, key=latency_of) if (x.task.key, x.program) not in seen]
     yield from fresh[: most - len(leaders)]
     promising = sorted(variants, key=_promised_s) if len(variants) > 1 else variants
     for search in promising:
         if search.drafted is not None:
-            yield _Leader(search.task, search.drafted.program, None)
+            yield Leader(search.task, search.drafted.program, None)

@@ -11,6 +11,7 @@ class Machine(Protocol):
     Attributes:
         name: the product, for reports.
         peak_flops: floating-point operations per second in float32.
+        peak_bytes: bytes per second that all cores load and store; infinite if nobody knows.
     """
 
     @property
@@ -18,6 +19,13 @@ class Machine(Protocol):
 
     @property
     def peak_flops(self) -> float: ...
+
+    @property
+    def peak_bytes(self) -> float: ...
+
+    def product_flops(self, item_bytes: int) -> float:
+        """Operations per second of sums of products, at most, by the bytes of an operand;
+        infinite if nobody knows."""
 
 
 M = TypeVar("M", bound=Machine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,10 @@ class ScalarCore:
 
     name: str = "scalar core"
     peak_flops: float = 1e9
+    peak_bytes: float = math.inf
+
+    def product_flops(self, item_bytes: int) -> float:
+        return math.inf
 
 
 @dataclass(frozen=True, eq=False)

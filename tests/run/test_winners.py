@@ -213,8 +213,8 @@ def test_the_winner_of_the_last_comparison_wins_where_there_is_none() -> None:
 def test_what_was_measured_since_may_win() -> None:
     world = tuned()
     second = elected_second(world)
-    task, slow = world.tuner.searches[0].task, ranking(world)[-1]
-    world.database.add(task, slow, Measurement((1e-9,)))
+    search, slow = world.tuner.searches[0], ranking(world)[-1]
+    world.database.add(search.task, slow, Measurement((1.01 * search.least_s,)))
     assert choose(world).program == slow != second
 
 

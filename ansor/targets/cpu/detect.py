@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tvm.target import Target
 
-from ansor.program.tile_instructions import TILE_INSTRUCTIONS
+from ansor.program.tile_instructions import TILE_INSTRUCTIONS, TILE_ROWS, TILE_WORDS
 from ansor.targets.cpu.caches import read_caches
 from ansor.targets.cpu.low_precision import dot_instructions, peak_of
 from ansor.targets.cpu.machine import DotUnit, Hardware
@@ -82,7 +82,7 @@ def _dot_units(target: Target, hardware: Hardware) -> tuple[DotUnit, ...]:
         for each in dot_instructions(target)
     )
     tiles = (
-        DotUnit(each.name, _TILES_PER_CYCLE, _TILE_LATENCY)
+        DotUnit(each.name, _TILES_PER_CYCLE, _TILE_LATENCY, vectors=TILE_ROWS * TILE_WORDS)
         for each in TILE_INSTRUCTIONS
         if peak_of(each.name).is_available(target)
     )

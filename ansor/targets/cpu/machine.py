@@ -15,12 +15,14 @@ class DotUnit:
         per_cycle: instructions on whole registers that a core issues per cycle.
         latency: cycles until a sum can be used.
         widening: instructions that widen a register of either operand to two, 0 where none do.
+        vectors: instructions on vectors that one does the work of; 256 of one on tiles.
     """
 
     instruction: str
     per_cycle: float
     latency: float
     widening: float = 0.0
+    vectors: int = 1
 
     @property
     def operand_registers(self) -> int:
@@ -94,3 +96,19 @@ class Hardware:
     def peak_flops(self) -> float:
         """Floating-point operations per second, fp32, all cores."""
         return 2 * self.lanes(4) * self.fma_per_cycle * self.frequency_hz * self.cores
+
+    @property
+    def peak_bytes(self) -> float:
+        """Bytes per second between registers and the first caches, all cores."""
+        registers = self.loads_per_cycle + self.stores_per_cycle
+        return registers * self.vector_bytes * self.frequency_hz * self.cores
+
+    def product_flops(self, item_bytes: int) -> float:
+        """Operations per second of sums of products, at most, by the bytes of an operand.
+
+        Shorter elements fill vectors with more of them. Units of groups may be faster still.
+        """
+        group = max(1, 4 // item_bytes)
+        vectors = max([self.fma_per_cycle, *(u.vectors * u.per_cycle for u in self.dot_units)])
+        per_cycle = vectors if group > 1 else self.fma_per_cycle
+        return group * self.peak_flops * per_cycle / self.fma_per_cycle

@@ -92,6 +92,16 @@ class Gpu:
         """Floating-point operations per second, fp32, without tensor cores."""
         return 2.0 * self.fma_per_cycle * self.multiprocessors * self.frequency_hz
 
+    @property
+    def peak_bytes(self) -> float:
+        """Bytes per second between registers and the first caches, all SMs."""
+        return float(self.shared_bytes_per_cycle) * self.multiprocessors * self.frequency_hz
+
+    def product_flops(self, item_bytes: int) -> float:
+        """Operations per second of sums of products, at most, by the bytes of an operand."""
+        each = max(self.fma_per_cycle * max(1.0, 4 / item_bytes), self.tensor_rate(item_bytes))
+        return 2.0 * each * self.multiprocessors * self.frequency_hz
+
 
 def has_tf32(arch: str) -> bool:
     """Whether an architecture's tensor cores know bfloat16 and tf32."""

@@ -1,0 +1,99 @@
+"""The programs that may win: the best measured ones of all variants of a function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ansor.config import MeasureConfig
+from ansor.database.database import Database
+from ansor.measure.result import is_time
+from ansor.program.program import Program, shared_axes
+from ansor.run.task_search import TaskSearch
+from ansor.task import Task
+
+
+@dataclass(frozen=True, eq=False)
+class Leader:
+    """A program that may win.
+
+    Attributes:
+        latency_s: None if it was never measured.
+        time_s: when it was, in seconds since 1970.
+        least_s: seconds that no program of the task can fall below.
+    """
+
+    task: Task
+    program: Program
+    latency_s: float | None
+    time_s: float = 0.0
+    least_s: float = 0.0
+
+
+def leaders_of(
+    variants: Sequence[TaskSearch], database: Database, config: MeasureConfig, count: int
+) -> list[Leader]:
+    """Measured programs near the best of all variants, best first."""
+    found = [
+        x for search in variants for x in measured_leaders(search, database, config.max_ranked)
+    ]
+    ranked = sorted(found, key=latency_of)
+    if count == 1:
+        return _elected(variants[0].task, ranked, database) or ranked[:1]
+    limit = latency_of(ranked[0]) * (1 + config.leader_margin) if ranked else 0.0
+    heads = {x.task.key: x for x in reversed(ranked)}  # in the network another variant may win
+    near = [x for x in ranked if latency_of(x) <= limit or x in heads.values()]
+    leaders = _diverse(near, count)
+    preferred = _preferred(leaders, variants) if count >= config.least_with_preferred else None
+    return leaders if preferred is None else [*_diverse(near, count - 1), preferred]
+
+
+def _preferred(leaders: Sequence[Leader], variants: Sequence[TaskSearch]) -> Leader | None:
+    """What the draft preferred of the best variant, if it is not among the leaders.
+
+    Its only measurement may have been disturbed: a search is not to end with anything slower.
+    """
+    for search in variants:
+        preferred = search.policy.preferred
+        if leaders and search.task is leaders[0].task and preferred is not None:
+            latency_s, least_s = preferred.latency_s, search.least_s
+            found = Leader(search.task, preferred.program, latency_s, least_s=least_s)
+            known = any(x.task is found.task and x.program == found.program for x in leaders)
+            return None if known else found
+    return None
+
+
+def _elected(first: Task, ranked: Sequence[Leader], database: Database) -> list[Leader]:
+    """What won the last comparison of a function's leaders; nothing if something that is faster
+    was measured since."""
+    last = database.elected(first.key, first.target)
+    for number, leader in enumerate(ranked):
+        if last is not None and (leader.task.key, leader.program) == (last.task_key, last.program):
+            faster = ranked[:number]
+            return [] if any(x.time_s > last.time_s for x in faster) else [leader]
+    return []
+
+
+def _diverse(ranked: Sequence[Leader], count: int) -> list[Leader]:
+    """Half of them the first, the others the best of each way to share work among the cores.
+
+    In a network it matters where the next function finds its input.
+    """
+    ways: dict[object, Leader] = {}
+    for leader in ranked:
+        ways.setdefault((leader.task.key, shared_axes(leader.program)), leader)
+    head = list(ranked[: count - count // 2])
+    others = [x for x in (*ways.values(), *ranked) if x not in head]
+    return sorted([*head, *dict.fromkeys(others)][:count], key=latency_of)
+
+
+def measured_leaders(search: TaskSearch, database: Database, count: int) -> list[Leader]:
+    records = database.best(search.task.key, search.task.target, count)
+    measured = [record for record in records if is_time(record.latency_s, search.least_s)]
+    least_s = search.least_s
+    return [Leader(search.task, r.program, r.latency_s, r.origin.time_s, least_s) for r in measured]
+
+
+def latency_of(leader: Leader) -> float:
+    return math.inf if leader.latency_s is None else leader.latency_s
