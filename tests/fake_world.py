@@ -107,9 +107,10 @@ class World:
         config: TuneConfig = CONFIG,
         clock: Callable[[], float] | None = None,
         policy: PolicyFactory = SearchPolicy,
+        device: FakeDevice | None = None,
         **options: Any,
     ) -> None:
-        self.device = FakeDevice(latency_of, fail, interrupt_at)
+        self.device = device or FakeDevice(latency_of, fail, interrupt_at)
         self.database = Database() if database is None else database
         self.events = Recorder()
         tasks: Sequence[Task] = make_tasks(*names)

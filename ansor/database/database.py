@@ -81,11 +81,22 @@ class Database(Closing):
         self.add_many(task, [(program, measurement)], seed)
 
     def add_many(
-        self, task: Task, pairs: Iterable[tuple[Program, Measurement]], seed: int | None = None
+        self,
+        task: Task,
+        pairs: Iterable[tuple[Program, Measurement]],
+        seed: int | None = None,
+        host: str | None = None,
     ) -> None:
-        """Records measurements of one task: all of them or, on an error, none."""
+        """Records measurements of one task: all of them or, on an error, none.
+
+        Args:
+            task: of the programs.
+            pairs: programs and their measurements.
+            seed: of the search.
+            host: that measured them; by default this machine.
+        """
         entry = TaskEntry(task.key, task.name, task.dag.text)
-        records = [Record(task.key, task.target, p, m, here_and_now(seed)) for p, m in pairs]
+        records = [Record(task.key, task.target, p, m, here_and_now(seed, host)) for p, m in pairs]
         self.add_records([entry], records)
 
     def add_records(self, tasks: Sequence[TaskEntry], records: Sequence[Record]) -> None:

@@ -46,9 +46,9 @@ class Record:
         return self.measurement.latency_s
 
 
-def here_and_now(seed: int | None) -> Origin:
-    """The origin of a measurement that was just made on this machine."""
-    return Origin(platform.node(), _versions(), time.time(), seed)
+def here_and_now(seed: int | None, host: str | None = None) -> Origin:
+    """The origin of a measurement that was just made, on this machine unless a host is given."""
+    return Origin(host or platform.node(), _versions(), time.time(), seed)
 
 
 @functools.cache

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ansor.callbacks import Callback, Finish, Round, Start, TaskStatus
+from ansor.callbacks import Callback, Finish, Start, TaskStatus
 from ansor.config import TuneConfig
 from ansor.cost_model.gbdt import ResidualModel
 from ansor.cost_model.learned import LearnedModelFactory
@@ -19,6 +18,7 @@ from ansor.cost_model.model import CostModel
 from ansor.database.database import Database
 from ansor.errors import ArgumentError, DatabaseError
 from ansor.executor import Executor, in_turns
+from ansor.measure.batches import MeasuredBatch, queue_of
 from ansor.measure.device import Device
 from ansor.measure.physical_limit import least_seconds
 from ansor.measure.result import Measurement
@@ -26,9 +26,10 @@ from ansor.policy.base import Policy, PolicyFactory
 from ansor.policy.policy import SearchPolicy
 from ansor.program.sketch import Sketch
 from ansor.run.budget import INTERRUPTED, Budget
+from ansor.run.function_searches import searches_by_function, seconds_of
+from ansor.run.rounds import OpenRound, Rounds, event_of
 from ansor.run.task_search import TaskSearch, space_of
 from ansor.run.transfer import teach
-from ansor.run.trials import measured
 from ansor.sketch.rule import Rule
 from ansor.targets.machine import M
 from ansor.targets.search import TargetSearch
@@ -97,11 +98,12 @@ class Tuner:
         self._chosen = set(groups if chosen is None else chosen)
         self._earlier = earlier
         self._spent = Counter[str]() if spent is None else spent
-        self._device, self._database = device, database
+        self._open, self._database = Rounds(queue_of(device)), database
         self._make_policy, self._executor = policy, executor
         self._callbacks, self._clock = callbacks, clock
         self._began = clock()
         self._trials = self._rounds = 0
+        self._last_s = self._began
         self._rounds_s = 0.0  # without the start: what a trial costs
         self.model = CostModel(machine, search, config.cost_model, config.sketch, seed, cost_model)
         streams = np.random.SeedSequence(seed).spawn(len(tasks) + 1)
@@ -128,29 +130,12 @@ class Tuner:
         return self._make_policy(task.key, sketches, self.model, evolution, rng, self._executor)
 
     def functions(self, tasks: Sequence[Task]) -> dict[str, list[TaskSearch]]:
-        """The searches of a network's tasks by function: all variants of one together."""
-        known = {search.task.key: search for search in self.searches}
-        found: dict[str, list[TaskSearch]] = {}
-        for task in tasks:
-            own = replace(known[task.key], task=task)
-            found.setdefault(task.group, []).append(own)
-        return found
+        """See `searches_by_function`."""
+        return searches_by_function(self.searches, tasks)
 
     def seconds_of(self, tasks: Sequence[Task]) -> float | None:
-        """Seconds of a network's functions together; None if one of them has no latency.
-
-        Args:
-            tasks: of the network; those that this tuner does not know do not count.
-        """
-        known = {search.task.key for search in self.searches}
-        functions = self.functions([task for task in tasks if task.key in known])
-        total = 0.0
-        for own in functions.values():
-            best = [search.best_s for search in own if search.best_s is not None]
-            if not best:
-                return None
-            total += own[0].task.weight * min(best)
-        return total
+        """See `function_searches.seconds_of`."""
+        return seconds_of(self.searches, tasks)
 
     @property
     def statuses(self) -> list[TaskStatus]:
@@ -183,23 +168,43 @@ class Tuner:
             reason = INTERRUPTED
         except (ArgumentError, DatabaseError) as error:  # what was found until then is not lost
             reason = str(error)
+        finally:
+            self._open.abandon()
         finish = Finish(reason, self.statuses, self._trials, self.elapsed_s)
         self._tell(lambda callback: callback.on_finish(finish))
         return finish
 
     def _loop(self, budget: Budget) -> str:
-        while not budget.is_empty:
-            if budget.trials is not None and self._trials >= budget.trials:
+        """Keeps all places of the device busy; returns why the search is over."""
+        if budget.is_empty:
+            return "no budget"
+        self._last_s = self._clock()
+        while True:
+            reason = self._fill(budget)
+            if not self._open.busy:
+                return reason
+            self._take(*self._open.finished())
+
+    def _fill(self, budget: Budget) -> str:
+        """Begins rounds while the device has places; returns why no further one may begin."""
+        while self._open.has_place:
+            if budget.trials is not None and self._begun >= budget.trials:
                 return "all trials spent"
             if budget.seconds is not None and self.elapsed_s >= budget.seconds:
                 return "time is up"
             progress = self._progress(budget)
-            number = self._scheduler.choose(progress, budget.per_task.early_stopping or 0)
+            busy = [i for i, x in enumerate(self.searches) if x.task.key in self._open.busy]
+            patience = budget.per_task.early_stopping or 0
+            number = self._scheduler.choose(progress, patience, busy)
             if number is None:
                 return self._why_over(progress, budget)
-            search = self.searches[number]
-            self._round(search, self._batch_size(search, budget))
-        return "no budget"
+            self._begin(self.searches[number], budget)
+        return ""
+
+    @property
+    def _begun(self) -> int:
+        """Programs measured or under way."""
+        return self._trials + self._open.trials
 
     def _progress(self, budget: Budget) -> list[TaskProgress]:
         """What each task has achieved, and what a second of it is worth to the objective."""
@@ -235,7 +240,8 @@ class Tuner:
         batch = batch if left is None else min(batch, left)
         if budget.seconds is not None:
             cost_s = self._rounds_s / self._trials if self._trials else scheduler.trial_s
-            begun = {other.task.group for other in self.searches if other.history}
+            busy = self._open.busy
+            begun = {x.task.group for x in self.searches if x.history or x.task.key in busy}
             fresh = len(self._chosen - begun)
             affordable = (budget.seconds - self.elapsed_s) * scheduler.warmup_share / cost_s
             batch = min(batch, max(scheduler.least_batch, int(affordable / max(fresh, 1))))
@@ -243,39 +249,35 @@ class Tuner:
             return batch
         tuned = sum(map(self._is_chosen, self.searches))
         share = max(1, budget.trials // tuned)
-        return min(batch, share, budget.trials - self._trials)
+        return min(batch, share, budget.trials - self._begun)
 
-    def _round(self, search: TaskSearch, count: int) -> None:
-        """One batch of one task: propose, measure, record, learn."""
-        began = self._clock()
+    def _begin(self, search: TaskSearch, budget: Budget) -> None:
+        """Proposes a batch of a task and gives it to the device."""
+        count = self._batch_size(search, budget)
         if not search.policy.trials:
             search.seed(self._database, self._earlier)
-        batch = search.policy.propose(count)
-        programs = [candidate.program for candidate in batch]
+        self._open.begin(search, search.policy.propose(count), count)
         self.model.prepare()
-        results = measured(self._device, search, programs) if batch else []
-        self._database.add_many(search.task, zip(programs, results, strict=True), self.seed)
-        search.learn(batch, [result.latency_s for result in results], count)
+
+    def _take(self, done: OpenRound, measured: MeasuredBatch) -> None:
+        """Records a finished round and learns from it."""
+        search, results = done.search, measured.results
+        pairs = zip(measured.batch.programs, results, strict=True)
+        self._database.add_many(search.task, pairs, self.seed, measured.host)
+        search.learn(done.candidates, [result.latency_s for result in results], done.asked)
         self.model.fit()
-        self._trials += len(batch)
-        self._spent[search.task.key] += len(batch)
+        self._trials += len(results)
+        self._spent[search.task.key] += len(results)
         self._rounds += 1
-        self._rounds_s += self._clock() - began
+        now_s = self._clock()
+        self._rounds_s, self._last_s = self._rounds_s + now_s - self._last_s, now_s
         self._report(search, results)
 
     def _report(self, search: TaskSearch, results: Sequence[Measurement]) -> None:
-        errors = [result for result in results if result.error is not None]
         latency_s = self.latency_s
-        done = Round(
-            number=self._rounds,
-            task=search.status,
-            measured=len(results),
-            errors=Counter(e.error.value for e in errors if e.error is not None),
-            first_error=errors[0].message if errors else "",
-            trials=self._trials,
-            elapsed_s=self.elapsed_s,
-            network_s=None if latency_s is None else float(latency_s.sum()),
-            current_s=min((r.latency_s for r in results if r.latency_s is not None), default=None),
+        network_s = None if latency_s is None else float(latency_s.sum())
+        done = event_of(
+            results, search.status, self._rounds, self._trials, self.elapsed_s, network_s
         )
         self._tell(lambda callback: callback.on_round(done))
 

@@ -9,7 +9,7 @@ paper (f4). The first round goes to heavy functions first, because time may end 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -26,15 +26,19 @@ class TaskScheduler:
     def __init__(self, config: SchedulerConfig, rng: np.random.Generator) -> None:
         self._config, self._rng = config, rng
 
-    def choose(self, tasks: Sequence[TaskProgress], patience: int = 0) -> int | None:
+    def choose(
+        self, tasks: Sequence[TaskProgress], patience: int = 0, busy: Collection[int] = ()
+    ) -> int | None:
         """Returns the number of the next task, None when no task has anything left to try.
 
         Args:
             tasks: what each task has achieved.
             patience: rounds without a gain that every task has at least, whatever the config.
+            busy: numbers of the tasks that have a round under way and are not chosen.
         """
         most = max(patience, self._config.patience)
-        open_tasks = [i for i in range(len(tasks)) if not self._is_over(tasks, i, most)]
+        idle = [i for i in range(len(tasks)) if i not in busy]
+        open_tasks = [i for i in idle if not self._is_over(tasks, i, most)]
         if not open_tasks:
             return None
         fresh = [i for i in open_tasks if tasks[i].rounds < self._config.warmup_rounds]
