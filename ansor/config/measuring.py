@@ -41,6 +41,11 @@ class MeasureConfig:
     retry_below_s: float = 0.01  # after a faster first run, some more decide what is slow
     recycle_after: int = 2000  # builds per worker process, against leaks
     workers: int = 4  # processes that build, at most; no more than cores
+    # Of the memory that is available when a device is made, for the data of all workers: an equal
+    # part for each. The rest is for the parent and for what grows meanwhile.
+    memory_share: float = 0.8
+    # Of each worker, however little there is: 0.15 GB without arrays (TVM 0.27), and arguments.
+    least_memory_bytes: int = 1 << 30
     verify_timeout_s: float = 120.0  # building and running a program and the untuned reference
     verify_iterations: float = 1e9  # of the reference, per output; of more, a sample (0.3 s)
     seed: int = 0  # of the input data
@@ -82,6 +87,7 @@ class WorkerConfig:
     fork_answer_s: float = 120.0  # until the fork server is given up; the first waits for imports
     fork_message_bytes: int = 1 << 16  # of a request to the fork server or an answer, at most
     pipe_bytes: int = 1 << 16  # read at a time; the size of a pipe's buffer on Linux (pipe(7))
+    log_bytes: int = 16 << 20  # that a worker may print, or write to any other file
     log_tail_bytes: int = 2000  # of what a dead process printed, which are reported
     error_lines: int = 8  # of an error's text that are sent; TVM's errors run to pages
     error_characters: int = 800  # of these lines

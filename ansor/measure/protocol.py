@@ -15,10 +15,14 @@ from ansor.task import Converted
 
 @dataclass(frozen=True)
 class Setup:
-    """First message. `backend` names the `Backend` of all tasks, as "module:NAME"."""
+    """First message. `backend` names the `Backend` of all tasks, as "module:NAME".
+
+    `memory_bytes` limits the data of the worker; None is no limit.
+    """
 
     config: MeasureConfig
     backend: str
+    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 import tvm
 from tvm import te, tirx
 
+from ansor.config import WORKERS
 from ansor.program.program import Program
 from ansor.targets.cpu.backend import CPU
 
@@ -44,6 +45,15 @@ def lowering(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
         case "noise":
             os.write(1, b"\0" * 100_000)
             print("noise", flush=True)
+        case "hoard":
+            kept = [bytearray(64 << 20)]
+            while kept:
+                kept.append(bytearray(64 << 20))
+        case "chatter":
+            while True:
+                os.write(1, b"\0" * 100_000)
+        case "page":
+            os.write(1, b"\0" * (WORKERS.log_bytes * 3 // 4))
         case "pid":
             threads = tvm.get_global_func("runtime.NumThreads")
             raise ValueError(f"pid={os.getpid()} threads={threads()}")

@@ -24,6 +24,8 @@ from ansor.config import MeasureConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.errors import ArgumentError, MeasureError
 from ansor.measure.call_plan import CallPlan, PlannedCall
+from ansor.measure.local import worker_pool
+from ansor.measure.local.worker_pool import worker_memory_bytes
 from ansor.measure.local_device import LocalDevice
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
@@ -178,6 +180,25 @@ def test_a_slow_program_is_timed_once(device: LocalDevice, task: Task) -> None:
 def test_noise_on_stdout_does_not_corrupt_the_channel(device: LocalDevice, task: Task) -> None:
     found = device.measure(task, sketches("noise", "noise", "fine"), None)
     assert [m.error for m in found] == [None] * 3
+
+
+def test_memory_and_output_of_a_candidate_are_limited(task: Task) -> None:
+    limited = replace(ONE, memory_share=0.0, build_timeout_s=60.0)
+    with LocalDevice("llvm", THREADS, limited, backend=FAULTY) as device:
+        names = ["hoard", "fine", "chatter", "page", "page", "fine"]
+        # A call for each, because an idle worker gets an empty log with the next request.
+        found = [device.measure(task, sketches(name), None)[0] for name in names]
+        assert device.replaced == 0
+    assert [m.error for m in found] == [ErrorKind.LOWER, None, ErrorKind.LOWER, None, None, None]
+    assert "MemoryError" in found[0].message
+    assert "File too large" in found[2].message
+
+
+def test_each_worker_has_a_part_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_pool, "available_bytes", lambda: 30 << 30)
+    config = MeasureConfig(memory_share=0.8, least_memory_bytes=2 << 30)
+    assert worker_memory_bytes(config, 3) == 8 << 30
+    assert worker_memory_bytes(config, 100) == 2 << 30
 
 
 def test_threads_reach_the_worker(device: LocalDevice, task: Task) -> None:

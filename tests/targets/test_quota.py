@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ansor.targets.host import threads
-from ansor.targets.host.quota import quota_cores
+from ansor.targets.host.quota import available_bytes, quota_cores
 
 
 def _write(root: Path, files: dict[str, str]) -> Path:
@@ -54,6 +54,21 @@ def test_version_1(tmp_path: Path, folder: str, quota: str, cores: int | None) -
 
 def test_no_groups_are_no_limit(tmp_path: Path) -> None:
     assert quota_cores(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("file", "limit", "limited"),
+    [
+        ("memory.max", "max", False),
+        ("memory.max", "1000000", True),
+        ("memory/memory.limit_in_bytes", "9223372036854771712", False),
+        ("memory/memory.limit_in_bytes", "1000000", True),
+    ],
+)
+def test_a_group_limits_the_memory(tmp_path: Path, file: str, limit: str, limited: bool) -> None:
+    files = {"proc/self/cgroup": "5:memory:/\n0::/\n", f"sys/fs/cgroup/{file}": f"{limit}\n"}
+    found = available_bytes(_write(tmp_path, files))
+    assert found == 1_000_000 if limited else found > 1_000_000
 
 
 def test_a_quota_limits_the_available_cores(monkeypatch: pytest.MonkeyPatch) -> None:

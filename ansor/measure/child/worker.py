@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ansor.config import WORKERS
 from ansor.measure.channel import Channel
+from ansor.measure.child.resource_limits import limit_resources
 from ansor.measure.child.runner import Runner, StageError
 from ansor.measure.protocol import (
     Build,
@@ -39,6 +40,7 @@ def main(read_fd: int, write_fd: int) -> None:
     channel = Channel(read_fd, write_fd)
     setup = channel.receive()
     assert isinstance(setup, Setup)
+    limit_resources(setup.memory_bytes)
     runner = Runner(setup.config, load_backend(setup.backend))
     channel.send(Reply())
     serve_requests(channel, runner)

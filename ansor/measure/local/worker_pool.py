@@ -22,6 +22,7 @@ from ansor.measure.protocol import Build, Define, Reply, Setup
 from ansor.program.program import Program
 from ansor.targets.backend import Backend
 from ansor.targets.host.memory import PLAIN_PAGES
+from ansor.targets.host.quota import available_bytes
 from ansor.targets.host.threads import module_path, pool_variables
 
 Outcome = Reply | WorkerFailure
@@ -52,10 +53,12 @@ class Pool:
         self.lanes = backend.execution.lanes()
         self.on_host = backend.execution.on_host
         self.replaced = 0
-        self._setup = Setup(config, backend.home)
         self._fork_server = ForkServer(worker_environment(threads, backend.compiler.variables()))
         self._slots = itertools.count()
         count = max(len(self.lanes), min(config.workers, len(os.sched_getaffinity(0))))
+        # A driver of a GPU reserves address space as it likes.
+        memory_bytes = worker_memory_bytes(config, count) if self.on_host else None
+        self._setup = Setup(config, backend.home, memory_bytes)
         self.workers = [self._new(place) for place in range(count)]
         self.close = weakref.finalize(self, _kill_all, self.workers, self._fork_server)
 
@@ -205,6 +208,12 @@ def worker_environment(threads: int, compiler: Mapping[str, str]) -> Mapping[str
         "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",
     }
+
+
+def worker_memory_bytes(config: MeasureConfig, workers: int) -> int:
+    """What the data of each worker may take."""
+    part = config.memory_share * available_bytes() / workers
+    return max(config.least_memory_bytes, int(part))
 
 
 def _kill_all(workers: list[WorkerProcess], fork_server: ForkServer) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import IO
 
+from ansor.config import WORKERS
 from ansor.errors import MeasureError
 from ansor.measure.channel import Channel
 from ansor.measure.local.fork_server import Forked, ForkServer, last_words
@@ -119,7 +120,9 @@ class WorkerProcess:
 
     def _deliver(self, request: Request, timeout_s: float) -> None:
         assert self._channel is not None
+        assert self._log is not None
         assert not self.busy
+        _shorten(self._log.fileno())
         self.busy = True
         self.deadline = time.monotonic() + timeout_s
         try:
@@ -181,6 +184,13 @@ class WorkerProcess:
             if resource is not None:
                 resource.close()
         self.is_ready = self.busy = False
+
+
+def _shorten(log_fd: int) -> None:
+    """Empties the log of an idle worker before it reaches the limit of its size."""
+    if os.fstat(log_fd).st_size > WORKERS.log_bytes // 2:
+        os.ftruncate(log_fd, 0)
+        os.lseek(log_fd, 0, os.SEEK_SET)  # the worker writes at the same offset
 
 
 def not_started(failure: WorkerFailure) -> MeasureError:

@@ -1,12 +1,15 @@
-"""CPU time that a container may use, as a number of cores (cgroup v1 and v2)."""
+"""CPU time and memory that a container may use (cgroup v1 and v2)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+import psutil
+
 _ROOT = Path("/")
-_V1 = ("cpu,cpuacct", "cpu")  # folders of the controller, below /sys/fs/cgroup
+# Folders of a controller of v1, below /sys/fs/cgroup.
+_V1 = {"cpu": ("cpu,cpuacct", "cpu"), "memory": ("memory",)}
 
 
 def quota_cores(root: Path = _ROOT) -> int | None:
@@ -18,12 +21,22 @@ def quota_cores(root: Path = _ROOT) -> int | None:
     Args:
         root: of the file system; another one for tests.
     """
-    limits = [limit for group in _groups(root) if (limit := _limit(group)) is not None]
+    limits = [limit for group in _groups(root, "cpu") if (limit := _cores(group)) is not None]
     return max(1, int(min(limits))) if limits else None
 
 
-def _groups(root: Path) -> Iterator[Path]:
-    """Folders of the process's groups that may limit its time, and of those around them.
+def available_bytes(root: Path = _ROOT) -> int:
+    """Memory that processes can get without a swap, at most what the process's group may use.
+
+    Args:
+        root: as for `quota_cores`.
+    """
+    limits = [limit for group in _groups(root, "memory") if (limit := _bytes(group)) is not None]
+    return int(min([psutil.virtual_memory().available, *limits]))
+
+
+def _groups(root: Path, controller: str) -> Iterator[Path]:
+    """Folders of the process's groups with a controller, and of those around them.
 
     In a container the path may be the host's, of which only the end is mounted, or nothing.
     """
@@ -32,20 +45,26 @@ def _groups(root: Path) -> Iterator[Path]:
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         bases = [mounted] if number == "0" else []
-        if "cpu" in controllers.split(","):
-            bases = [mounted / name for name in _V1]
+        if controller in controllers.split(","):
+            bases = [mounted / name for name in _V1[controller]]
         inner = PurePosixPath(path.lstrip("/"))
         for base in bases:
             yield from (base / part for part in (inner, *inner.parents))
 
 
-def _limit(group: Path) -> float | None:
+def _cores(group: Path) -> float | None:
     """Cores that a group may use; None without a limit, or where there is no such group."""
     quota, period = _read(group / "cpu.max").split() or ("max", "1")
     if quota == "max":
         quota = _read(group / "cpu.cfs_quota_us").strip() or "-1"
         period = _read(group / "cpu.cfs_period_us").strip() or "0"
     return int(quota) / int(period) if int(quota) > 0 and int(period) > 0 else None
+
+
+def _bytes(group: Path) -> int | None:
+    """Memory that a group may use; None without a limit, or where there is no such group."""
+    text = (_read(group / "memory.max") or _read(group / "memory.limit_in_bytes")).strip()
+    return int(text) if text.isdecimal() else None
 
 
 def _read(file: Path) -> str:

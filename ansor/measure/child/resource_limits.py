@@ -1,0 +1,28 @@
+"""What a worker may take of the machine, so that a candidate without end fails alone."""
+
+from __future__ import annotations
+
+import resource
+
+from ansor.config import WORKERS
+
+
+def limit_resources(memory_bytes: int | None) -> None:
+    """Limits the memory and the files of this process for as long as it lives.
+
+    An allocation beyond the limit fails, and a print beyond it too: Python raises MemoryError and
+    OSError, and machine code gets a null pointer. The log of a worker is a file. Nothing is kept of
+    the memory of a process that crashes.
+
+    Args:
+        memory_bytes: of private memory that can be written to, touched or not; None is no limit.
+    """
+    limits = {resource.RLIMIT_FSIZE: WORKERS.log_bytes, resource.RLIMIT_CORE: 0}
+    if memory_bytes is not None:
+        # Not RLIMIT_AS: threads and allocators reserve addresses that they never use. Linux counts
+        # private mappings as data since 4.7 (getrlimit(2)).
+        limits[resource.RLIMIT_DATA] = memory_bytes
+    for kind, most in limits.items():
+        _, hard = resource.getrlimit(kind)
+        within = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (within, hard))
