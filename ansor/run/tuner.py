@@ -101,9 +101,8 @@ class Tuner:
         self._open, self._database = Rounds(queue_of(device)), database
         self._make_policy, self._executor = policy, executor
         self._callbacks, self._clock = callbacks, clock
-        self._began = clock()
+        self._began = self._last_s = clock()
         self._trials = self._rounds = 0
-        self._last_s = self._began
         self._rounds_s = 0.0  # without the start: what a trial costs
         self.model = CostModel(machine, search, config.cost_model, config.sketch, seed, cost_model)
         streams = np.random.SeedSequence(seed).spawn(len(tasks) + 1)
@@ -194,8 +193,7 @@ class Tuner:
                 return "time is up"
             progress = self._progress(budget)
             busy = [i for i, x in enumerate(self.searches) if x.task.key in self._open.busy]
-            patience = budget.per_task.early_stopping or 0
-            number = self._scheduler.choose(progress, patience, busy)
+            number = self._scheduler.choose(progress, budget.per_task.early_stopping or 0, busy)
             if number is None:
                 return self._why_over(progress, budget)
             self._begin(self.searches[number], budget)

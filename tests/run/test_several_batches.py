@@ -9,6 +9,7 @@ import pytest
 from fake_world import CONFIG, WEIGHTS, World
 from several_places import SeveralPlaces
 
+from ansor.config import EvolutionConfig
 from ansor.errors import DatabaseError
 from ansor.run.budget import Budget
 from ansor.run.task_limits import TaskLimits
@@ -97,7 +98,7 @@ def test_a_database_that_fails_abandons_what_is_under_way(monkeypatch: pytest.Mo
 def test_a_tiny_space_ends_by_itself() -> None:
     """The last round is empty and no batch of the device."""
     device = SeveralPlaces()
-    small = replace(CONFIG, evolution=replace(CONFIG.evolution, initial=1024))
+    small = replace(CONFIG, evolution=EvolutionConfig(initial=1024))
     world = World("total_sum", device=device, config=small)
     assert world.run(10_000).reason == "nothing left to try"
     assert device.count == world.database.count() == len(set(world.trace))
