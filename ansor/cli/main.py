@@ -9,6 +9,7 @@ import click
 
 from ansor import __version__
 from ansor.cli.demo import demo
+from ansor.cli.export import export
 from ansor.cli.hardware import hardware
 from ansor.cli.metaschedule import export_metaschedule
 from ansor.cli.quantize import quantize
@@ -45,5 +46,5 @@ def main() -> None:
     """Turns models and operators into fast machine code by searching."""
 
 
-for command in (tune, quantize, show, hardware, records, demo, export_metaschedule):
+for command in (tune, quantize, show, hardware, records, demo, export, export_metaschedule):
     main.add_command(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,30 +51,53 @@ def input_specs(function: relax.Function) -> tuple[InputSpec, ...]:
     return tuple(_input_spec(parameter) for parameter in function.params)
 
 
-def _input_spec(parameter: Any) -> InputSpec:
-    name = str(parameter.name)
-    if not isinstance(parameter.ty, relax.TensorType):
-        raise UnsupportedError(f"input {name!r} is not a tensor but {parameter.ty}")
-    check_dtype(f"input {name!r}", str(parameter.ty.dtype))
-    return InputSpec(name, _static_shape(name, parameter.ty), str(parameter.ty.dtype))
-
-
-def _static_shape(name: str, ty: Any) -> tuple[int, ...]:
-    if ty.shape is None:
-        raise UnsupportedError(f"input {name!r} has no known shape; give every dimension a size")
-    return tuple(static_extent(name, axis, extent) for axis, extent in enumerate(ty.shape))
-
-
-def static_extent(name: str, axis: int, extent: Any) -> int:
-    """The extent as an integer.
+def output_specs(function: relax.Function) -> tuple[InputSpec, ...]:
+    """The tensors that the function returns, in order, by the names "output0" ...
 
     Raises:
-        UnsupportedError: it is symbolic; names input and dimension.
+        UnsupportedError: an output that is no tensor, or has a dynamic shape.
+    """
+    return tuple(
+        _spec("output", f"output{number}", ty)
+        for number, ty in enumerate(_tensor_types(function.ret_ty))
+    )
+
+
+def _tensor_types(ty: Any) -> Iterator[Any]:
+    """The parts of a type, which may be nested tuples."""
+    if isinstance(ty, relax.TupleType):
+        for field in ty.fields:
+            yield from _tensor_types(field)
+    else:
+        yield ty
+
+
+def _input_spec(parameter: Any) -> InputSpec:
+    return _spec("input", str(parameter.name), parameter.ty)
+
+
+def _spec(kind: str, name: str, ty: Any) -> InputSpec:
+    what = f"{kind} {name!r}"
+    if not isinstance(ty, relax.TensorType):
+        raise UnsupportedError(f"{what} is not a tensor but {ty}")
+    check_dtype(what, str(ty.dtype))
+    if ty.shape is None:
+        raise UnsupportedError(f"{what} has no known shape; give every dimension a size")
+    shape = tuple(static_extent(what, axis, extent) for axis, extent in enumerate(ty.shape))
+    return InputSpec(name, shape, str(ty.dtype))
+
+
+def static_extent(what: str, axis: int, extent: Any) -> int:
+    """The extent as an integer.
+
+    Args:
+        what: the tensor, for the message.
+
+    Raises:
+        UnsupportedError: it is symbolic; names the tensor and the dimension.
     """
     if not isinstance(extent, int | tirx.IntImm):
-        raise UnsupportedError(
-            f"input {name!r}: dimension {axis} is dynamic ({extent}); fix its size"
-        )
+        raise UnsupportedError(f"{what}: dimension {axis} is dynamic ({extent}); fix its size")
     return int(extent)
 
 

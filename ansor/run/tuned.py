@@ -15,6 +15,7 @@ from ansor.callbacks import Finish
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.calling import Calling, calling_from_json, calling_to_json
 from ansor.frontend.deploy.built import DeployableNetwork, rebuilt
+from ansor.frontend.deploy.export.write import export_network
 from ansor.frontend.deploy.metaschedule import write_final, write_traces
 from ansor.frontend.deploy.runtime import CompiledModel, compile_model, loaded
 from ansor.frontend.deploy.storage import StoredModel, load_model, save_model
@@ -169,12 +170,33 @@ class TunedModel:
         Raises:
             ArgumentError: the file cannot be written.
         """
-        notes = {"tasks": [asdict(task) for task in self.tasks], "seed": self.seed}
+        notes: dict[str, Any] = {"tasks": [asdict(task) for task in self.tasks], "seed": self.seed}
+        notes["threads"] = self.compiled.threads
         if self.calling is not None:
             notes["calling"] = calling_to_json(self.calling)
         notes["checks"] = [asdict(check) for check in self.checks]
         notes["precision"] = [asdict(row) for row in self.precision]
         save_model(StoredModel(self.compiled.complete, notes, self.state), path)
+
+    def export(
+        self, folder: str | os.PathLike[str], runtime: str | os.PathLike[str] | None = None
+    ) -> None:
+        """Writes the network to a folder from which C, C++ and Python run it without a compiler.
+
+        See the page on deployment.
+
+        Args:
+            folder: a new one, or an empty one.
+            runtime: folder with TVM's runtime libraries for the target; by default those of this
+                installation, if the target has the architecture of this machine.
+
+        Raises:
+            ArgumentError: the folder has files or cannot be written to, or `runtime` lacks a
+                library.
+            UnsupportedError: the network is not for a CPU, or its code cannot be linked.
+        """
+        network, threads = self.compiled.complete, self.compiled.threads
+        export_network(network, self.state, self.calling, threads, folder, runtime)
 
     def export_metaschedule(self, folder: str | os.PathLike[str], traces: bool = False) -> int:
         """Writes the network for plain TVM, with a `JSONDatabase` of MetaSchedule's records.
@@ -205,6 +227,27 @@ class TunedModel:
         return write_traces(self.programs.mod, found, target, times | of_variants, folder)
 
 
+def export_saved(
+    path: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    runtime: str | os.PathLike[str] | None = None,
+) -> None:
+    """Exports a saved network, which may be for another machine than this one.
+
+    Args:
+        path: a file that `TunedModel.save` wrote.
+
+    Other arguments and errors are those of `TunedModel.export`, and StorageError for a file that
+    cannot be read.
+    """
+    stored = load_model(path)
+    notes = stored.notes
+    model = stored.model
+    if model.code is None:
+        model = rebuilt(model, model.target, int(notes["threads"]))
+    export_network(model, stored.state, _calling(notes), int(notes["threads"]), folder, runtime)
+
+
 def load(
     path: str | os.PathLike[str], threads: int | None = None, *, recompile: bool = False
 ) -> TunedModel:
@@ -228,7 +271,6 @@ def load(
     count = start_threads(threads)
     compiled = loaded(_ready(stored.model, os.fspath(path), count, recompile), count)
     notes = stored.notes
-    calling = calling_from_json(notes["calling"]) if "calling" in notes else None
     checks = tuple(map(check_from_json, notes.get("checks", ())))
     precision = tuple(PrecisionRow(**row) for row in notes.get("precision", ()))
     seed, tasks = int(notes.get("seed", 0)), _tasks(notes)
@@ -237,11 +279,15 @@ def load(
         tasks,
         None,
         seed,
-        calling=calling,
+        calling=_calling(notes),
         state=stored.state,
         checks=checks,
         precision=precision,
     )
+
+
+def _calling(notes: Mapping[str, Any]) -> Calling | None:
+    return calling_from_json(notes["calling"]) if "calling" in notes else None
 
 
 def _ready(model: DeployableNetwork, path: str, threads: int, recompile: bool) -> DeployableNetwork:

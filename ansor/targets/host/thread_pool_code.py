@@ -33,6 +33,7 @@ POOL_BYTES = FIRST_SLOT_BYTES + MAX_WORKERS * SLOT_BYTES
 IDLE_POLLS = 20_000  # 0.3 ms to 1 ms, by processor: calls that follow each other find workers awake
 JOIN_POLLS = 4_000  # pieces of work are much shorter
 FUNCTIONS = ("use", "acquire", "release", "launch", "worker")
+PREFIX = "ansor_pool_"  # of the functions' symbols
 
 # Instruction that tells a core it polls, and the kernel's number of the system call futex.
 _MACHINES: Mapping[str, tuple[str, int]] = MappingProxyType(
@@ -42,17 +43,18 @@ _MACHINES: Mapping[str, tuple[str, int]] = MappingProxyType(
 _STATES = {"IDLE": 0, "OFFERED": 1, "RUNNING": 2, "ASLEEP": 3, "AWAITED": 4}
 
 
-def pool_ir(layout: str) -> str:
-    """The code for this machine.
+def pool_ir(layout: str, machine: str | None = None) -> str:
+    """The code for one architecture.
 
     Args:
-        layout: LLVM's line of this machine's data layout.
+        layout: LLVM's line of the architecture's data layout.
+        machine: name of the architecture, such as "aarch64"; by default that of this machine.
 
     Raises:
         KeyError: an architecture that it does not know.
     """
-    pause, futex = _MACHINES[platform.machine()]
-    table = ", ".join(f"ptr @{name}" for name in FUNCTIONS)
+    pause, futex = _MACHINES[machine or platform.machine()]
+    table = ", ".join(f"ptr @{PREFIX}{name}" for name in FUNCTIONS)
     values: dict[str, object] = {
         "PAUSE": pause,
         "FUTEX": futex,

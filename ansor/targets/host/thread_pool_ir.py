@@ -16,13 +16,13 @@ declare i64 @pthread_self()
 declare i64 @syscall(i64, ...)
 
 ; Makes the pool in this memory the process's.
-define void @use(ptr %pool) {
+define void @ansor_pool_use(ptr %pool) {
   store atomic ptr %pool, ptr @pool release, align 8
   ret void
 }
 
 ; Holds the pool for the calling thread, for launches of so many tasks; whether nobody else does.
-define i32 @acquire(i32 %threads) {
+define i32 @ansor_pool_acquire(i32 %threads) {
   %pool = load atomic ptr, ptr @pool acquire, align 8
   %self = call i64 @pthread_self()
   %asked = cmpxchg ptr %pool, i64 0, i64 %self acquire monotonic
@@ -37,7 +37,7 @@ end:
   ret i32 %answer
 }
 
-define void @release() {
+define void @ansor_pool_release() {
   %pool = load atomic ptr, ptr @pool acquire, align 8
   store atomic i64 0, ptr %pool release, align 8
   ret void
@@ -76,7 +76,7 @@ end:
 }
 
 ; What a worker's thread runs, for ever.
-define ptr @worker(ptr %slot) {
+define ptr @ansor_pool_worker(ptr %slot) {
 entry:
   %task.at = getelementptr %Slot, ptr %slot, i64 0, i32 1
   %pool.at = getelementptr %Slot, ptr %slot, i64 0, i32 2
@@ -264,7 +264,7 @@ end:
 @message = private constant [38 x i8] c"a task of a parallel loop has failed.\\00"
 
 ; What TVM's code calls for a parallel loop: see TVMBackendParallelLaunch in TVM's c_backend_api.h.
-define i32 @launch(ptr %lambda, ptr %data, i32 %wanted) {
+define i32 @ansor_pool_launch(ptr %lambda, ptr %data, i32 %wanted) {
 entry:
   %pool = load atomic ptr, ptr @pool acquire, align 8
   %self = call i64 @pthread_self()

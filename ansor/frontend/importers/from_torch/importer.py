@@ -174,7 +174,10 @@ def program_inputs(program: ExportedProgram) -> tuple[InputSpec, ...]:
 def _input_spec(node: torch.fx.Node) -> InputSpec:
     value = node.meta["val"]
     check_dtype(f"input {node.name!r}", dtype_name(value))
-    shape = [static_extent(node.name, axis, extent) for axis, extent in enumerate(value.shape)]
+    shape = [
+        static_extent(f"input {node.name!r}", axis, extent)
+        for axis, extent in enumerate(value.shape)
+    ]
     return InputSpec(node.name, tuple(shape), dtype_name(value))
 
 
