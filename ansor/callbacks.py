@@ -48,6 +48,9 @@ class Round:
         elapsed_s: seconds since the run began.
         network_s: weighted sum of the tasks' best latencies; None until each has one.
         current_s: seconds of the fastest program of the batch; None if all failed.
+        disturbed: programs of the batch that were measured on a slow or busy machine.
+        speed: of the machine, as a share of its best in the run, the median over the batch; None if
+            the device does not know.
     """
 
     number: int
@@ -59,6 +62,8 @@ class Round:
     elapsed_s: float
     network_s: float | None
     current_s: float | None = None
+    disturbed: int = 0
+    speed: float | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
+import math
 from collections.abc import Callable
 
 import torch
@@ -10,7 +10,8 @@ import torch
 from ansor.compare.child import timed
 from ansor.config import MeasureConfig
 from ansor.frontend.importers.from_torch.capture import array_of
-from ansor.measure.child.timing_conditions import Sentinel, in_quiet
+from ansor.measure.child.quiet_times import Repeats, quiet_times
+from ansor.measure.child.timing_conditions import Conditions, Sentinel
 from ansor.workloads.workload import Array
 from benchmarks.operator_case import DISTURBED, REPEATS, WARM_UP_S, Case
 from benchmarks.peers_torch import form, shape_of
@@ -34,12 +35,14 @@ def ready_torch(case: Case, channels_last: bool) -> tuple[Array, Callable[[], fl
         lambda: timed(lambda: torch.mm(square, square), 0.0, 0.0), config.quiet_factor
     )
 
-    def once() -> float:
+    repeats, conditions = Repeats(REPEATS, 1, 1, math.inf), Conditions((sentinel,))
+
+    def once(number: int) -> float:
         return timed(made.call, 0.0, case.seconds / REPEATS)
 
     def turn() -> float:
         with torch.inference_mode():
             timed(made.call, 0.0, WARM_UP_S)
-            return statistics.median(in_quiet(once, REPEATS, [sentinel], config))
+            return quiet_times(once, repeats, conditions, config).latency_s
 
     return out, turn

@@ -22,6 +22,20 @@ class MeasureConfig:
     core_rounds: int = 1024  # multiply-adds of the known work that shows the speed of cores: 0.1 ms
     disturbed_repeats: int = 6  # of one program that are made up for while the machine is busy
     disturbed_pause_s: float = 0.05  # after each of them
+    # Where threads have waited for a core, short repeats stand for whole ones. A system gives a
+    # core to other work for 3 to 4 ms at a time (Linux, EEVDF), so short ones often meet none.
+    delayed_share: float = 0.02  # of a repeat, that threads have waited: other work holds a core
+    short_run_s: float = 1e-4  # of a short repeat; one run where that takes longer
+    short_group: int = 8  # short repeats between two pauses
+    short_pause_s: float = 0.002  # before each group
+    short_repeats: int = 48  # without a delay, that are enough
+    short_s: float = 0.3  # for all of them
+    least_short: int = 4  # without a delay, for each repeat that is wanted
+    # Measured again before it is learned: what is disturbed and within this factor of the best.
+    # Other work on all cores halves the speed.
+    again_factor: float = 2.0
+    again_programs: int = 4  # of a batch, at most; they are built once more
+    again_tries: int = 2  # of them
     # Starting threads takes this times its least where cores are far apart (near 1 to 1.5, far 2+).
     far_factor: float = 1.6
     thread_starts: int = 100  # of the known work that shows how near cores are: 0.2 ms

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ansor.closing import Closing
@@ -21,6 +22,11 @@ def never(task: Task, program: Program) -> ErrorKind | None:
     return None
 
 
+def steady(number: int) -> float:
+    """The speed of a machine that nothing disturbs."""
+    return 1.0
+
+
 class FakeDevice(Closing):
     """A deterministic `Device` that compiles nothing.
 
@@ -28,6 +34,8 @@ class FakeDevice(Closing):
         latency_of: seconds of one run of a program.
         fail: how a program fails, or None; WRONG fails `verify` only.
         interrupt_at: raise KeyboardInterrupt in place of this measurement, counted from 1.
+        speed: of the machine at a measurement, counted from 1, as a share of its best. Below 1
+            programs take longer, and the measurement is disturbed.
 
     Attributes:
         trace: task key and program of every measurement, in order.
@@ -39,6 +47,7 @@ class FakeDevice(Closing):
         latency_of: Callable[[Task, Program], float],
         fail: Callable[[Task, Program], ErrorKind | None] = never,
         interrupt_at: int | None = None,
+        speed: Callable[[int], float] = steady,
     ) -> None:
         self.trace: list[tuple[str, Program]] = []
         self.verified: list[tuple[str, Program]] = []
@@ -46,6 +55,7 @@ class FakeDevice(Closing):
         self._latency_of = latency_of
         self._fail = fail
         self._interrupt_at = interrupt_at
+        self._speed = speed
 
     @property
     def count(self) -> int:
@@ -69,7 +79,9 @@ class FakeDevice(Closing):
         self.trace.append((task.key, program))
         kind = self._fail(task, program)
         if kind in (None, ErrorKind.WRONG):
-            return successful_measurement((self._latency_of(task, program),), 0.0, 0.0)
+            speed = self._speed(self.count)
+            found = successful_measurement((self._latency_of(task, program) / speed,), 0.0, 0.0)
+            return replace(found, disturbed=speed < 1, speed=speed)
         return Measurement(error=kind, message="injected fault")
 
     def verify(self, candidates: Sequence[TaskProgram]) -> list[Verification]:

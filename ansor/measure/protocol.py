@@ -60,7 +60,7 @@ class Build:
 @dataclass(frozen=True)
 class Time:
     """Time `slot` and drop it; the less often, the slower it is than `best_s`, infinite where there
-    is none. Value: seconds."""
+    is none. Value: a `Timing`."""
 
     slot: int
     best_s: float
@@ -68,7 +68,8 @@ class Time:
 
 @dataclass(frozen=True)
 class Compare:
-    """Time slots one after the other, and drop them unless `keep`. Value: seconds of each."""
+    """Time slots one after the other, and drop them unless `keep`. Value: a `Timing` of
+    each."""
 
     slots: tuple[int, ...]
     keep: bool

@@ -21,6 +21,26 @@ class ErrorKind(enum.Enum):
 
 
 @dataclass(frozen=True)
+class Timing:
+    """Times of a program that ran.
+
+    Attributes:
+        latencies_s: seconds of one run, one entry per repeat.
+        disturbed: whether the machine was slow or busy during all repeats.
+        reference_s: seconds of work of known length beside it; None where there is no such work.
+    """
+
+    latencies_s: tuple[float, ...]
+    disturbed: bool = False
+    reference_s: float | None = None
+
+    @property
+    def latency_s(self) -> float:
+        """Median seconds of one run."""
+        return statistics.median(self.latencies_s)
+
+
+@dataclass(frozen=True)
 class Measurement:
     """The outcome of building and timing one program.
 
@@ -30,6 +50,9 @@ class Measurement:
         message: the first lines of the error's text.
         build_s: seconds spent on lowering and compiling.
         run_s: seconds spent on timing, all runs together.
+        disturbed: whether the machine was slow or busy meanwhile, so that the program may be
+            faster than its latencies.
+        speed: of the machine meanwhile, as a share of its best in the run; None if unknown.
     """
 
     latencies_s: tuple[float, ...] = ()
@@ -37,6 +60,8 @@ class Measurement:
     message: str = ""
     build_s: float = 0.0
     run_s: float = 0.0
+    disturbed: bool = False
+    speed: float | None = None
 
     @property
     def latency_s(self) -> float | None:

@@ -50,7 +50,7 @@ class Progress(Callback, Closing):
         self._current_s[done.task.name] = done.current_s
         self._head = (
             f"{done.elapsed_s:.0f} s, {done.trials} programs measured, "
-            f"network about {milliseconds(done.network_s)} ms"
+            f"network about {milliseconds(done.network_s)} ms{_conditions(done)}"
         )
         if self._live is None:
             self._say(_line(done, self._number(done.task), len(self._tasks)))
@@ -123,8 +123,17 @@ def _line(done: Round, number: int, count: int) -> str:
     return (
         f"{done.elapsed_s:6.1f} s  [{number}/{count}] {_FUNCTION.fit(task.name)}: "
         f"current/best {current}/{best} GFLOP/s, best {microseconds(task.best_s)} µs after "
-        f"{task.trials} programs; network about {milliseconds(done.network_s)} ms{failed}"
+        f"{task.trials} programs; network about {milliseconds(done.network_s)} ms"
+        f"{_conditions(done)}{failed}"
     )
+
+
+def _conditions(done: Round) -> str:
+    """The state of the machine in a round, if it was disturbed."""
+    if not done.disturbed:
+        return ""
+    speed = "" if done.speed is None else f", machine at {done.speed:.0%} of its best speed"
+    return f"; {done.disturbed} of {done.measured} disturbed{speed}"
 
 
 def _budget(start: Start) -> str:

@@ -98,7 +98,7 @@ class Tuner:
         self._chosen = set(groups if chosen is None else chosen)
         self._earlier = earlier
         self._spent = Counter[str]() if spent is None else spent
-        self._open, self._database = Rounds(queue_of(device)), database
+        self._open, self._database = Rounds(queue_of(device), config.measure), database
         self._make_policy, self._executor = policy, executor
         self._callbacks, self._clock = callbacks, clock
         self._began = self._last_s = clock()

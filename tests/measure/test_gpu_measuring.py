@@ -17,8 +17,9 @@ from ansor.config import MeasureConfig
 from ansor.measure.child.runner import Runner
 from ansor.measure.child.timing import Timed, time_program
 from ansor.measure.local.batch import measure_batch
+from ansor.measure.local.drift import Drift
 from ansor.measure.protocol import Build, Define, Reply, Time
-from ansor.measure.result import ErrorKind
+from ansor.measure.result import ErrorKind, Timing
 from ansor.program.program import Program
 from ansor.targets.build import compile_function
 from ansor.targets.cuda import compiler as nvcc
@@ -41,6 +42,7 @@ class Devices:
     bad: set[str]
     on_host: bool
     config: MeasureConfig = field(default_factory=MeasureConfig)
+    drift: Drift = field(default_factory=lambda: Drift(1.25))
     workers: list[Any] = field(default_factory=lambda: [Worker()])
     replaced: list[Any] = field(default_factory=list)
     built: dict[int, str] = field(default_factory=dict)
@@ -72,7 +74,7 @@ class Devices:
         assert isinstance(request, Time)
         if self.built[request.slot] in self.bad:
             return [(worker, Reply(error=ErrorKind.RUN, message="illegal memory access"))]
-        return [(worker, Reply(value=(1e-3,)))]
+        return [(worker, Reply(value=Timing((1e-3,))))]
 
     def replace(self, worker: Worker) -> None:
         self.replaced.append(worker)
@@ -105,7 +107,7 @@ def test_runs_with_empty_caches_are_timed_one_by_one() -> None:
 
     timed = Timed(_Indexed(time_evaluator), tvm.cpu(), [[]], flush_bytes=1 << 20)
     config = MeasureConfig(repeats=3)
-    assert time_program(timed, math.inf, config) == pytest.approx((2e-3,) * 3)
+    assert time_program(timed, math.inf, config).latencies_s == pytest.approx((2e-3,) * 3)
     assert {(a.number, a.cache_flush_bytes) for a in asked} == {(1, 1 << 20)}
 
 
@@ -125,7 +127,9 @@ def test_flushing_is_understood_by_tvm() -> None:
     arrays = [tvm.runtime.tensor(a) for a in found.inputs(np.random.default_rng(0))]
     out = tvm.runtime.tensor(np.zeros((32, 48), dtype=np.float32))
     timed = Timed(module, tvm.cpu(), [[*arrays, out]], flush_bytes=1 << 20)
-    assert all(seconds > 0 for seconds in time_program(timed, math.inf, MeasureConfig()))
+    assert all(
+        seconds > 0 for seconds in time_program(timed, math.inf, MeasureConfig()).latencies_s
+    )
 
 
 def test_the_reference_of_a_gpu_task_is_computed_on_the_host() -> None:

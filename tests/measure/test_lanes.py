@@ -13,10 +13,11 @@ import tvm
 
 from ansor.config import MeasureConfig
 from ansor.measure.local.batch import measure_batch
+from ansor.measure.local.drift import Drift
 from ansor.measure.local.worker_pool import Outcome, Pool
 from ansor.measure.local.worker_process import WorkerFailure
 from ansor.measure.protocol import Define, Reply, Time
-from ansor.measure.result import ErrorKind
+from ansor.measure.result import ErrorKind, Timing
 from ansor.program.program import Program
 from ansor.targets.cpu.backend import CPU
 from ansor.targets.cuda.detect import gpu_lanes
@@ -40,6 +41,7 @@ class FakePool:
 
     def __init__(self, lanes: int, broken: frozenset[int] = frozenset()) -> None:
         self.config = MeasureConfig()
+        self.drift = Drift(1.25)
         self.broken = broken
         self.lanes = lanes
         self.workers = [Worker(self) for _ in range(2 * lanes)]
@@ -83,7 +85,7 @@ class FakePool:
         if slot in self.broken:
             self.replace(worker)
             return [(worker, WorkerFailure(ErrorKind.CRASH, "illegal address"))]
-        return [(worker, Reply(value=(1e-3 * (slot + 1),), seconds=0.1))]
+        return [(worker, Reply(value=Timing((1e-3 * (slot + 1),)), seconds=0.1))]
 
     def replace(self, worker: Worker) -> None:
         self.workers[self.workers.index(worker)] = Worker(self)

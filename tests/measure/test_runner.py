@@ -17,7 +17,7 @@ from ansor.measure.child.runner import BuiltProgram, Runner
 from ansor.measure.child.worker import answer
 from ansor.measure.child.worker_task import WorkerTask
 from ansor.measure.protocol import Build, Compare, Define, Setup, Time, Verify
-from ansor.measure.result import ErrorKind
+from ansor.measure.result import ErrorKind, Timing
 from ansor.program.program import Program
 from ansor.targets.cpu.backend import CPU
 
@@ -91,7 +91,7 @@ def test_compared_slots_are_kept_until_the_last_round(runner: Runner) -> None:
     for keep, left in ((True, {1, 2}), (True, {1, 2}), (False, set())):
         times = answer(runner, Compare((1, 2), keep)).value
         assert len(times) == 2  # type: ignore[arg-type]
-        assert all(0 < seconds < 1 for seconds in times)  # type: ignore[attr-defined]
+        assert all(0 < timing.latency_s < 1 for timing in times)  # type: ignore[attr-defined]
         assert set(runner.slots) == left
 
 
@@ -161,7 +161,7 @@ def recorded(config: MeasureConfig) -> tuple[Runner, list[Recorded]]:
 
 def test_every_repeat_is_timed_elsewhere_in_memory() -> None:
     runner, (module, _) = recorded(CONFIG)
-    assert answer(runner, Time(0, math.inf)).value == (1e-3,) * 3
+    assert answer(runner, Time(0, math.inf)).value == Timing((1e-3,) * 3)
     assert len(set(module.seen)) == CONFIG.repeats
 
 

@@ -26,7 +26,7 @@ from ansor.measure.function_arguments import (
 )
 from ansor.measure.pickled_schedule import unpickled
 from ansor.measure.protocol import Define, Rehearse
-from ansor.measure.result import ErrorKind
+from ansor.measure.result import ErrorKind, Timing
 from ansor.program.layout import packed_arrays
 from ansor.program.program import Program
 from ansor.targets.backend import Backend
@@ -98,14 +98,14 @@ class Runner:
         """Lowers and compiles a program and keeps it."""
         self.slots[slot] = self._compiled(self.tasks[key], program)
 
-    def time(self, slot: int, best_s: float) -> tuple[float, ...]:
+    def time(self, slot: int, best_s: float) -> Timing:
         """Times a kept program and drops it."""
         built = self.slots.pop(slot)
         self._make_room(built.task)
         with stage(ErrorKind.RUN):
             return time_program(self._timed(built), best_s, self.config)
 
-    def compare(self, slots: tuple[int, ...], keep: bool) -> tuple[float, ...]:
+    def compare(self, slots: tuple[int, ...], keep: bool) -> tuple[Timing, ...]:
         """Times kept programs one after the other; where one fails, all are dropped."""
         kept = [self.slots.pop(slot) for slot in slots]
         self.rounds += 1
@@ -167,7 +167,7 @@ class Runner:
                 held -= other.held_bytes
                 other.forget()
 
-    def _time_round(self, built: BuiltProgram) -> float:
+    def _time_round(self, built: BuiltProgram) -> Timing:
         """Times a program where all others of the round are timed, another round elsewhere."""
         timed, layouts = self._timed(built), built.task.layouts
         if timed.layouts:

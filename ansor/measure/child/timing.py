@@ -7,12 +7,14 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import cycle, islice
 from typing import Any
 
 from ansor.config import MeasureConfig
-from ansor.measure.child.timing_conditions import Watch, in_quiet
+from ansor.measure.child.quiet_times import Repeats, quiet_times
+from ansor.measure.child.timing_conditions import Conditions, Watch
+from ansor.measure.result import Timing
 from ansor.targets.build import ENTRY
 from ansor.targets.host.threads import free_cores, on_cores
 
@@ -55,8 +57,8 @@ class Timed:
         return statistics.median([_duration(self.others) for _ in range(self.other_runs)])
 
 
-def time_program(timed: Timed, best_s: float, config: MeasureConfig) -> tuple[float, ...]:
-    """Seconds of one run: a single entry for a slow program, else one per repeat.
+def time_program(timed: Timed, best_s: float, config: MeasureConfig) -> Timing:
+    """Times a program: once if it is slow, else in several repeats.
 
     Args:
         best_s: of the fastest program so far, infinite if there is none. How many times slower a
@@ -66,10 +68,18 @@ def time_program(timed: Timed, best_s: float, config: MeasureConfig) -> tuple[fl
     with on_cores(free_cores()):
         first_s = _first(timed, best_s * config.abort_factor, config)
         if first_s > min(config.once_s, best_s * config.abort_factor):
-            return (first_s,)
+            return _once(timed, first_s)
         number = runs_per_repeat(first_s + timed.others_s, config)
         repeats = 1 if first_s > config.long_run_s else config.repeats
         return _repeats(timed, number, repeats, first_s, config, best_s * config.repeat_factor)
+
+
+def _once(timed: Timed, seconds: float) -> Timing:
+    """The timing of a program that is not repeated."""
+    if timed.watch is None:
+        return Timing((seconds,))
+    is_quiet = timed.watch.cores.is_quiet()
+    return Timing((seconds,), not is_quiet, timed.watch.cores.last_s)
 
 
 def _first(timed: Timed, limit_s: float, config: MeasureConfig) -> float:
@@ -83,14 +93,14 @@ def _first(timed: Timed, limit_s: float, config: MeasureConfig) -> float:
     return _seconds(timed, number) / number
 
 
-def time_round(timed: Timed, config: MeasureConfig) -> float:
-    """Seconds of one run, from a single repeat; of a very slow program the first."""
+def time_round(timed: Timed, config: MeasureConfig) -> Timing:
+    """Times a program in a single repeat; a very slow one in its first run."""
     with on_cores(free_cores()):
         first_s = _seconds(timed, 1)
         if first_s > config.once_s:
-            return first_s
+            return _once(timed, first_s)
         number = runs_per_repeat(first_s + timed.others_s, config)
-        return min(_repeats(timed, number, 1, first_s, config))
+        return _repeats(timed, number, 1, first_s, config)
 
 
 def runs_per_repeat(first_s: float, config: MeasureConfig) -> int:
@@ -106,21 +116,21 @@ def _repeats(
     first_s: float,
     config: MeasureConfig,
     slow_s: float = math.inf,
-) -> tuple[float, ...]:
-    """Mean seconds of `number` runs, `repeats` times, of what takes about `first_s`; once, if it
-    takes more than `slow_s`."""
+) -> Timing:
+    """Repeats of `number` runs of what takes about `first_s`; a single one beyond `slow_s`."""
     if timed.flush_bytes:
-        return tuple(_flushed(timed, number) for _ in range(repeats))
-    evaluator = timed.module.time_evaluator(ENTRY, timed.device, number=number, repeat=1)
+        return Timing(tuple(_flushed(timed, number) for _ in range(repeats)))
     layouts = cycle([*timed.sets[:1], *timed.layouts])
+    evaluator = cache(partial(timed.module.time_evaluator, ENTRY, timed.device, repeat=1))
 
-    def once() -> float:
+    def run(number: int) -> float:
         if len(timed.sets) > 1 or timed.others is not None:
             return _seconds(timed, number) / number
-        return float(evaluator(*next(layouts)).results[0])
+        return float(evaluator(number=number)(*next(layouts)).results[0])
 
-    sentinels = timed.watch.over(first_s) if timed.watch else ()
-    return in_quiet(once, repeats, sentinels, config, slow_s)
+    short = max(1, min(number, round(config.short_run_s / max(first_s, 1e-9))))
+    conditions = timed.watch.over(first_s) if timed.watch else Conditions()
+    return quiet_times(run, Repeats(repeats, number, short, slow_s), conditions, config)
 
 
 def _flushed(timed: Timed, number: int) -> float:

@@ -1,17 +1,18 @@
-"""Whether the machine runs at full speed just now, and timing again where it did not.
+"""Whether the machine runs at full speed just now.
 
 Cores slow down for reasons outside this process: other work, or another virtual machine on the
 other hyper-threads of the same physical cores, which costs up to half of the speed for seconds. And
 a host moves virtual cores about: where two no longer share a cache, threads take twice as long to
 start, and short programs up to twice as long to run, though cores compute as fast as ever.
+
+Work of the same system holds a core for milliseconds. The threads that wait for it know how long.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +22,7 @@ import tvm
 from ansor.config import MeasureConfig
 from ansor.targets.cpu.probe import benchmark_kernels
 from ansor.targets.cpu.vectors import vector_unit
+from ansor.targets.host.run_delay import RunDelay
 from ansor.targets.host.threads import running_threads
 from ansor.targets.registry import backend_of, code_target
 
@@ -34,6 +36,9 @@ class Sentinel:
         best_s: what it is known to take at full speed.
         patience: excess of negative over positive answers after which an answer is positive.
         first_runs: of the work, for its best time before the first question.
+
+    Attributes:
+        last_s: seconds of the work at the last answer; its best before the first one.
     """
 
     def __init__(
@@ -47,10 +52,11 @@ class Sentinel:
         self._run, self._slower = run, slower
         self._best_s = min(best_s, *(run() for _ in range(first_runs)))
         self._patience = self._left = patience
+        self.last_s = self._best_s
 
     def is_quiet(self) -> bool:
         """Whether the work takes as long as it should, in the better of two tries."""
-        seconds = min(self._run(), self._run())
+        seconds = self.last_s = min(self._run(), self._run())
         self._best_s = min(self._best_s, seconds)
         quiet = seconds <= self._slower * self._best_s
         if not quiet and self._left < 1:
@@ -66,11 +72,13 @@ class Watch:
     Attributes:
         cores: tells whether they compute at full speed.
         target: text of the TVM target; empty for no question about the start of threads.
+        delay: tells how long threads of this process have waited for a core.
     """
 
     cores: Sentinel
     config: MeasureConfig
     target: str = ""
+    delay: RunDelay = field(default_factory=RunDelay)
 
     @cached_property
     def starts(self) -> Sentinel:
@@ -90,11 +98,38 @@ class Watch:
             first_runs=config.watch_runs,
         )
 
-    def over(self, seconds: float) -> tuple[Sentinel, ...]:
-        """The sentinels that matter to a program that runs for `seconds`."""
-        if self.target and seconds < self.config.far_below_s:
-            return (self.cores, self.starts)
-        return (self.cores,)
+    def over(self, seconds: float) -> Conditions:
+        """What matters to a program that runs for `seconds`."""
+        is_short = self.target and seconds < self.config.far_below_s
+        sentinels = (self.cores, self.starts) if is_short else (self.cores,)
+        return Conditions(sentinels, self.delay.seconds)
+
+
+def no_delay() -> float:
+    """Seconds of a system that tells nothing about delays."""
+    return 0.0
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The state of the machine while one program is timed.
+
+    Attributes:
+        sentinels: all of them have to answer that the machine is quiet.
+        delay: seconds that threads of this process have waited for a core, in all.
+    """
+
+    sentinels: Sequence[Sentinel] = ()
+    delay: Callable[[], float] = no_delay
+
+    def is_quiet(self) -> bool:
+        """Whether the machine runs at full speed."""
+        return all(sentinel.is_quiet() for sentinel in self.sentinels)
+
+    @property
+    def reference_s(self) -> float | None:
+        """Seconds of the first sentinel's work at its last answer; None without a sentinel."""
+        return self.sentinels[0].last_s if self.sentinels else None
 
 
 def watch_over(target: str, config: MeasureConfig) -> Watch | None:
@@ -131,40 +166,3 @@ def _runs(module: tvm.IRModule, target: tvm.target.Target, number: int) -> Calla
 
 def _lanes(target: tvm.target.Target) -> int:
     return vector_unit(target).bytes // 4
-
-
-def in_quiet(
-    once: Callable[[], float],
-    repeats: int,
-    sentinels: Sequence[Sentinel],
-    config: MeasureConfig,
-    slow_s: float = math.inf,
-) -> tuple[float, ...]:
-    """What `once` returned while the machine ran at full speed, `repeats` times.
-
-    Disturbed repeats are made up for, after a pause, as often as `config` says; where none was
-    quiet, all of them count.
-
-    Args:
-        once: times something.
-        sentinels: asked before and after; none for no question.
-        slow_s: of what takes longer once, one repeat will do.
-    """
-
-    def is_quiet() -> bool:
-        return all(sentinel.is_quiet() for sentinel in sentinels)
-
-    quiet: list[float] = []
-    disturbed: list[float] = []
-    before = is_quiet()
-    while len(quiet) < repeats and len(disturbed) <= config.disturbed_repeats:
-        if quiet and quiet[0] > slow_s:
-            break
-        seconds = once()
-        after = is_quiet()
-        (quiet if before and after else disturbed).append(seconds)
-        if not after:
-            time.sleep(config.disturbed_pause_s)
-            after = is_quiet()
-        before = after
-    return tuple(quiet or disturbed)

@@ -12,7 +12,7 @@ from typing import cast
 from ansor.measure.local.worker_pool import Outcome, Pool
 from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Define, Time
-from ansor.measure.result import Measurement, successful_measurement
+from ansor.measure.result import Measurement, Timing, successful_measurement
 from ansor.program.program import Program
 
 
@@ -118,8 +118,9 @@ class _Batch:
                 # An error of a device may stay: nothing else runs in that process.
                 self._pool.replace(built.worker)
             return
-        latencies = cast("tuple[float, ...]", outcome.value)
-        self.results[i] = successful_measurement(latencies, built.seconds, outcome.seconds)
+        timing = cast(Timing, outcome.value)
+        found = successful_measurement(timing.latencies_s, built.seconds, outcome.seconds)
+        self.results[i] = self._pool.drift.noted(found, timing)
         self._best_s = min(self._best_s, self.results[i].latency_s or math.inf)
 
     def _fail(self, i: int, outcome: Outcome, build_s: float) -> None:

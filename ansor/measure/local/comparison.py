@@ -10,6 +10,7 @@ from ansor.measure.local.batch import RemoteProgram, build_all
 from ansor.measure.local.worker_pool import Pool
 from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Compare, Define
+from ansor.measure.result import Timing
 from ansor.program.program import Program
 
 
@@ -42,10 +43,10 @@ def time_in_turns(
 def _medians(
     pool: Pool, task: Define, programs: Mapping[int, Program], rounds: int
 ) -> dict[int, float]:
-    """The median of each program that ran in all rounds, under the same numbers."""
+    """Seconds of each program that ran in all rounds, under the same numbers."""
     outcomes = build_all(pool, task, programs)
     built = {i: entry for i, entry in outcomes.items() if isinstance(entry, RemoteProgram)}
-    seconds: dict[int, list[float]] = {i: [] for i in built}
+    timings: dict[int, list[Timing]] = {i: [] for i in built}
     for turn in range(rounds):
         for worker in list(pool.workers):
             numbers = [i for i, entry in built.items() if entry.worker is worker]
@@ -53,18 +54,25 @@ def _medians(
             for i, value in zip(
                 numbers, _timed(pool, worker, slots, turn + 1 < rounds), strict=False
             ):
-                seconds[i].append(value)
-    return {i: statistics.median(each) for i, each in seconds.items() if len(each) == rounds}
+                timings[i].append(value)
+    return {i: _median(each) for i, each in timings.items() if len(each) == rounds}
+
+
+def _median(timings: Sequence[Timing]) -> float:
+    """Of the rounds on a quiet machine, if at least half of them were."""
+    quiet = [timing.latency_s for timing in timings if not timing.disturbed]
+    counted = quiet if 2 * len(quiet) >= len(timings) else [t.latency_s for t in timings]
+    return statistics.median(counted)
 
 
 def _timed(
     pool: Pool, worker: WorkerProcess, slots: tuple[int, ...], keep: bool
-) -> tuple[float, ...]:
-    """Seconds of each slot; nothing where one of them fails, and nothing of a dead worker."""
+) -> tuple[Timing, ...]:
+    """Timings of the slots; nothing where one of them fails, and nothing of a dead worker."""
     if not slots:
         return ()
     worker.send(Compare(slots, keep), pool.config.run_timeout_s * len(slots))
     ((_, outcome),) = pool.wait([worker])
     if isinstance(outcome, WorkerFailure) or outcome.error is not None:
         return ()
-    return cast("tuple[float, ...]", outcome.value)
+    return cast("tuple[Timing, ...]", outcome.value)

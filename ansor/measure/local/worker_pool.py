@@ -11,6 +11,7 @@ from typing import Any
 
 from ansor.config import MeasureConfig
 from ansor.errors import MeasureError
+from ansor.measure.local.drift import Drift
 from ansor.measure.local.fork_server import ForkServer
 from ansor.measure.local.worker_process import (
     WorkerFailure,
@@ -38,6 +39,7 @@ class Pool:
     Attributes:
         config: of the device.
         on_host: whether kernels run in the workers' memory, see `Execution`.
+        drift: the speed of the machine since the device was made.
         workers: the present holders of the places.
         replaced: how many workers were killed and replaced, for whatever reason.
         close: kills all workers; may be called twice, and runs when the interpreter ends.
@@ -53,6 +55,7 @@ class Pool:
         self.lanes = backend.execution.lanes()
         self.on_host = backend.execution.on_host
         self.replaced = 0
+        self.drift = Drift(config.quiet_factor)
         self._fork_server = ForkServer(worker_environment(threads, backend.compiler.variables()))
         self._slots = itertools.count()
         count = max(len(self.lanes), min(config.workers, len(os.sched_getaffinity(0))))

@@ -1,0 +1,126 @@
+"""Times of a program on a quiet machine, also where the machine is not quiet all the time.
+
+Other work that holds a core does so for some milliseconds at a time. A repeat of many runs meets
+it; a single short run often does not. Where repeats are disturbed, short ones take their place.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ansor.config import MeasureConfig
+from ansor.measure.child.timing_conditions import Conditions
+from ansor.measure.result import Timing
+
+Run = Callable[[int], float]  # mean seconds of so many runs of a program, one after the other
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """How a program is timed.
+
+    Attributes:
+        count: repeats that are wanted.
+        number: runs of a repeat.
+        short: runs of a short repeat.
+        slow_s: of a program that takes longer, one repeat is enough.
+    """
+
+    count: int
+    number: int
+    short: int
+    slow_s: float
+
+
+@dataclass
+class _Found:
+    """Repeats by the state of the machine; `is_crowded`: threads have waited for a core."""
+
+    quiet: list[float] = field(default_factory=list)
+    disturbed: list[float] = field(default_factory=list)
+    is_crowded: bool = False
+
+
+def quiet_times(
+    run: Run, repeats: Repeats, conditions: Conditions, config: MeasureConfig
+) -> Timing:
+    """Repeats of a program while the machine ran at full speed.
+
+    A disturbed repeat is made up for after a pause. Where threads have waited for a core, short
+    repeats are taken at once. If too few of any kind are quiet, all count, and the timing is
+    disturbed.
+    """
+    found = _whole(run, repeats, conditions, config)
+    if found.is_crowded and not found.quiet:
+        clean, every = _short(run, repeats, conditions, config)
+        is_disturbed = len(clean) < config.least_short * repeats.count
+        times = _lower_quartiles(every if is_disturbed else clean, repeats.count)
+        return Timing(times, is_disturbed, conditions.reference_s)
+    times = tuple(found.quiet or found.disturbed)
+    return Timing(times, not found.quiet, conditions.reference_s)
+
+
+def _is_slow(quiet: Sequence[float], repeats: Repeats) -> bool:
+    return bool(quiet) and quiet[0] > repeats.slow_s
+
+
+def _whole(run: Run, repeats: Repeats, conditions: Conditions, config: MeasureConfig) -> _Found:
+    """Repeats of the usual number of runs, until enough are quiet or too many are not."""
+    found = _Found()
+    before = conditions.is_quiet()
+    while len(found.quiet) < repeats.count and len(found.disturbed) <= config.disturbed_repeats:
+        if _is_slow(found.quiet, repeats) or found.is_crowded:
+            break
+        seconds, waited = _timed(run, repeats.number, conditions)
+        after = conditions.is_quiet()
+        found.is_crowded = waited > config.delayed_share
+        is_quiet = before and after and not found.is_crowded
+        (found.quiet if is_quiet else found.disturbed).append(seconds)
+        if not after:
+            time.sleep(config.disturbed_pause_s)
+            after = conditions.is_quiet()
+        before = after
+    return found
+
+
+def _timed(run: Run, number: int, conditions: Conditions) -> tuple[float, float]:
+    """Mean seconds of some runs, and the share of them that threads have waited for a core."""
+    before = conditions.delay()
+    seconds = run(number)
+    return seconds, (conditions.delay() - before) / (seconds * number)
+
+
+def _short(
+    run: Run, repeats: Repeats, conditions: Conditions, config: MeasureConfig
+) -> tuple[list[float], list[float]]:
+    """Short repeats: those without a delay, and all of them.
+
+    A pause before a group lets the scheduler of the system prefer the threads of the program. A
+    repeat does not count either if the next one has a delay: a thread that waits is counted later.
+    """
+    clean: list[float] = []
+    every: list[float] = []
+    end_s = time.perf_counter() + config.short_s
+    while not every or (time.perf_counter() < end_s and len(clean) < config.short_repeats):
+        time.sleep(config.short_pause_s)
+        is_quiet = conditions.is_quiet()
+        group = [_timed(run, repeats.short, conditions)]
+        while len(group) < config.short_group and time.perf_counter() < end_s:
+            group.append(_timed(run, repeats.short, conditions))
+        every += [seconds for seconds, _ in group]
+        if is_quiet:
+            free = [waited <= config.delayed_share for _, waited in group]
+            clean += [group[i][0] for i in range(len(group) - 1) if free[i] and free[i + 1]]
+    return clean, every
+
+
+def _lower_quartiles(values: Sequence[float], count: int) -> tuple[float, ...]:
+    """Of as many interleaved parts as there are values for, `count` at most."""
+    parts = [values[i::count] for i in range(min(count, len(values)))]
+    return tuple(
+        statistics.quantiles(part, n=4, method="inclusive")[0] if len(part) > 1 else part[0]
+        for part in parts
+    )

@@ -1,0 +1,142 @@
+"""Times of a program beside work that holds a core, on a simulated system."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import statistics
+import sys
+
+import pytest
+from clock import with_clock
+
+from ansor.config import MeasureConfig
+from ansor.measure.child import quiet_times as quiet_times_module
+from ansor.measure.child.quiet_times import Repeats, quiet_times
+from ansor.measure.child.timing_conditions import Conditions, Sentinel, Watch
+from ansor.measure.result import Timing
+from ansor.targets.host.run_delay import RunDelay
+
+CONFIG = MeasureConfig()
+RUN_S = 5e-4
+SLICE_S = 3e-3
+
+
+class System:
+    """A busy loop has one of two cores for every second slice of time.
+
+    A program runs half as fast then. The thread that waits is counted when it gets its core.
+    """
+
+    def __init__(self, patch: pytest.MonkeyPatch, seed: int = 0) -> None:
+        self.clock = with_clock(patch, quiet_times_module)
+        self.is_busy = True
+        self.runs = 0
+        self._random = random.Random(seed)
+        self._counted_s = 0.0
+
+    def _held_until(self) -> float | None:
+        """When the busy loop gives its core back; None where it has none now."""
+        number = int(self.clock.now_s / SLICE_S)
+        return (number + 1) * SLICE_S if self.is_busy and number % 2 else None
+
+    def run(self, number: int) -> float:
+        """Mean seconds of some runs."""
+        began_s = self.clock.now_s
+        for _ in range(number):
+            self.runs += 1
+            left_s = RUN_S * self._random.uniform(1.0, 1.02)
+            while left_s > 1e-12:
+                end_s = self._held_until() or (int(self.clock.now_s / SLICE_S) + 1) * SLICE_S
+                slower = 2.0 if self._held_until() else 1.0
+                step_s = min(max(end_s - self.clock.now_s, 1e-7), left_s * slower)
+                self._counted_s += step_s if slower > 1 else 0.0
+                left_s -= step_s / slower
+                self.clock.sleep(step_s)
+        return (self.clock.now_s - began_s) / number
+
+    def delay(self) -> float:
+        """What has been counted: not of a thread that waits now."""
+        return 0.0 if self._held_until() and self.runs == 0 else self._counted_s
+
+    def timing(self, config: MeasureConfig = CONFIG, run_s: float = RUN_S) -> Timing:
+        self.clock.sleep(self._random.uniform(0, 4 * SLICE_S))
+        number = max(1, round(config.min_time_s / config.repeats / run_s))
+        repeats = Repeats(config.repeats, number, max(1, round(config.short_run_s / run_s)), 1.0)
+        return quiet_times(self.run, repeats, Conditions((), self.delay), config)
+
+
+def test_a_busy_loop_half_of_the_time_changes_a_latency_by_less_than_five_per_cent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    system, found = System(monkeypatch), []
+    for number in range(30):
+        system.is_busy = number % 2 == 1
+        found.append(system.timing())
+    assert not any(timing.disturbed for timing in found)
+    latencies = [timing.latency_s for timing in found]
+    assert (max(latencies) - min(latencies)) / statistics.median(latencies) <= 0.05
+    assert statistics.median(latencies) == pytest.approx(RUN_S, rel=0.02)
+
+
+def test_a_quiet_system_costs_no_short_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = System(monkeypatch)
+    system.is_busy = False
+    timing = system.timing()
+    number = round(CONFIG.min_time_s / CONFIG.repeats / RUN_S)
+    assert (len(timing.latencies_s), system.runs) == (CONFIG.repeats, CONFIG.repeats * number)
+
+
+def test_without_any_quiet_run_a_timing_is_disturbed_and_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Runs that are longer than a slice: each meets the busy loop."""
+    monkeypatch.setattr("test_quiet_times.RUN_S", 2.2 * SLICE_S)
+    system = System(monkeypatch)
+    began_s = system.clock.now_s
+    timing = system.timing(run_s=2.2 * SLICE_S)
+    assert timing.disturbed
+    assert 2.2 * SLICE_S <= timing.latency_s <= 2 * 2.2 * SLICE_S
+    assert system.clock.now_s - began_s < CONFIG.short_s + 1.0
+
+
+def test_a_slow_core_is_no_reason_for_short_repeats() -> None:
+    """No thread waits: another machine on the same core. After the last try all repeats count."""
+    tries = iter([1.0] * 8 + [2.0] * 100)
+    sentinel = Sentinel(lambda: next(tries), 1.25)
+    runs: list[int] = []
+
+    def run(number: int) -> float:
+        runs.append(number)
+        return 3.0
+
+    config = MeasureConfig(disturbed_repeats=2, disturbed_pause_s=0.0)
+    timing = quiet_times(run, Repeats(2, 10, 1, math.inf), Conditions((sentinel,)), config)
+    assert timing == Timing((3.0,) * 3, disturbed=True, reference_s=2.0)
+    assert runs == [10] * 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the statistics are those of Linux")
+def test_delays_are_those_of_this_process() -> None:
+    delay = RunDelay()
+    before = delay.seconds()
+    assert 0.0 <= before <= delay.seconds() < 1e6
+    delay.close()
+    delay.close()
+    assert delay.seconds() == 0.0
+
+
+def test_a_system_without_statistics_has_no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert RunDelay().seconds() == 0.0
+
+
+def test_a_watch_asks_for_delays() -> None:
+    sentinel = Sentinel(lambda: 1.0, 1.25)
+    conditions = Watch(sentinel, CONFIG).over(1e-3)
+    assert conditions.delay() >= 0.0
+    assert conditions.reference_s == 1.0
