@@ -23,6 +23,8 @@ from ansor.program.hand_schedule import HandSchedule, Values
 # Of an instruction in the JSON form of a trace: its kind, inputs, attributes and outputs.
 _KIND, _ATTRIBUTES = 0, 2
 _TILE, _CATEGORY = "SamplePerfectTile", "SampleCategorical"
+# TVM compiles the value of such an annotation ("_llvm", "_c") as code of the function's module.
+_IMPORTS = "pragma_import"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,9 @@ class ImportedTrace:
         text: JSON form of the trace.
         workload: the function that it is of; None for any function on which it replays.
         knobs: whether its samples are decisions.
+
+    Raises:
+        ArgumentError: it brings code in another language, which would run unchecked.
     """
 
     text: str
@@ -45,6 +50,9 @@ class ImportedTrace:
     name: str = field(default="")
 
     def __post_init__(self) -> None:
+        if any(_imports_code(instruction) for instruction in json.loads(self.text)[0]):
+            remedy = f"its annotation {_IMPORTS}_… brings code along; give a trace without"
+            raise ArgumentError("trace", f"{self.text[:40]}…", remedy)
         if not self.name:
             digest = hashlib.sha256(self.text.encode()).hexdigest()[:8]
             object.__setattr__(self, "name", f"trace{'s' if self.knobs else ''}_{digest}")
@@ -68,6 +76,10 @@ class ImportedTrace:
         return HandSchedule(self.name, tuple(self._decisions.values()), apply, "", trace)
 
 
+def _imports_code(instruction: Sequence[Any]) -> bool:
+    return any(str(attribute).startswith(_IMPORTS) for attribute in instruction[_ATTRIBUTES])
+
+
 def import_trace(
     trace: s_tir.Trace | s_tir.Schedule,
     workload: tirx.PrimFunc | None = None,
@@ -82,7 +94,7 @@ def import_trace(
         knobs: whether its sampled tiles and categories are decisions of the search.
 
     Raises:
-        ArgumentError: it is no trace.
+        ArgumentError: it is no trace, or brings code in another language along.
     """
     found = trace.trace if isinstance(trace, s_tir.Schedule) else trace
     if not isinstance(found, s_tir.Trace):

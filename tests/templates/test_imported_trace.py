@@ -136,3 +136,18 @@ def test_seeds_that_are_of_no_use(records: Path, tmp_path: Path) -> None:
         (tmp_path / file.name).write_text(text)
     with pytest.raises(ArgumentError, match="TVM cannot read it, or a trace in it"):
         recorded_traces(tmp_path, [func()])
+
+
+@pytest.mark.parametrize("language", ["llvm", "c"])
+def test_a_trace_that_brings_code_along_is_refused(tmp_path: Path, language: str) -> None:
+    sch = s_tir.Schedule(workload(func()))
+    loop = sch.get_loops(sch.get_sblock("c"))[0]
+    sch.annotate(loop, f"pragma_import_{language}", "define i32 @other() { ret i32 1 }")
+    with pytest.raises(ArgumentError, match="brings code along"):
+        ansor.import_trace(sch)
+    database = meta_schedule.database.JSONDatabase(work_dir=str(tmp_path))
+    kept = database.commit_workload(workload(func()))
+    record = meta_schedule.database.TuningRecord(sch.trace, kept, [1.0], TARGET, [])
+    database.commit_tuning_record(record)
+    with pytest.raises(ArgumentError, match="brings code along"):
+        recorded_traces(tmp_path, [func()])
