@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
 
 from ansor.closing import Closing
 from ansor.database.database import Database, TaskEntry
@@ -19,7 +18,7 @@ from ansor.errors import ArgumentError, DatabaseError
 class RecordLog(Closing):
     """A file that gets one line for each measurement, in the format of `export_jsonl`.
 
-    A line is complete and flushed before the search goes on. Lines of an existing file are kept.
+    A line is complete and written before the search goes on. Lines of an existing file are kept.
 
     Args:
         path: of the file, which is made if it does not exist.
@@ -34,9 +33,10 @@ class RecordLog(Closing):
             raise DatabaseError(f"log={str(path)!r}: is a database; give another file")
         try:
             is_torn = _is_torn(self._path)
-            self._stream: TextIO = self._path.open("a", encoding="utf-8")
+            # Without a buffer: what a full disk refuses is not written again by `close`.
+            self._stream = self._path.open("ab", buffering=0)
             if is_torn:  # a run was killed while it wrote
-                self._stream.write("\n")
+                self._append(b"\n")
         except OSError as error:
             raise _unwritable(self._path, error) from error
 
@@ -51,12 +51,16 @@ class RecordLog(Closing):
             DatabaseError: the file cannot be written.
         """
         entries = {entry.key: entry for entry in tasks}
+        lines = [to_line(entries[record.task_key], record) + "\n" for record in records]
         try:
-            for record in records:
-                self._stream.write(to_line(entries[record.task_key], record) + "\n")
-            self._stream.flush()
+            self._append("".join(lines).encode())
         except OSError as error:
             raise _unwritable(self._path, error) from error
+
+    def _append(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            left = left[self._stream.write(left) :]
 
     def close(self) -> None:
         """Closes the file; may be called twice."""

@@ -91,8 +91,11 @@ def connect(path: str | os.PathLike[str] | None) -> sqlite3.Connection:
         ) from error
 
 
-def _open(name: str, uri: bool = False, busy_timeout_s: float = 30.0) -> sqlite3.Connection:
-    """Opens a file, in which another process may be writing: each statement waits so long."""
+def _open(name: str, uri: bool = False, busy_timeout_s: float = 120.0) -> sqlite3.Connection:
+    """Opens a file, in which another process may be writing: each statement waits so long.
+
+    A backup, or a process that is stopped for a while, holds the lock for tens of seconds.
+    """
     return sqlite3.connect(name, timeout=busy_timeout_s, isolation_level=None, uri=uri)
 
 

@@ -51,6 +51,16 @@ def test_an_existing_log_goes_on_even_after_half_a_line(tmp_path: Path) -> None:
         assert [r.program for r in records.all_records("cpu")] == [program(0), program(1)]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_named_and_the_log_is_closed() -> None:
+    with (
+        Database() as database,
+        pytest.raises(DatabaseError, match=r"No space left.*; give a file"),
+        logged(database, "/dev/full"),
+    ):
+        database.add(make_task(), program(1), took(1.5))
+
+
 def test_a_log_is_read_as_records_and_so_is_a_database(tmp_path: Path) -> None:
     log, file = tmp_path / "log.jsonl", tmp_path / "r.sqlite"
     with Database(file) as database, logged(database, log):
