@@ -7,4 +7,10 @@ A scenario is a module with a function ``run(scale: Scale) -> list[Row]`` and an
 from __future__ import annotations
 
 # Names of the modules, in the order of the runs.
-SCENARIOS: tuple[str, ...] = ()
+SCENARIOS: tuple[str, ...] = (
+    "bad_candidates",
+    "run_killed",
+    "disk_and_locks",
+    "shared_database",
+    "busy_machine",
+)

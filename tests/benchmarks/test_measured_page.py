@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from benchmarks import measured
 from benchmarks.measured import PAGE, RESULTS, SECTIONS, Section, page
 from benchmarks.measured_comparisons import networks, operators, peak
+from benchmarks.measured_faults import faults
 from benchmarks.measured_low_precision import low_networks, low_operators, precision_auto
 from benchmarks.measured_policies import search_policies
 from benchmarks.measured_results import Entry, MissingKeyError, read_runs
@@ -298,6 +299,20 @@ def test_precision_auto(tmp_path: Path) -> None:
     assert line["auto / this"] == "0.432"
     assert line["latency, ms"].startswith("12.5")
     assert line["budget, min"] == "4"
+
+
+def test_faults(tmp_path: Path) -> None:
+    rows = [
+        {"name": "search", "injected": "f", "required": "r", "observed": "a|b", "seconds": 1.6},
+        {"name": "mount", "injected": "f", "required": "r", "observed": "-", "seconds": 0.1},
+    ]
+    for row, holds in zip(rows, (False, None), strict=True):
+        row["holds"] = holds
+    made_up = {**document(rows), "scenario": "bad_candidates"}
+    text = faults(written(tmp_path, made_up))
+    line = named(text, "bad candidates", "search")
+    assert (line["observed"], line["holds"], line["s"]) == ("a/b", "**no**", "2")
+    assert named(text, "bad candidates", "mount")["holds"] == "not run"
 
 
 def overall_row(policy: str, ratio: float, spread: float, near: int | None) -> Document:
