@@ -51,6 +51,7 @@ class Round:
         disturbed: programs of the batch that were measured on a slow or busy machine.
         speed: of the machine, as a share of its best in the run, the median over the batch; None if
             the device does not know.
+        recalled: programs of the batch that an interrupted run had measured.
     """
 
     number: int
@@ -64,6 +65,7 @@ class Round:
     current_s: float | None = None
     disturbed: int = 0
     speed: float | None = None
+    recalled: int = 0
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,22 @@ class Start:
 
 @dataclass(frozen=True)
 class Finish:
-    """The end of a search: `reason` says why it stopped."""
+    """The end of a search.
+
+    Attributes:
+        reason: why it stopped.
+        tasks: as they stand.
+        trials: programs measured in this run, interruptions included.
+        elapsed_s: seconds since the run began, interruptions left out.
+        is_complete: whether it came to its end; False after an interrupt or an error. The same call
+            then goes on with it.
+    """
 
     reason: str
     tasks: Sequence[TaskStatus]
     trials: int
     elapsed_s: float
+    is_complete: bool = True
 
 
 class Callback:

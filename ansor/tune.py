@@ -19,7 +19,7 @@ from ansor.run.tuned import TunedModel
 from ansor.targets.target import Target, check_runs_here, resolve_target
 
 _OF_SEARCHES = ("minutes", "trials", "trials_per_task", "early_stopping", "tasks", "transfer")
-_OF_RECORDS = ("database", "log")
+_OF_RECORDS = ("database", "log", "resume")
 
 
 @takes_settings

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ansor.closing import Closing
 from ansor.executor import Executor, in_turns
 from ansor.measure.call_plan import CallPlan
-from ansor.measure.device import Device, TaskProgram
+from ansor.measure.device import Device, OnResult, TaskProgram, ignored
 from ansor.measure.result import Measurement, Verification
 from ansor.program.codec import encode
 from ansor.program.program import Program
@@ -66,7 +66,11 @@ class ReplayDevice(Closing):
         self._device.start(count)
 
     def measure(
-        self, task: Task, programs: Sequence[Program], best_s: float | None
+        self,
+        task: Task,
+        programs: Sequence[Program],
+        best_s: float | None,
+        on_result: OnResult = ignored,
     ) -> list[Measurement]:
         """See `Device.measure`."""
         if not self._replay:
@@ -79,6 +83,8 @@ class ReplayDevice(Closing):
         known_s = self.now()
         for program, result in zip(programs, results, strict=True):
             self.trials.append(Trial(program, result.latency_s, known_s))
+        for number, result in enumerate(results):
+            on_result(number, result)
         return results
 
     def _learn(

@@ -14,6 +14,7 @@ import click
 
 from ansor.config import FULL, TuneConfig
 from ansor.database.database import Database, TaskEntry
+from ansor.database.journal import Journal
 from ansor.database.record import Record
 from ansor.measure.local_device import LocalDevice
 from ansor.program.codec import encode
@@ -70,7 +71,7 @@ class Trials:
                 self._hardware,
                 CPU_SEARCH,
                 self._device,
-                database,
+                Journal(database),
                 self._config,
                 executor=self._device.executor,
             )
@@ -90,10 +91,9 @@ class Trials:
                 self._hardware,
                 CPU_SEARCH,
                 device,
-                database,
+                Journal(database, device.now),
                 config,
                 seed,
-                clock=device.now,
                 executor=device.executor,
             )
             finish = tuner.run(Budget(self._trials))

@@ -16,7 +16,7 @@ from ansor.closing import Closing
 from ansor.config import FULL, MeasureConfig
 from ansor.errors import ArgumentError
 from ansor.measure.call_plan import CallPlan
-from ansor.measure.device import TaskProgram
+from ansor.measure.device import OnResult, TaskProgram, ignored
 from ansor.measure.result import ErrorKind, Measurement, Verification, successful_measurement
 from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
@@ -63,7 +63,11 @@ class SurrogateDevice(Closing):
         """See `Device.start`; trees need no preparation."""
 
     def measure(
-        self, task: Task, programs: Sequence[Program], best_s: float | None
+        self,
+        task: Task,
+        programs: Sequence[Program],
+        best_s: float | None,
+        on_result: OnResult = ignored,
     ) -> list[Measurement]:
         """See `Device.measure`.
 
@@ -75,6 +79,8 @@ class SurrogateDevice(Closing):
         self.count += len(programs)
         build_s, run_s = (sum(getattr(r, n) for r in results) for n in ("build_s", "run_s"))
         self._ahead_s += build_s / self._workers + run_s - (self._clock() - began_s)
+        for number, result in enumerate(results):
+            on_result(number, result)
         return results
 
     def _results(

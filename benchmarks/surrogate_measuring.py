@@ -14,6 +14,7 @@ import numpy as np
 from ansor.config import FULL
 from ansor.cost_model.model import CostModel
 from ansor.database.database import Database
+from ansor.database.journal import Journal
 from ansor.measure.local_device import LocalDevice
 from ansor.policy.registry import policy_named
 from ansor.program.codec import encode
@@ -120,7 +121,7 @@ class Measuring:
             self._hardware,
             CPU_SEARCH,
             self._device,
-            self._database,
+            Journal(self._database),
             FULL,
             seed,
             policy=policy_named(policies[seed // MEASURING.chunk % len(policies)]),

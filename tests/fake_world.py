@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -14,6 +15,7 @@ from ansor.callbacks import Callback, Finish, Round, Start
 from ansor.config import CostModelConfig, EvolutionConfig, TuneConfig
 from ansor.cost_model.scorer import seconds
 from ansor.database.database import Database
+from ansor.database.journal import Journal
 from ansor.features.profile import profile
 from ansor.measure.fake import FakeDevice, never
 from ansor.measure.result import ErrorKind
@@ -35,6 +37,7 @@ CONFIG = TuneConfig(
 TARGET = "fake"
 WEIGHTS = {"matmul_relu": 2, "depthwise_conv2d": 1, "row_sum": 3}
 
+Trace = list[tuple[str, str, str]]
 Fail = Callable[[Task, Program], ErrorKind | None]
 
 
@@ -105,7 +108,8 @@ class World:
         interrupt_at: int | None = None,
         database: Database | None = None,
         config: TuneConfig = CONFIG,
-        clock: Callable[[], float] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        journal: Journal | None = None,
         policy: PolicyFactory = SearchPolicy,
         device: FakeDevice | None = None,
         **options: Any,
@@ -114,26 +118,25 @@ class World:
         self.database = Database() if database is None else database
         self.events = Recorder()
         tasks: Sequence[Task] = make_tasks(*names)
-        extra: dict[str, Any] = {"policy": policy, **options}
-        if clock is not None:
-            extra["clock"] = clock
+        self.journal = journal or Journal(self.database, clock)
         self.tuner = Tuner(
             tasks,
             HARDWARE,
             CPU_SEARCH,
             self.device,
-            self.database,
+            self.journal,
             config,
             seed,
             [self.events],
-            **extra,
+            policy=policy,
+            **options,
         )
 
     def run(self, trials: int | None = None, seconds: float | None = None) -> Finish:
         return self.tuner.run(Budget(trials, seconds))
 
     @property
-    def trace(self) -> list[tuple[str, str, str]]:
+    def trace(self) -> Trace:
         """Every measurement as text: task, sketch, values."""
         return [(k, p.sketch, repr(sorted(p.values.items()))) for k, p in self.device.trace]
 

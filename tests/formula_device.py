@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from ansor.measure.device import Device, TaskProgram
+from ansor.measure.device import Device, OnResult, TaskProgram, ignored
 from ansor.measure.result import Measurement, Verification, successful_measurement
 from ansor.program.codec import encode
 from ansor.program.program import Program
@@ -25,7 +25,11 @@ class FormulaDevice(Device):
         self.count, self.is_closed = 0, False
 
     def measure(
-        self, task: Task, programs: Sequence[Program], best_s: float | None
+        self,
+        task: Task,
+        programs: Sequence[Program],
+        best_s: float | None,
+        on_result: OnResult = ignored,
     ) -> list[Measurement]:
         self.count += len(programs)
         return [successful_measurement((seconds(program),), 0.0, 0.0) for program in programs]

@@ -45,6 +45,12 @@ MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
     help="A function to tune, or an operator such as conv2d; may be repeated. All by default.",
 )
 @click.option("--database", metavar="FILE", help="Records, read and extended.")
+@click.option(
+    "--resume/--no-resume",
+    default=True,
+    show_default=True,
+    help="Go on with an interrupted run of the same command, if the database knows one.",
+)
 @click.option("--log", metavar="FILE", help="Gets a line of JSON for each measurement.")
 @click.option(
     "--transfer",

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 from ansor.closing import Closing
+from ansor.database.known import CONDITION, EVERYTHING, Known
 from ansor.database.record import Record, here_and_now
 from ansor.database.rows import COLUMNS, PLACEHOLDERS, from_row, to_row, versions_text
+from ansor.database.runs import RunProgress, write_progress
 from ansor.database.schema import connect, transaction
 from ansor.measure.result import ErrorKind, Measurement
 from ansor.program.codec import decode, encode
@@ -19,7 +22,7 @@ from ansor.program.program import Program
 if TYPE_CHECKING:  # a task brings TVM along
     from ansor.task import Task
 
-_INSERT = f"INSERT INTO records ({COLUMNS}) VALUES ({PLACEHOLDERS})"
+_INSERT = f"INSERT INTO records ({COLUMNS}, run) VALUES ({PLACEHOLDERS}, ?)"
 _INSERT_TASK = "INSERT OR IGNORE INTO tasks VALUES (?, ?, ?)"
 _WRONG = ErrorKind.WRONG.value
 
@@ -65,6 +68,11 @@ class Database(Closing):
         self._observers: list[Observer] = []
         self._connection = connect(path)
 
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """To the file, for other modules of this package."""
+        return self._connection
+
     @contextmanager
     def observed(self, observer: Observer) -> Iterator[None]:
         """Tells an observer of each batch of records that is added meanwhile."""
@@ -99,13 +107,24 @@ class Database(Closing):
         records = [Record(task.key, task.target, p, m, here_and_now(seed, host)) for p, m in pairs]
         self.add_records([entry], records)
 
-    def add_records(self, tasks: Sequence[TaskEntry], records: Sequence[Record]) -> None:
-        """Records measurements made elsewhere, in one transaction."""
+    def add_records(
+        self, tasks: Sequence[TaskEntry], records: Sequence[Record], run: RunProgress | None = None
+    ) -> None:
+        """Records measurements, in one transaction.
+
+        Args:
+            tasks: of the records.
+            records: new ones.
+            run: that made them, with its progress; None for none.
+        """
         with transaction(self._connection):
             for entry in tasks:
                 values = (entry.key, entry.name, entry.definition)
                 self._connection.execute(_INSERT_TASK, values)
-            self._connection.executemany(_INSERT, [to_row(record) for record in records])
+            if run is not None:
+                write_progress(self._connection, run)
+            number = None if run is None else run.run
+            self._connection.executemany(_INSERT, [(*to_row(r), number) for r in records])
         for observer in self._observers:
             observer(tasks, records)
 
@@ -173,19 +192,22 @@ class Database(Closing):
         )
         return [record for record, _ in zip(rows, range(n), strict=False)]
 
-    def winners(self, target: str, besides: str) -> list[Record]:
-        """The fastest record of every task but one, the newest first."""
+    def winners(self, target: str, besides: str, known: Known = EVERYTHING) -> list[Record]:
+        """The fastest known record of every task but one, the newest first."""
+        numbers = astuple(known)
         rows = self._select(
-            "target = ? AND task_key <> ? AND latency_s IS NOT NULL AND program NOT IN (SELECT "
-            "program FROM records WHERE target = ? AND error = ?) "
+            f"{CONDITION} AND target = ? AND task_key <> ? AND latency_s IS NOT NULL "
+            f"AND program NOT IN (SELECT program FROM records "
+            f"WHERE {CONDITION} AND target = ? AND error = ?) "
             "GROUP BY task_key HAVING MIN(latency_s) ORDER BY id DESC",
-            (target, besides, target, _WRONG),
+            (*numbers, target, besides, *numbers, target, _WRONG),
         )
         return list(rows)
 
-    def records(self, key: str, target: str) -> list[Record]:
-        """All records of a task on a target, oldest first."""
-        return list(self._select("target = ? AND task_key = ? ORDER BY id", (target, key)))
+    def records(self, key: str, target: str, known: Known = EVERYTHING) -> list[Record]:
+        """All known records of a task on a target, oldest first."""
+        condition = f"{CONDITION} AND target = ? AND task_key = ? ORDER BY id"
+        return list(self._select(condition, (*astuple(known), target, key)))
 
     def all_records(self, target: str) -> list[Record]:
         """All records on a target, oldest first."""

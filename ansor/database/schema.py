@@ -1,4 +1,4 @@
-"""The tables, and opening a file without harming one that is not ours."""
+"""Opening a file without harming one that is not ours."""
 
 from __future__ import annotations
 
@@ -8,54 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ansor.database.formats import FORMAT_VERSION, migrate
 from ansor.errors import DatabaseError
 
-FORMAT_VERSION = 1  # of the tables; a reader refuses a higher one
 _MAGIC = b"SQLite format 3\0"
-
-_TABLES = """
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS tasks (
-    key TEXT PRIMARY KEY, name TEXT NOT NULL, definition TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS records (
-    id INTEGER PRIMARY KEY,
-    task_key TEXT NOT NULL REFERENCES tasks (key),
-    target TEXT NOT NULL,
-    sketch TEXT NOT NULL,     -- name, for people
-    program TEXT NOT NULL,    -- ansor.program.codec
-    latency_s REAL,           -- median, NULL when it failed
-    latencies_s TEXT NOT NULL,  -- JSON list
-    build_s REAL NOT NULL,
-    run_s REAL NOT NULL,
-    error TEXT,               -- ErrorKind
-    message TEXT NOT NULL,
-    host TEXT NOT NULL,
-    versions TEXT NOT NULL,   -- JSON object
-    seed INTEGER,
-    time_s REAL NOT NULL      -- since 1970
-);
-CREATE TABLE IF NOT EXISTS checks (  -- programs whose results were found right
-    task_key TEXT NOT NULL REFERENCES tasks (key),
-    target TEXT NOT NULL,
-    program TEXT NOT NULL,
-    host TEXT NOT NULL,
-    versions TEXT NOT NULL,
-    difference REAL NOT NULL, -- largest error relative to the reference's largest value
-    PRIMARY KEY (task_key, target, program, host, versions)
-);
-CREATE TABLE IF NOT EXISTS elections (  -- what a function ended with after a comparison
-    function TEXT NOT NULL,   -- key of its first variant
-    target TEXT NOT NULL,
-    host TEXT NOT NULL,
-    task_key TEXT NOT NULL REFERENCES tasks (key),
-    program TEXT NOT NULL,
-    time_s REAL NOT NULL,     -- since 1970
-    PRIMARY KEY (function, target, host)
-);
-CREATE INDEX IF NOT EXISTS by_latency ON records (target, task_key, latency_s);
-CREATE INDEX IF NOT EXISTS by_time ON records (target, task_key, time_s);
-"""
 
 
 def is_sqlite(path: Path) -> bool:
@@ -113,10 +69,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")  # with WAL, safe when the process is killed
     connection.execute("PRAGMA foreign_keys = ON")
     with transaction(connection):
-        for statement in _TABLES.split(";"):
-            connection.execute(statement)
-        rows = [("package", "ansor"), ("format_version", str(FORMAT_VERSION))]
-        connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", rows)
+        migrate(connection)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from ansor.database.database import Database, TaskEntry
 from ansor.database.record import Record
+from ansor.database.runs import RunProgress
 
 
 @runtime_checkable
@@ -46,10 +47,12 @@ class StoredDatabase(Database):
         self._store = store
         super().add_records(*store.load())
 
-    def add_records(self, tasks: Sequence[TaskEntry], records: Sequence[Record]) -> None:
+    def add_records(
+        self, tasks: Sequence[TaskEntry], records: Sequence[Record], run: RunProgress | None = None
+    ) -> None:
         """See `Database`."""
         self._store.append(tasks, records)
-        super().add_records(tasks, records)
+        super().add_records(tasks, records, run)
 
     def close(self) -> None:
         """See `Database`."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from ansor.measure.device import Device
+from ansor.measure.device import Device, OnResult, ignored
 from ansor.measure.result import Measurement
 from ansor.program.program import Program
 
@@ -17,12 +17,13 @@ if TYPE_CHECKING:  # a task brings TVM along
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Programs of one task that one machine measures, and the task's best latency so far, in
-    seconds."""
+    """Programs of one task that one machine measures, with the other arguments of
+    `Device.measure`."""
 
     task: Task
     programs: Sequence[Program]
     best_s: float | None
+    on_result: OnResult = ignored
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,8 @@ class OneAtATime:
     def collect(self) -> MeasuredBatch:
         """See `BatchQueue.collect`."""
         batch = self._waiting.popleft()
-        return MeasuredBatch(batch, self._device.measure(batch.task, batch.programs, batch.best_s))
+        arguments = (batch.task, batch.programs, batch.best_s, batch.on_result)
+        return MeasuredBatch(batch, self._device.measure(*arguments))
 
     def abandon(self) -> None:
         """See `BatchQueue.abandon`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +14,12 @@ if TYPE_CHECKING:  # a task brings TVM along, which a device need not
     from ansor.task import Task
 
 TaskProgram = tuple["Task", Program]
+# Gets the place of a program in its batch, and its measurement.
+OnResult = Callable[[int, Measurement], None]
+
+
+def ignored(number: int, result: Measurement) -> None:
+    """For a caller who waits for all results."""
 
 
 class Device(Protocol):
@@ -31,13 +37,22 @@ class Device(Protocol):
         return
 
     def measure(
-        self, task: Task, programs: Sequence[Program], best_s: float | None
+        self,
+        task: Task,
+        programs: Sequence[Program],
+        best_s: float | None,
+        on_result: OnResult = ignored,
     ) -> list[Measurement]:
         """Builds and times programs.
 
         Args:
+            task: of the programs.
+            programs: to be measured.
             best_s: the task's best latency so far, in seconds; a program whose first run is much
                 slower is not repeated.
+            on_result: may be called with each measurement as soon as it is there, once at most. It
+                is recorded then, and survives the end of this process. What it raises passes
+                through.
 
         Returns:
             one measurement per program, in the same order.

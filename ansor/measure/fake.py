@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ansor.closing import Closing
 from ansor.measure.call_plan import CallPlan
+from ansor.measure.device import OnResult, ignored
 from ansor.measure.result import ErrorKind, Measurement, Verification, successful_measurement
 from ansor.program.program import Program
 
@@ -63,14 +64,22 @@ class FakeDevice(Closing):
         return len(self.trace)
 
     def measure(
-        self, task: Task, programs: Sequence[Program], best_s: float | None
+        self,
+        task: Task,
+        programs: Sequence[Program],
+        best_s: float | None,
+        on_result: OnResult = ignored,
     ) -> list[Measurement]:
         """See `Device.measure`.
 
         Raises:
             KeyboardInterrupt: at the measurement that the constructor named.
         """
-        return [self._measure_one(task, program) for program in programs]
+        results = []
+        for number, program in enumerate(programs):
+            results.append(self._measure_one(task, program))
+            on_result(number, results[-1])
+        return results
 
     def _measure_one(self, task: Task, program: Program) -> Measurement:
         if self.count + 1 == self._interrupt_at:

@@ -19,7 +19,7 @@ from ansor.dag.graph import ComputeDAG
 from ansor.errors import ArgumentError, MeasureError
 from ansor.executor import R
 from ansor.measure.call_plan import CallPlan
-from ansor.measure.device import TaskProgram
+from ansor.measure.device import OnResult, TaskProgram, ignored
 from ansor.measure.local.batch import measure_batch
 from ansor.measure.local.comparison import time_in_turns
 from ansor.measure.local.in_place import time_in_place
@@ -81,11 +81,15 @@ class LocalDevice(Closing):
         self._pool.start(count)
 
     def measure(
-        self, task: Task, programs: Sequence[Program], best_s: float | None
+        self,
+        task: Task,
+        programs: Sequence[Program],
+        best_s: float | None,
+        on_result: OnResult = ignored,
     ) -> list[Measurement]:
         """See `Device.measure`."""
         with self._clean_up():
-            return measure_batch(self._pool, self._define(task), programs, best_s)
+            return measure_batch(self._pool, self._define(task), programs, best_s, on_result)
 
     def share(self, function: Callable[..., R], arguments: Sequence[tuple[Any, ...]]) -> list[R]:
         """See `ansor.executor.Executor`."""

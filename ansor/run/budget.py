@@ -49,4 +49,5 @@ def together(first: Finish, last: Finish) -> Finish:
     """The end of two searches, one after the other."""
     reason = first.reason if first.reason == INTERRUPTED else last.reason
     trials, elapsed_s = first.trials + last.trials, first.elapsed_s + last.elapsed_s
-    return Finish(reason, last.tasks, trials, elapsed_s)
+    is_complete = first.is_complete and last.is_complete
+    return Finish(reason, last.tasks, trials, elapsed_s, is_complete)

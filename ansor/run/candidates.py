@@ -7,7 +7,7 @@ of the caches decide, so that these are compiled and timed as a whole, in turns.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ from ansor.database.database import Database
 from ansor.frontend.call_planning import call_plan
 from ansor.measure.device import Device
 from ansor.run.finish import Finisher
+from ansor.run.leaders import were_elected
 from ansor.run.prepare import Network
 from ansor.run.tuned import TunedModel
 from ansor.run.tuner import Tuner
@@ -63,6 +64,23 @@ def winners_of(
     network = candidate.network
     functions, plan = candidate.tuner.functions(network.tasks), call_plan(network.mod)
     return choose_winners(functions, plan, device, database, config, leaders, finisher.begin)
+
+
+def were_compared(
+    candidates: Iterable[Candidate], database: Database, ended_s: float | None
+) -> bool:
+    """Whether an interrupted run compared the leaders of all functions.
+
+    Args:
+        candidates: the networks.
+        database: of the elections.
+        ended_s: when that run measured last, in seconds since 1970; None if there is no such run,
+            or something was measured since.
+    """
+    return ended_s is not None and all(
+        were_elected(each.tuner.functions(each.network.tasks), database, ended_s)
+        for each in candidates
+    )
 
 
 def near_fastest(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ansor.config import MeasureConfig
@@ -73,6 +73,21 @@ def _elected(first: Task, ranked: Sequence[Leader], database: Database) -> list[
             faster = ranked[:number]
             return [] if any(x.time_s > last.time_s for x in faster) else [leader]
     return []
+
+
+def were_elected(
+    functions: Mapping[str, Sequence[TaskSearch]], database: Database, since_s: float
+) -> bool:
+    """Whether the leaders of each function were compared after a time.
+
+    Args:
+        functions: the searches of all variants of each; as the model gives it comes first.
+        database: of the elections.
+        since_s: in seconds since 1970.
+    """
+    first = [variants[0].task for variants in functions.values()]
+    last = [database.elected(task.key, task.target) for task in first]
+    return all(each is not None and each.time_s >= since_s for each in last)
 
 
 def _diverse(ranked: Sequence[Leader], count: int) -> list[Leader]:

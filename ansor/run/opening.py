@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -30,6 +31,10 @@ def opened_session(settings: Settings, target: Target, began_s: float) -> Iterat
     # Threads come first: a number that the system refuses must not show after the search.
     threads = start_threads(settings.threads)
     text = target_text(target, threads)
+
+    def clock() -> float:
+        return time.monotonic() - began_s
+
     with (
         frozen_heap(),
         ExitStack() as stack,
@@ -40,7 +45,13 @@ def opened_session(settings: Settings, target: Target, began_s: float) -> Iterat
         sources = [opened_records("transfer", source) for source in settings.sources]
         earlier = tuple(map(stack.enter_context, sources))
         device.start(1)  # in the background, where it takes as long as to import a model
-        yield Session(settings, target, text, threads, records, device, executor, began_s, earlier)
+        session = Session(
+            settings, target, text, threads, records, device, executor, clock, earlier
+        )
+        try:
+            yield session
+        finally:
+            session.journal.release()
 
 
 @contextmanager

@@ -5,11 +5,13 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from functools import partial
 
-from ansor.callbacks import Round, TaskStatus
+from ansor.callbacks import Round
 from ansor.config import MeasureConfig
-from ansor.measure.batches import Batch, BatchQueue, MeasuredBatch
+from ansor.database.journal import Journal
+from ansor.measure.batches import Batch, BatchQueue
 from ansor.measure.result import Measurement, checked
 from ansor.policy.candidate import Candidate
 from ansor.run.task_search import TaskSearch
@@ -23,32 +25,51 @@ class OpenRound:
         search: of the task.
         candidates: the proposed programs.
         asked: programs that the policy was asked for.
-        measured: of all candidates; None before the first answer.
-        again: numbers of the candidates that are measured again at the moment.
-        tries: how often some have been measured again.
+        results: recorded measurements by the place of their program.
+        recalled: of these, the measurements of an interrupted run.
+        last: number of the last record of the interrupted run.
+        submitted: places of the programs that the device measures at the moment.
+        doubtful: measurements on a disturbed machine that may be made again.
+        tries: how often some have been made again.
     """
 
     search: TaskSearch
     candidates: Sequence[Candidate]
     asked: int
-    measured: MeasuredBatch | None = None
-    again: Sequence[int] = ()
+    results: dict[int, Measurement]
+    recalled: int
+    last: int
+    submitted: Sequence[int] = ()
+    doubtful: dict[int, Measurement] = field(default_factory=dict)
     tries: int = 0
+
+    @property
+    def best_s(self) -> float | None:
+        """Seconds of the best program of the task, this round included."""
+        own = (*self.results.values(), *self.doubtful.values())
+        known = [self.search.best_s, *(result.latency_s for result in own)]
+        return min((seconds for seconds in known if seconds is not None), default=None)
 
 
 class Rounds:
-    """Gives batches to a device and returns them with their measurements.
+    """Gives batches to a device and records the measurements.
 
-    What was measured on a disturbed machine and may be among the best is measured again before
-    anyone learns of it. This is no further trial: a trial is a program.
+    A measurement is recorded as soon as it is there. Only what was measured on a disturbed machine
+    and may be among the best is measured again before. This is no further trial: a trial is a
+    program.
 
     Args:
         queue: of the device.
-        config: how often, and which programs.
+        journal: of the run; what an interrupted run measured is not measured again.
+        seed: of the search.
+        config: how often, and which programs are measured again.
     """
 
-    def __init__(self, queue: BatchQueue, config: MeasureConfig) -> None:
-        self._queue, self._config = queue, config
+    def __init__(
+        self, queue: BatchQueue, journal: Journal, seed: int, config: MeasureConfig
+    ) -> None:
+        self._queue, self._journal, self._seed = queue, journal, seed
+        self._config = config
         self._open: dict[str, OpenRound] = {}  # by the keys of the tasks
 
     @property
@@ -67,64 +88,118 @@ class Rounds:
         return sum(len(each.candidates) for each in self._open.values())
 
     def begin(self, search: TaskSearch, candidates: Sequence[Candidate], asked: int) -> None:
-        """Gives a batch to the device; an empty one is finished at once."""
-        self._open[search.task.key] = OpenRound(search, candidates, asked)
-        if candidates:
-            self._submit(search, candidates)
-
-    def _submit(self, search: TaskSearch, candidates: Sequence[Candidate]) -> None:
+        """Gives the programs of a batch that have no measurement to the device."""
         programs = [candidate.program for candidate in candidates]
-        self._queue.submit(Batch(search.task, programs, search.best_s))
+        results, last = self._journal.recall(search.task, programs)
+        own = OpenRound(search, candidates, asked, results, len(results), last)
+        self._open[search.task.key] = own
+        self._submit(own, [i for i in range(len(programs)) if i not in results])
 
-    def finished(self) -> tuple[OpenRound, MeasuredBatch]:
-        """Waits for a round to finish; a time that the machine cannot reach is a failure."""
-        while True:
-            done = self._next()
-            own = self._open[done.batch.task.key]
-            measured = own.measured = _joined(own, done)
-            own.again = self._suspects(own, measured.results)
-            if not own.again:
-                del self._open[done.batch.task.key]
-                return own, measured
-            own.tries += 1
-            self._submit(own.search, [own.candidates[number] for number in own.again])
+    def _submit(self, own: OpenRound, places: Sequence[int]) -> None:
+        own.submitted = places
+        if places:
+            programs = [own.candidates[place].program for place in places]
+            take = partial(self._take, own)
+            self._queue.submit(Batch(own.search.task, programs, own.best_s, take))
 
-    def _suspects(self, own: OpenRound, results: Sequence[Measurement]) -> list[int]:
-        """Numbers of the disturbed programs that may be faster than the best, fastest first."""
-        config, times = self._config, dict(enumerate(result.latency_s for result in results))
-        known = [seconds for seconds in (*times.values(), own.search.best_s) if seconds is not None]
-        if own.tries >= config.again_tries or not known:
+    @property
+    def _waits(self) -> bool:
+        """Whether no round can finish before the device has measured something."""
+        return all(each.submitted for each in self._open.values())
+
+    def left_behind(self, searches: Sequence[TaskSearch]) -> list[tuple[TaskSearch, int]]:
+        """Takes in what an interrupted run measured and this one does not propose.
+
+        The machine's parameters, a version or a policy may differ from those of that run. Nothing
+        is taken in as long as the run is repeated.
+
+        Returns:
+            the searches that got records, and how many.
+        """
+        if not (self._waits and self._journal.is_repeating):
             return []
-        limit_s = min(known) * config.again_factor
+        left = self._journal.give_up([search.task.key for search in searches])
+        counts = Counter(record.task_key for record in left)
+        fed = [search for search in searches if search.task.key in counts]
+        for search in fed:
+            search.restore([record for record in left if record.task_key == search.task.key])
+        return [(search, counts[search.task.key]) for search in fed]
+
+    def finished(self) -> OpenRound:
+        """Waits for a round to finish. Those that need no device come first, in the order in which
+        an interrupted run finished them."""
+        while self._waits:
+            self._collect()
+        done = [each for each in self._open.values() if not each.submitted]
+        own = min(done, key=lambda each: each.last)
+        self._journal.show(own.last)
+        return self._open.pop(own.search.task.key)
+
+    def _collect(self) -> None:
+        """Waits for the next batch that the device has measured, and measures some again."""
+        self._journal.go_on()
+        done = self._queue.collect()
+        own = self._open[done.batch.task.key]
+        for number, result in enumerate(done.results):
+            self._take(own, number, result, done.host)
+        again = [] if own.tries >= self._config.again_tries else self._suspects(own)
+        for place in sorted(set(own.doubtful) - set(again)):
+            self._keep(own, place, own.doubtful.pop(place), done.host)
+        own.tries += 1
+        self._submit(own, again)
+
+    def _take(
+        self, own: OpenRound, number: int, result: Measurement, host: str | None = None
+    ) -> None:
+        """Takes in a measurement, of which the device may tell twice. A time that the machine
+        cannot reach is a failure.
+
+        Args:
+            own: the round.
+            number: place of the program among those that were submitted.
+            result: of the program.
+            host: that measured it; None for this machine.
+        """
+        place = own.submitted[number]
+        if place in own.results:
+            return
+        result = checked(result, own.search.least_s)
+        if place in own.doubtful:
+            result = _more_credible(own.doubtful[place], result)
+        if self._may_be_better(own, result):
+            own.doubtful[place] = result
+        else:
+            own.doubtful.pop(place, None)
+            self._keep(own, place, result, host)
+
+    def _may_be_better(self, own: OpenRound, result: Measurement) -> bool:
+        """Whether a program may be among the best, but for a disturbance."""
+        if result.latency_s is None or not result.disturbed:
+            return False
+        best_s = own.best_s
+        return best_s is None or result.latency_s <= best_s * self._config.again_factor
+
+    def _suspects(self, own: OpenRound) -> list[int]:
+        """Places of the doubtful programs that are measured again, fastest first."""
         near = [
-            (seconds, number)
-            for number, seconds in times.items()
-            if seconds is not None and seconds <= limit_s and results[number].disturbed
+            (result.latency_s, place)
+            for place, result in own.doubtful.items()
+            if self._may_be_better(own, result)
         ]
-        return [number for _, number in sorted(near)[: config.again_programs]]
+        return [place for _, place in sorted(near)[: self._config.again_programs]]
 
-    def _next(self) -> MeasuredBatch:
-        """The first empty batch, or else one that the device has measured."""
-        for each in self._open.values():
-            if not each.candidates:
-                return MeasuredBatch(Batch(each.search.task, [], None), [])
-        return self._queue.collect()
+    def _keep(self, own: OpenRound, place: int, result: Measurement, host: str | None) -> None:
+        """Records a measurement."""
+        program = own.candidates[place].program
+        self._journal.add(own.search.task, program, result, self._seed, host)
+        own.results[place] = result
 
-    def abandon(self) -> None:
-        """Forgets all rounds under way."""
+    def abandon(self) -> list[OpenRound]:
+        """Forgets all rounds under way; returns them with the results that are recorded."""
         self._queue.abandon()
+        left = list(self._open.values())
         self._open.clear()
-
-
-def _joined(own: OpenRound, done: MeasuredBatch) -> MeasuredBatch:
-    """All measurements of a round: the first ones, or better ones that have come later."""
-    fresh = [checked(result, own.search.least_s) for result in done.results]
-    if own.measured is None:
-        return replace(done, results=fresh)
-    results = list(own.measured.results)
-    for number, result in zip(own.again, fresh, strict=True):
-        results[number] = _more_credible(results[number], result)
-    return replace(own.measured, results=results)
+        return left
 
 
 def _more_credible(first: Measurement, second: Measurement) -> Measurement:
@@ -137,19 +212,15 @@ def _more_credible(first: Measurement, second: Measurement) -> Measurement:
 
 
 def event_of(
-    results: Sequence[Measurement],
-    task: TaskStatus,
-    number: int,
-    trials: int,
-    elapsed_s: float,
-    network_s: float | None,
+    done: OpenRound, number: int, trials: int, elapsed_s: float, network_s: float | None
 ) -> Round:
-    """The event of a finished round, see `Round` for the arguments."""
+    """The event of a finished round, see `Round` for the other arguments."""
+    results = [done.results[i] for i in sorted(done.results)]
     errors = [result for result in results if result.error is not None]
     speeds = [result.speed for result in results if result.speed is not None]
     return Round(
         number=number,
-        task=task,
+        task=done.search.status,
         measured=len(results),
         errors=Counter(e.error.value for e in errors if e.error is not None),
         first_error=errors[0].message if errors else "",
@@ -159,4 +230,5 @@ def event_of(
         current_s=min((r.latency_s for r in results if r.latency_s is not None), default=None),
         disturbed=sum(result.disturbed for result in results),
         speed=statistics.median(speeds) if speeds else None,
+        recalled=done.recalled,
     )

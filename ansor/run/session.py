@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ansor.callbacks import Finish
 from ansor.database.database import Database
+from ansor.database.journal import Journal, open_journal
 from ansor.executor import Executor
 from ansor.frontend.importers.sizes import Sizes
 from ansor.measure.device import Device
@@ -24,9 +25,11 @@ from ansor.run.candidates import (
     compiling,
     fastest_first,
     near_fastest,
+    were_compared,
     winners_of,
 )
 from ansor.run.check.network import SourceComparison
+from ansor.run.identity import resumption, run_request
 from ansor.run.precision_phase import PrecisionPhase
 from ansor.run.prepare import Network, merged, prepare_network
 from ansor.run.remarks import choice_remarks, machine_remarks, transfer_remarks
@@ -57,12 +60,13 @@ class Session:
         records: the database.
         device: builds, times and checks programs.
         executor: spreads the search over the cores.
-        began_s: when the run began, by `time.monotonic`.
+        clock: seconds since this call began.
         earlier: records of earlier runs.
         networks: the imported networks by name.
         comparisons: of networks with their originals.
         candidates: the networks in several precisions that may be the fastest, by name.
         spent: by key, programs of each task that the run has measured.
+        journal: of what the run measures, from the search on.
     """
 
     settings: Settings
@@ -72,12 +76,16 @@ class Session:
     records: Database
     device: Device
     executor: Executor
-    began_s: float
+    clock: Callable[[], float]
     earlier: tuple[Database, ...] = ()
     networks: dict[str, Network] = field(default_factory=dict)
     comparisons: dict[str, SourceComparison] = field(default_factory=dict)
     candidates: dict[str, list[Candidate]] = field(default_factory=dict)
     spent: Counter[str] = field(default_factory=Counter)
+    journal: Journal = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.journal = Journal(self.records, self.clock)
 
     def import_models(
         self,
@@ -121,10 +129,15 @@ class Session:
         Where the latencies choose the precision, the first part of the budget is for the functions
         in both precisions, and the rest for those of the fastest mixture.
         """
-        given, (tasks, _) = self.settings, merged(self.networks)
+        given, (tasks, calls) = self.settings, merged(self.networks)
         check_choices(tasks, given.choices)
-        if not given.searches and given.trials is None:
+        if given.searches:
+            request = run_request(given, self.text, tasks, calls)
+            self.journal = open_journal(self.records, self.clock, request, given.resume)
+        elif given.trials is None:
             check_records(self.records, tasks, self.text)
+        if (interrupted := self.journal.interrupted) is not None:
+            self.note(resumption(interrupted, self.journal.recovered, given))
         remarks = choice_remarks(tasks, given.choices, self.records)
         for remark in remarks + transfer_remarks(tasks, self.earlier):
             self.note(remark)
@@ -165,7 +178,7 @@ class Session:
             machine,
             backend_of(self.target).search,
             self.device,
-            self.records,
+            self.journal,
             given.config,
             given.seed,
             given.callbacks,
@@ -189,8 +202,9 @@ class Session:
             name: self.candidates.get(name) or [Candidate(network, tuner)]
             for name, network in self.networks.items()
         }
-        leaders = self._plan.leaders if self._is_long(finish) else 1
         numbered = {(n, i): each for n, own in candidates.items() for i, each in enumerate(own)}
+        known = were_compared(numbered.values(), self.records, self.journal.ended_s)
+        leaders = self._plan.leaders if self._is_long(finish) and not known else 1
         tuned = self._compiled(numbered, finish, leaders)
         found = {}
         for name, own in candidates.items():
@@ -198,6 +212,8 @@ class Session:
             ranked = fastest_first(models)
             pairs = [(own[number].network, models[number]) for number in ranked]
             found[name] = self._compared(name, pairs, finish)
+        if finish.is_complete:
+            self.journal.finish()
         return found
 
     def _compiled(
@@ -275,7 +291,12 @@ class Session:
         functions = sum(len({task.group for task in network.tasks}) for network in networks)
         candidates = 2 if self.precision.mixtures else 1
         return TimePlan(
-            given.minutes, self.began_s, given.config, functions, len(self.networks), candidates
+            given.minutes,
+            self.journal.clock,
+            given.config,
+            functions,
+            len(self.networks),
+            candidates,
         )
 
     def note(self, text: str) -> None:

@@ -59,6 +59,9 @@ class Settings:
         seed: of all randomness.
         database: file of records, read and extended; None keeps them in memory. Or a store of
             records, see `ansor.database.store`.
+        resume: whether a run with the same arguments that was interrupted goes on, if `database`
+            knows one. Its trials and its minutes count. False begins a run anew, with the records
+            of all runs.
         log: file that gets a line of JSON for each measurement, as soon as it is made.
         transfer: logs or databases of earlier runs. The search begins with the best programs of
             its tasks and of similar tasks, and the cost model learns from records of its tasks.
@@ -100,6 +103,7 @@ class Settings:
     tasks: Choice | Sequence[Choice] | None = None
     seed: int = 0
     database: Source | RecordStore | None = None
+    resume: bool = True
     log: str | os.PathLike[str] | None = None
     transfer: Source | Sequence[Source] = ()
     callbacks: Sequence[Callback] = ()

@@ -10,6 +10,8 @@ from typing import Any
 from ansor.callbacks import TaskStatus
 from ansor.config import SketchConfig
 from ansor.database.database import Database
+from ansor.database.journal import Journal
+from ansor.database.record import Record
 from ansor.measure.result import ErrorKind
 from ansor.policy.base import Policy
 from ansor.policy.candidate import Candidate
@@ -74,12 +76,11 @@ class TaskSearch:
         """What the draft prefers, for a task of which nothing is measured."""
         return self.policy.draft_best()
 
-    def restore(self, database: Database) -> int:
-        """Takes in the database's records of the task; returns how many.
+    def restore(self, records: Sequence[Record]) -> int:
+        """Takes in records of the task; returns how many are in its space.
 
         A program that was ever found wrong counts as failed, however fast it was.
         """
-        records = database.records(self.task.key, self.task.target)
         wrong = [r.program for r in records if r.measurement.error is ErrorKind.WRONG]
         programs = [record.program for record in records]
         found = self.policy.restore(
@@ -90,17 +91,17 @@ class TaskSearch:
         self.trail[:] = [self.best_s]
         return found
 
-    def seed(self, database: Database, earlier: Sequence[Database] = ()) -> int:
+    def seed(self, journal: Journal, earlier: Sequence[Database] = ()) -> int:
         """Lets the search begin with the best of the task in earlier runs, and of tasks that have
         the same structure.
 
         Args:
-            database: records of this run.
+            journal: of this run.
             earlier: records of earlier runs.
         """
         names = {sketch.name for sketch in self.policy.sketches}
         known = best_programs(self.task, earlier, self.policy.config.siblings)
-        programs = [*known, *similar_programs(self.task, [database, *earlier])]
+        programs = [*known, *similar_programs(self.task, [journal, *earlier])]
         return self.policy.seed([program for program in programs if program.sketch in names])
 
     def learn(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ansor.config import TuneConfig
@@ -15,7 +15,7 @@ class TimePlan:
 
     Attributes:
         minutes: for everything; None is no limit.
-        began_s: when the run began, by `time.monotonic`.
+        clock: seconds since the run began.
         config: shares and rates.
         functions: of all networks.
         networks: of the run.
@@ -23,7 +23,7 @@ class TimePlan:
     """
 
     minutes: float | None
-    began_s: float
+    clock: Callable[[], float]
     config: TuneConfig
     functions: int
     networks: int
@@ -60,4 +60,4 @@ class TimePlan:
         return finish_seconds(self.leaders, self.functions, self.config, self.networks)
 
     def _seconds(self, minutes: float) -> float:
-        return minutes * 60 - (time.monotonic() - self.began_s)
+        return minutes * 60 - self.clock()

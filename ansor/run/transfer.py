@@ -11,6 +11,7 @@ import numpy as np
 
 from ansor.cost_model.model import CostModel
 from ansor.database.database import Database
+from ansor.database.journal import Journal
 from ansor.database.record import Record
 from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
@@ -27,7 +28,7 @@ def best_programs(task: Task, sources: Sequence[Database], count: int) -> list[P
     ]
 
 
-def similar_programs(task: Task, sources: Sequence[Database]) -> list[Program]:
+def similar_programs(task: Task, sources: Sequence[Database | Journal]) -> list[Program]:
     """The fastest program of every other task that earlier runs measured for the target."""
     return [
         record.program

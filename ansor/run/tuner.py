@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -16,12 +15,12 @@ from ansor.cost_model.gbdt import ResidualModel
 from ansor.cost_model.learned import LearnedModelFactory
 from ansor.cost_model.model import CostModel
 from ansor.database.database import Database
+from ansor.database.journal import Journal
 from ansor.errors import ArgumentError, DatabaseError
 from ansor.executor import Executor, in_turns
-from ansor.measure.batches import MeasuredBatch, queue_of
+from ansor.measure.batches import queue_of
 from ansor.measure.device import Device
 from ansor.measure.physical_limit import least_seconds
-from ansor.measure.result import Measurement
 from ansor.policy.base import Policy, PolicyFactory
 from ansor.policy.policy import SearchPolicy
 from ansor.program.sketch import Sketch
@@ -52,7 +51,7 @@ class Tuner:
         machine: parameters for rules and the draft.
         search: rules, limits and draft of the kind of target.
         device: builds, times and checks programs.
-        database: earlier records, and where new ones go.
+        journal: of the run: earlier records, where new ones go, and the time.
         config: all settings.
         seed: the same seed gives the same candidates on a device that answers the same.
         callbacks: told of progress.
@@ -60,7 +59,6 @@ class Tuner:
         calls: `[networks, tasks]`, how often each network runs each task; by default those of one
             network, by the tasks' weights.
         objective: what is to become small.
-        clock: seconds, for the budget.
         policy: makes the search of each task.
         executor: spreads the work of the policies over the cores.
         cost_model: makes what learns from measurements.
@@ -75,14 +73,13 @@ class Tuner:
         machine: M,
         search: TargetSearch[M],
         device: Device,
-        database: Database,
+        journal: Journal,
         config: TuneConfig,
         seed: int = 0,
         callbacks: Sequence[Callback] = (),
         user_rules: Sequence[Rule[Any]] = (),
         calls: npt.NDArray[np.int64] | None = None,
         objective: Objective = total_latency,
-        clock: Callable[[], float] = time.monotonic,
         policy: PolicyFactory = SearchPolicy,
         executor: Executor = in_turns,
         cost_model: LearnedModelFactory = ResidualModel,
@@ -98,10 +95,11 @@ class Tuner:
         self._chosen = set(groups if chosen is None else chosen)
         self._earlier = earlier
         self._spent = Counter[str]() if spent is None else spent
-        self._open, self._database = Rounds(queue_of(device), config.measure), database
+        self._open = Rounds(queue_of(device), journal, seed, config.measure)
+        self._journal = journal
         self._make_policy, self._executor = policy, executor
-        self._callbacks, self._clock = callbacks, clock
-        self._began = self._last_s = clock()
+        self._callbacks, self._clock = callbacks, journal.clock
+        self._began = self._last_s = self._clock()
         self._trials = self._rounds = 0
         self._rounds_s = 0.0  # without the start: what a trial costs
         self.model = CostModel(machine, search, config.cost_model, config.sketch, seed, cost_model)
@@ -117,7 +115,9 @@ class Tuner:
             )
             for task, stream in zip(tasks, streams, strict=False)
         ]
-        self.restored = sum(search.restore(database) for search in self.searches)
+        self.restored = 0
+        for own in self.searches:
+            self.restored += own.restore(journal.records(own.task.key, own.task.target))
         for own in self.searches:
             teach(self.model, own.task, own.policy.sketches, earlier)
         self.model.fit()
@@ -145,7 +145,7 @@ class Tuner:
         """Lets what the draft prefers of tasks without records descend from similar tasks."""
         for search in self.searches:
             if not search.policy.trials:
-                search.seed(self._database, self._earlier)
+                search.seed(self._journal, self._earlier)
 
     @property
     def elapsed_s(self) -> float:
@@ -156,20 +156,22 @@ class Tuner:
         """Searches until the budget is spent, nothing is left to try, Ctrl-C, or an objective or a
         database that fails.
 
-        Every finished round is in the database when this returns, but for one that could not be
+        Every measurement is in the database when this returns, but for one that could not be
         written, and each task keeps its best.
         """
         start = Start(self.statuses, budget.trials, budget.seconds)
         self._tell(lambda callback: callback.on_start(start))
+        is_complete = False
         try:
-            reason = self._loop(budget)
+            reason, is_complete = self._loop(budget), True
         except KeyboardInterrupt:
             reason = INTERRUPTED
         except (ArgumentError, DatabaseError) as error:  # what was found until then is not lost
             reason = str(error)
         finally:
-            self._open.abandon()
-        finish = Finish(reason, self.statuses, self._trials, self.elapsed_s)
+            for left in self._open.abandon():
+                self._learn(left)
+        finish = Finish(reason, self.statuses, self._trials, self.elapsed_s, is_complete)
         self._tell(lambda callback: callback.on_finish(finish))
         return finish
 
@@ -182,7 +184,9 @@ class Tuner:
             reason = self._fill(budget)
             if not self._open.busy:
                 return reason
-            self._take(*self._open.finished())
+            for search, trials in self._open.left_behind(self.searches):
+                self._count(search, trials)
+            self._take(self._open.finished())
 
     def _fill(self, budget: Budget) -> str:
         """Begins rounds while the device has places; returns why no further one may begin."""
@@ -253,31 +257,35 @@ class Tuner:
         """Proposes a batch of a task and gives it to the device."""
         count = self._batch_size(search, budget)
         if not search.policy.trials:
-            search.seed(self._database, self._earlier)
+            search.seed(self._journal, self._earlier)
         self._open.begin(search, search.policy.propose(count), count)
         self.model.prepare()
 
-    def _take(self, done: OpenRound, measured: MeasuredBatch) -> None:
-        """Records a finished round and learns from it."""
-        search, results = done.search, measured.results
-        pairs = zip(measured.batch.programs, results, strict=True)
-        self._database.add_many(search.task, pairs, self.seed, measured.host)
-        search.learn(done.candidates, [result.latency_s for result in results], done.asked)
-        self.model.fit()
-        self._trials += len(results)
-        self._spent[search.task.key] += len(results)
+    def _take(self, done: OpenRound) -> None:
+        """Learns from a finished round and tells of it."""
+        self._learn(done)
         self._rounds += 1
         now_s = self._clock()
         self._rounds_s, self._last_s = self._rounds_s + now_s - self._last_s, now_s
-        self._report(search, results)
+        self._report(done)
 
-    def _report(self, search: TaskSearch, results: Sequence[Measurement]) -> None:
+    def _learn(self, done: OpenRound) -> None:
+        """Takes in the results of a round, which lacks some after an interrupt."""
+        places = sorted(done.results)
+        latency_s = [done.results[i].latency_s for i in places]
+        done.search.learn([done.candidates[i] for i in places], latency_s, done.asked)
+        self.model.fit()
+        self._count(done.search, len(places))
+
+    def _count(self, search: TaskSearch, trials: int) -> None:
+        self._trials += trials
+        self._spent[search.task.key] += trials
+
+    def _report(self, done: OpenRound) -> None:
         latency_s = self.latency_s
         network_s = None if latency_s is None else float(latency_s.sum())
-        done = event_of(
-            results, search.status, self._rounds, self._trials, self.elapsed_s, network_s
-        )
-        self._tell(lambda callback: callback.on_round(done))
+        event = event_of(done, self._rounds, self._trials, self.elapsed_s, network_s)
+        self._tell(lambda callback: callback.on_round(event))
 
     @property
     def latency_s(self) -> npt.NDArray[np.float64] | None:

@@ -74,6 +74,15 @@ def test_each_program_has_a_measurement_in_order(device: Device, task: Task) -> 
     assert device.measure(task, [], None) == []
 
 
+def test_a_measurement_is_told_once_at_most_and_as_it_is_returned(
+    device: Device, task: Task
+) -> None:
+    told: list[tuple[int, Measurement]] = []
+    results = device.measure(task, programs(3), None, lambda *result: told.append(result))
+    assert len(dict(told)) == len(told)
+    assert all(results[number] == result for number, result in told)
+
+
 def test_right_programs_are_verified(device: Device, task: Task) -> None:
     checks = device.verify([(task, program) for program in programs(2)])
     assert [check.error for check in checks] == [None, None]

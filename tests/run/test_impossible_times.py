@@ -13,6 +13,7 @@ from formula_device import FormulaDevice
 import ansor
 from ansor.database.database import Database
 from ansor.measure.call_plan import CallPlan, PlannedCall
+from ansor.measure.device import OnResult, ignored
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind, Measurement
 from ansor.program.program import Program
@@ -37,7 +38,11 @@ class Broken(FakeDevice):
         self.broken: list[Program] = []
 
     def measure(
-        self, task: Task, programs: Sequence[Program], best_s: float | None
+        self,
+        task: Task,
+        programs: Sequence[Program],
+        best_s: float | None,
+        on_result: OnResult = ignored,
     ) -> list[Measurement]:
         found = super().measure(task, programs, best_s)
         self.broken += programs[::3]
@@ -52,7 +57,7 @@ class Broken(FakeDevice):
 def test_an_impossible_time_is_a_failed_trial(bad: float) -> None:
     world, device = World(NAME), Broken(bad)
     tuner = Tuner(
-        make_tasks(NAME), HARDWARE, CPU_SEARCH, device, world.database, CONFIG, 0, [world.events]
+        make_tasks(NAME), HARDWARE, CPU_SEARCH, device, world.journal, CONFIG, 0, [world.events]
     )
     finish = tuner.run(Budget(24))
     (search,) = tuner.searches
@@ -85,7 +90,11 @@ def test_a_record_of_an_impossible_time_is_not_read(bad: float) -> None:
 def test_a_device_of_a_user_cannot_win_with_zero_seconds() -> None:
     class Liar(FormulaDevice):
         def measure(
-            self, task: Task, programs: Sequence[Program], best_s: float | None
+            self,
+            task: Task,
+            programs: Sequence[Program],
+            best_s: float | None,
+            on_result: OnResult = ignored,
         ) -> list[Measurement]:
             found = super().measure(task, programs, best_s)
             return [Measurement((0.0,)), *found[1:]]

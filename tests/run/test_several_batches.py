@@ -87,7 +87,7 @@ def test_a_database_that_fails_abandons_what_is_under_way(monkeypatch: pytest.Mo
     def fails(*arguments: object) -> None:
         raise DatabaseError("database='r.db': disk is full")
 
-    monkeypatch.setattr(world.database, "add_many", fails)
+    monkeypatch.setattr(world.database, "add_records", fails)
     finish = world.run(100)
     assert "disk is full" in finish.reason
     assert device.abandoned == 2

@@ -10,6 +10,7 @@ from definitions import HARDWARE
 from fake_world import CONFIG, TARGET, Recorder, latency_of, make_task
 
 from ansor.database.database import Database
+from ansor.database.journal import Journal
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
 from ansor.run.budget import Budget
@@ -26,7 +27,17 @@ def tuner(objective: Objective = total_latency) -> tuple[Tuner, Recorder]:
     tasks = [make_task(name) for name in NAMES]
     device = FakeDevice(latency_of)
     found = Tuner(
-        tasks, HARDWARE, CPU_SEARCH, device, Database(), CONFIG, 0, [events], (), CALLS, objective
+        tasks,
+        HARDWARE,
+        CPU_SEARCH,
+        device,
+        Journal(Database()),
+        CONFIG,
+        0,
+        [events],
+        (),
+        CALLS,
+        objective,
     )
     return found, events
 
@@ -85,7 +96,17 @@ def test_the_objective_holds_for_what_does_not_fail(failing: tuple[str, ...]) ->
     device = FakeDevice(latency_of, lambda t, _: ErrorKind.CRASH if t.key in fail else None)
     tasks, objective = [make_task(name) for name in NAMES], LatencyRequirement(1e3)
     found = Tuner(
-        tasks, HARDWARE, CPU_SEARCH, device, Database(), CONFIG, 0, [events], (), CALLS, objective
+        tasks,
+        HARDWARE,
+        CPU_SEARCH,
+        device,
+        Journal(Database()),
+        CONFIG,
+        0,
+        [events],
+        (),
+        CALLS,
+        objective,
     )
     finish = found.run(Budget(80))
     spent = rounds(events)

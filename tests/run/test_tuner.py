@@ -26,6 +26,7 @@ from fake_world import (
 
 from ansor.config import EvolutionConfig
 from ansor.database.database import Database
+from ansor.database.journal import Journal
 from ansor.errors import DatabaseError
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
@@ -116,18 +117,19 @@ def test_a_slow_start_makes_no_trial_dear() -> None:
 
 def test_a_database_that_fails_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
-    write, rounds = world.database.add_many, iter(range(10))
+    write, records = world.database.add_records, count()
 
-    def fails_at_third(*arguments: object) -> None:
-        if next(rounds) == 2:
+    def fails_at_twentieth(*arguments: object) -> None:
+        if next(records) == 20:
             raise DatabaseError("database='r.db': disk is full")
         write(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(world.database, "add_many", fails_at_third)
+    monkeypatch.setattr(world.database, "add_records", fails_at_twentieth)
     finish = world.run(100)
     assert "disk is full" in finish.reason
+    assert not finish.is_complete
     assert len(world.events.rounds) == 2
-    assert finish.trials == 16
+    assert finish.trials == world.database.count() == 20
 
 
 def test_a_search_without_gains_ends_and_says_so() -> None:
@@ -141,7 +143,7 @@ def test_a_search_without_gains_ends_and_says_so() -> None:
 
 
 def test_without_tasks_there_is_nothing_to_do() -> None:
-    tuner = Tuner([], HARDWARE, CPU_SEARCH, FakeDevice(latency_of), Database(), CONFIG)
+    tuner = Tuner([], HARDWARE, CPU_SEARCH, FakeDevice(latency_of), Journal(Database()), CONFIG)
     assert tuner.run(Budget(8)).reason == "nothing left to try"
 
 
@@ -271,19 +273,20 @@ def test_an_interrupt_ends_with_the_best_so_far(number: int) -> None:
     finish = world.run(80)
     assert finish.reason == "interrupted"
     assert world.events.finishes == [finish]
-    done = 8 * ((number - 1) // 8)  # batches of eight; the one under way is lost
+    assert not finish.is_complete
+    done = number - 1  # what was measured of the batch under way is kept
     assert world.database.count() == finish.trials == done
     for status in finish.tasks:
         best = world.database.best(status.key, TARGET)
         assert status.best_s == (best[0].latency_s if best else None)
-    assert sum(s.best_s is not None for s in finish.tasks) == min(3, done // 8)
+    assert sum(s.best_s is not None for s in finish.tasks) == min(3, -(-done // 8))
 
 
 def test_a_resumed_run_measures_nothing_again(tmp_path: Path) -> None:
     with Database(tmp_path / "r.sqlite") as database:
         first = World(database=database, interrupt_at=41)
         first.run(80)
-        known = set(first.trace[:40])
+        known = set(first.trace)
         second = World(database=database, seed=1)
         assert second.tuner.restored == 40
         assert [s.best_s for s in second.tuner.searches] == [s.best_s for s in first.tuner.searches]
@@ -342,7 +345,7 @@ def test_records_of_another_target_are_not_taken_over() -> None:
     second = World("matmul_relu", database=first.database)
     search = second.tuner.searches[0]
     search.task = other
-    assert search.restore(first.database) == 0
+    assert search.restore(second.journal.records(other.key, other.target)) == 0
 
 
 # --- quality --------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from definitions import HARDWARE
 from fake_world import CONFIG, TARGET, WEIGHTS, World, latency_of, make_task, noise
 
 from ansor.config import FULL, MeasureConfig
+from ansor.database.journal import Journal
 from ansor.errors import DatabaseError
 from ansor.measure.call_plan import CallPlan, PlannedCall
 from ansor.measure.device import TaskProgram
@@ -331,7 +332,7 @@ def related(factor: float) -> tuple[World, FakeDevice]:
     world = World(NAME)
     whatever_is_promised = replace(CONFIG.scheduler, promise_margin=1e9, begin_margin=1e9)
     config = replace(CONFIG, scheduler=whatever_is_promised)
-    tuner = Tuner([plain, other], HARDWARE, CPU_SEARCH, device, world.database, config)
+    tuner = Tuner([plain, other], HARDWARE, CPU_SEARCH, device, Journal(world.database), config)
     tuner.run(Budget(64))
     world.tuner = tuner
     return world, device
@@ -379,7 +380,7 @@ def test_without_measurements_the_draft_chooses_the_variant() -> None:
     plain = make_task(NAME)
     original = Original(NAME, "other", plain.func, Converted(1, lambda array: array))
     tasks = [plain, replace(make_task("row_sum"), name="variant", original=original)]
-    world.tuner = Tuner(tasks, HARDWARE, CPU_SEARCH, world.device, world.database, CONFIG)
+    world.tuner = Tuner(tasks, HARDWARE, CPU_SEARCH, world.device, world.journal, CONFIG)
     promised = [search.promised_s for search in world.tuner.searches]
     winner = choose(world)
     assert winner.task is tasks[promised.index(min(promised))]

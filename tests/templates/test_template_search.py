@@ -13,6 +13,7 @@ from hand_schedules import sampled_matmul, tiled_matmul
 from ansor.config import CostModelConfig, EvolutionConfig, TuneConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.database.database import Database
+from ansor.database.journal import Journal
 from ansor.measure.fake import FakeDevice
 from ansor.policy.registry import DEFAULT, POLICIES
 from ansor.program.hand_schedule import HandSchedule
@@ -57,7 +58,7 @@ def tuner(
         HARDWARE,
         CPU_SEARCH,
         device,
-        records,
+        Journal(records),
         CONFIG,
         seed,
         policy=POLICIES[policy],

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
+from ansor.measure.device import OnResult
 from ansor.measure.local.worker_pool import Outcome, Pool
 from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Define, Time
@@ -46,10 +47,14 @@ def build_all(
 
 
 def measure_batch(
-    pool: Pool, task: Define, programs: Sequence[Program], best_s: float | None
+    pool: Pool,
+    task: Define,
+    programs: Sequence[Program],
+    best_s: float | None,
+    on_result: OnResult,
 ) -> list[Measurement]:
     """Builds and times programs; see `Device.measure`."""
-    batch = _Batch(pool, task, programs, best_s)
+    batch = _Batch(pool, task, programs, best_s, on_result)
     while len(batch.results) < len(programs):
         batch.turn()
     return [batch.results[i] for i in range(len(programs))]
@@ -60,13 +65,19 @@ class _Batch:
     with it is built again in the next turn."""
 
     def __init__(
-        self, pool: Pool, task: Define, programs: Sequence[Program], best_s: float | None
+        self,
+        pool: Pool,
+        task: Define,
+        programs: Sequence[Program],
+        best_s: float | None,
+        on_result: OnResult,
     ) -> None:
         self.results: dict[int, Measurement] = {}
         self._pool = pool
         self._task = task
         self._programs = programs
         self._best_s = math.inf if best_s is None else best_s
+        self._on_result = on_result
 
     def turn(self) -> None:
         """Builds what has no result yet and times what was built, one program at a time in a lane.
@@ -120,9 +131,14 @@ class _Batch:
             return
         timing = cast(Timing, outcome.value)
         found = successful_measurement(timing.latencies_s, built.seconds, outcome.seconds)
-        self.results[i] = self._pool.drift.noted(found, timing)
-        self._best_s = min(self._best_s, self.results[i].latency_s or math.inf)
+        result = self._pool.drift.noted(found, timing)
+        self._best_s = min(self._best_s, result.latency_s or math.inf)
+        self._note(i, result)
 
     def _fail(self, i: int, outcome: Outcome, build_s: float) -> None:
         kind = outcome.kind if isinstance(outcome, WorkerFailure) else outcome.error
-        self.results[i] = Measurement(error=kind, message=outcome.message, build_s=build_s)
+        self._note(i, Measurement(error=kind, message=outcome.message, build_s=build_s))
+
+    def _note(self, i: int, result: Measurement) -> None:
+        self.results[i] = result
+        self._on_result(i, result)

@@ -1,0 +1,173 @@
+"""The table of runs: what each was asked for, how far it came, and which process works on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+from ansor.database.record import Record
+from ansor.database.rows import COLUMNS, from_row
+
+_COLUMNS = "id, identity, settings, horizon, began_s, spent_s, finished, owner"
+_CLOCK_S = 5.0  # start times of one process, computed by two others, differ by less
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What a run is asked for.
+
+    Attributes:
+        identity: hash of the arguments that decide the search; a run without one is never resumed.
+        settings: JSON object, the arguments by which people know it.
+    """
+
+    identity: str = ""
+    settings: str = "{}"
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """What is written with each record of a run.
+
+    Attributes:
+        run: its number.
+        spent_s: seconds of the run.
+        readings: of its clock since the last record, by their number.
+    """
+
+    run: int
+    spent_s: float
+    readings: Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One run; see the table `runs` in `formats` for the columns."""
+
+    number: int
+    identity: str
+    settings: Mapping[str, Any]
+    horizon: int
+    began_s: float
+    spent_s: float
+    finished: bool
+    owner: str | None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a process works on it."""
+        return self.owner is not None and is_alive(self.owner)
+
+
+def all_runs(connection: sqlite3.Connection) -> list[RunRow]:
+    """All runs, oldest first."""
+    return list(_rows(connection, "1", ()))
+
+
+def open_run(connection: sqlite3.Connection, identity: str) -> RunRow | None:
+    """The newest run of an identity on which no process works; None if it has finished."""
+    rows = _rows(connection, "identity = ?", (identity,))
+    idle = [row for row in rows if not row.is_running]
+    return None if not idle or idle[-1].finished else idle[-1]
+
+
+def records_of(connection: sqlite3.Connection, run: int) -> Iterator[tuple[int, Record]]:
+    """The records of a run with their numbers, oldest first; what another version wrote and this
+    one cannot read is left out."""
+    query = f"SELECT id, {COLUMNS} FROM records WHERE run = ? ORDER BY id"
+    for number, *row in connection.execute(query, (run,)).fetchall():
+        with suppress(ValueError):
+            yield number, from_row(tuple(row))
+
+
+def readings_of(connection: sqlite3.Connection, run: int) -> list[float]:
+    """What an unfinished run read from its clock, in order."""
+    query = "SELECT time_s FROM readings WHERE run = ? ORDER BY number"
+    return [time_s for (time_s,) in connection.execute(query, (run,))]
+
+
+def outcomes_of(connection: sqlite3.Connection, run: int) -> Counter[str | None]:
+    """Measurements of a run by the kind of their error, None for success."""
+    found = connection.execute(
+        "SELECT error, COUNT(*) FROM records WHERE run = ? GROUP BY error", (run,)
+    )
+    return Counter(dict(found.fetchall()))
+
+
+def begin(connection: sqlite3.Connection, request: RunRequest, horizon: int) -> int:
+    """Adds a run on which this process works; returns its number.
+
+    Args:
+        connection: to the database.
+        request: what the run is asked for.
+        horizon: number of the last record that it knows.
+    """
+    values = (request.identity, request.settings, horizon, time.time())
+    cursor = connection.execute(
+        f"INSERT INTO runs ({_COLUMNS}) VALUES (NULL, ?, ?, ?, ?, 0, 0, ?)",
+        (*values, this_process()),
+    )
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid
+
+
+def write_progress(connection: sqlite3.Connection, progress: RunProgress) -> None:
+    """Notes how far a run is."""
+    values = (progress.spent_s, progress.run)
+    connection.execute("UPDATE runs SET spent_s = ? WHERE id = ?", values)
+    rows = [(progress.run, number, time_s) for number, time_s in progress.readings.items()]
+    connection.executemany("INSERT OR REPLACE INTO readings VALUES (?, ?, ?)", rows)
+
+
+def own(connection: sqlite3.Connection, run: int, owner: str | None) -> None:
+    """Notes which process works on a run; None for none."""
+    connection.execute("UPDATE runs SET owner = ? WHERE id = ?", (owner, run))
+
+
+def finish(connection: sqlite3.Connection, run: int) -> None:
+    """Notes that a run is complete."""
+    connection.execute("UPDATE runs SET finished = 1 WHERE id = ?", (run,))
+    connection.execute("DELETE FROM readings WHERE run = ?", (run,))
+
+
+def _rows(
+    connection: sqlite3.Connection, condition: str, values: tuple[Any, ...]
+) -> Iterator[RunRow]:
+    query = f"SELECT {_COLUMNS} FROM runs WHERE {condition} ORDER BY id"
+    for (
+        number,
+        identity,
+        settings,
+        horizon,
+        began_s,
+        spent_s,
+        finished,
+        owner,
+    ) in connection.execute(query, values).fetchall():
+        told = json.loads(settings)
+        yield RunRow(number, identity, told, horizon, began_s, spent_s, bool(finished), owner)
+
+
+def this_process() -> str:
+    """A text that names this process, on this machine and until it is started again."""
+    return f"{os.getpid()} {psutil.Process().create_time():.2f}"
+
+
+def is_alive(owner: str) -> bool:
+    """Whether the process that a text names has not ended."""
+    pid, began_s = owner.split()
+    try:
+        process = psutil.Process(int(pid))
+        is_same = bool(abs(process.create_time() - float(began_s)) < _CLOCK_S)
+        return is_same and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
