@@ -44,3 +44,7 @@ class MeasureError(AnsorError):
 
 class DatabaseError(AnsorError):
     """A record database cannot be opened, is not ours, or holds something unexpected."""
+
+
+class GraphWarning(UserWarning):
+    """A graph of `torch.compile` runs in PyTorch, or is compiled again; the reason is named."""

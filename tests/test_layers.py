@@ -30,6 +30,7 @@ LAYERS = (
     ("report", "task_scheduler", "quantization"),
     ("run",),
     ("tune",),
+    ("torch_compile",),
     ("compare",),
     ("cli",),
 )

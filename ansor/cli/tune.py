@@ -44,6 +44,7 @@ MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
     metavar="NAME",
     help="A function to tune, or an operator such as conv2d; may be repeated. All by default.",
 )
+@click.option("--only-new", is_flag=True, help="Search only functions without records.")
 @click.option("--database", metavar="FILE", help="Records, read and extended.")
 @click.option(
     "--resume/--no-resume",

@@ -134,6 +134,7 @@ class Session:
         if given.searches:
             request = run_request(given, self.text, tasks, calls)
             self.journal = open_journal(self.records, self.clock, request, given.resume)
+            self.settings = given = given.on_new(tasks, self.journal.records)
         elif given.trials is None:
             check_records(self.records, tasks, self.text)
         if (interrupted := self.journal.interrupted) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from ansor.callbacks import Callback
 from ansor.config import CHECK, FULL, TuneConfig
 from ansor.cost_model.gbdt import ResidualModel
 from ansor.cost_model.learned import LearnedModelFactory
+from ansor.database.record import Record
 from ansor.database.store import RecordStore
 from ansor.errors import ArgumentError
 from ansor.frontend.precision.stages import WIDE
@@ -33,12 +34,14 @@ from ansor.run.arguments import (
     listed_sources,
 )
 from ansor.run.check.deviation import ErrorBudget, Metric, squared_error
-from ansor.run.task_choice import Choice, listed_choices
+from ansor.run.task_choice import Choice, listed_choices, new_functions
 from ansor.run.task_limits import TaskLimits
 from ansor.sketch.rule import Rule
+from ansor.task import Task
 from ansor.task_scheduler.objective import Objective, total_latency
 
 F = TypeVar("F", bound=Callable[..., Any])
+RecordsOf = Callable[[str, str], Sequence[Record]]
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class Settings:
         tasks: functions to tune; by default all. Each entry is the name of a function, an operator
             such as "conv2d" or "dense", or a predicate of a `Task`. Other functions take what they
             take without a budget.
+        only_new: whether functions with records for the target in `database` take their best
+            program, and only the others are searched.
         seed: of all randomness.
         database: file of records, read and extended; None keeps them in memory. Or a store of
             records, see `ansor.database.store`.
@@ -101,6 +106,7 @@ class Settings:
     trials_per_task: int | None = None
     early_stopping: int | None = None
     tasks: Choice | Sequence[Choice] | None = None
+    only_new: bool = False
     seed: int = 0
     database: Source | RecordStore | None = None
     resume: bool = True
@@ -150,6 +156,18 @@ class Settings:
         policy_named(settings.policy)
         check_templates(settings.templates, settings.precision, settings.seeds)
         return settings
+
+    def on_new(self, tasks: Sequence[Task], records: RecordsOf) -> Settings:
+        """The settings of a search of these tasks; if `only_new`, of those without records.
+
+        Args:
+            tasks: of all networks.
+            records: that are known of a task's key and a target.
+        """
+        if not self.only_new:
+            return self
+        new = new_functions(tasks, self.choices, lambda task: bool(records(task.key, task.target)))
+        return replace(self, tasks=new) if new else replace(self, trials=0)
 
     @property
     def limits(self) -> TaskLimits:

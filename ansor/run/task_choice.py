@@ -66,6 +66,25 @@ def chosen_functions(tasks: Sequence[Task], choices: tuple[Choice, ...] | None) 
     )
 
 
+def new_functions(
+    tasks: Sequence[Task], choices: tuple[Choice, ...] | None, known: Callable[[Task], bool]
+) -> tuple[Choice, ...]:
+    """The choice of the functions to tune of which no variant is known.
+
+    Args:
+        tasks: of one or several networks.
+        choices: None for all functions.
+        known: whether a task is.
+
+    Returns:
+        one choice that fits these functions in other precisions, too; none if all are known.
+    """
+    chosen = chosen_functions(tasks, choices)
+    done = {task.group for task in tasks if known(task)}
+    keys = {task.key for task in tasks if task.group in done or task.group not in chosen}
+    return (lambda task: task.key not in keys,) if chosen - done else ()
+
+
 def _fits(choice: Choice, task: Task) -> bool:
     if isinstance(choice, str):
         return _is_named(choice, task)

@@ -14,11 +14,17 @@ from ansor.database.database import Database
 from ansor.errors import ArgumentError
 from ansor.measure.result import ErrorKind
 from ansor.run.budget import Budget
-from ansor.run.task_choice import check_choices, chosen_functions, listed_choices
+from ansor.run.settings import Settings
+from ansor.run.task_choice import (
+    check_choices,
+    chosen_functions,
+    listed_choices,
+    new_functions,
+)
 from ansor.run.task_limits import TaskLimits
 from ansor.run.task_search import running_best
 from ansor.run.tuner import LIMITS_MET, NO_GAIN
-from ansor.task import Task
+from ansor.task import Original, Task
 
 MIN_GAIN = CONFIG.scheduler.min_gain
 
@@ -185,6 +191,42 @@ def _fails(task: Task) -> bool:
 def test_a_choice_that_fits_nothing_is_refused(choice: object, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         check_choices(make_tasks(), listed_choices(choice))
+
+
+@pytest.mark.parametrize(
+    ("known", "choice", "expected"),
+    [
+        (set(), None, set(WEIGHTS)),
+        ({"row_sum"}, None, {"matmul_relu", "depthwise_conv2d"}),
+        ({"row_sum"}, ["dense", "row_sum"], {"matmul_relu"}),
+        (set(WEIGHTS), None, set()),
+        ({"matmul_relu"}, "dense", set()),
+    ],
+)
+def test_new_functions_have_no_known_task(
+    known: set[str], choice: object, expected: set[str]
+) -> None:
+    tasks = make_tasks()
+    new = new_functions(tasks, listed_choices(choice), lambda task: task.name in known)
+    assert chosen_functions(tasks, new) == expected
+
+
+def test_a_known_variant_makes_a_function_known() -> None:
+    direct, other = make_task("matmul_relu"), make_task("row_sum")
+    variant = replace(other, original=Original(direct.name, "winograd2", direct.func))
+    assert new_functions([direct, variant], None, lambda task: task is variant) == ()
+
+
+def test_a_search_of_new_functions_leaves_the_others_alone() -> None:
+    world = World("row_sum")
+    world.run(2)
+    settings = Settings(trials=8, only_new=True)
+    (name, *rest) = make_tasks("row_sum", "matmul_relu")
+    both = settings.on_new([name, *rest], world.database.records)
+    assert chosen_functions([name, *rest], both.choices) == {"matmul_relu"}
+    assert both.trials == 8
+    assert settings.on_new([name], world.database.records).trials == 0, "nothing is new"
+    assert Settings(trials=8).on_new([name], world.database.records).choices is None
 
 
 def test_only_chosen_tasks_are_measured() -> None:
