@@ -21,7 +21,7 @@ from benchmarks.fault_scenarios.small_run import Files, run_to_end, running
 
 Kill = Callable[["subprocess.Popen[str]"], None]
 
-_TRIALS = "64"  # four rounds
+_TRIALS = "32"  # two rounds
 _GROUP = 5  # killed runs into one database, after which one runs to its end
 _WITHIN_S = 5.0  # until the workers have ended
 

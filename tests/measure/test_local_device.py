@@ -194,6 +194,13 @@ def test_memory_and_output_of_a_candidate_are_limited(task: Task) -> None:
     assert "File too large" in found[2].message
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a file of Linux")
+def test_the_kernel_ends_a_worker_first_when_memory_ends(device: LocalDevice, task: Task) -> None:
+    (found,) = device.measure(task, sketches("pid"), None)
+    pid = found.message.split("pid=")[1].split()[0]
+    assert Path(f"/proc/{pid}/oom_score_adj").read_text().strip() == "1000"
+
+
 def test_each_worker_has_a_part_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_pool, "available_bytes", lambda: 30 << 30)
     config = MeasureConfig(memory_share=0.8, least_memory_bytes=2 << 30)
