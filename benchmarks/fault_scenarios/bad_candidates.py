@@ -25,11 +25,12 @@ from benchmarks.fault_scenarios.row import Case, Row, Scale
 _CANDIDATES: Mapping[Scale, int] = MappingProxyType(
     {Scale.QUICK: BAD_OF * len(Fault), Scale.FULL: 1000}
 )
-# Half of the default time limits and the least memory: a hundred candidates use up
-# all that they may have.
+# Half of the default time limits and the least memory, because hundreds of candidates use up all
+# that they may have. A search without a gain does not end early.
 _CONFIG = replace(
     FULL,
     measure=replace(FULL.measure, build_timeout_s=4.0, run_timeout_s=5.0, memory_share=0.0),
+    scheduler=replace(FULL.scheduler, patience=_CANDIDATES[Scale.FULL]),
 )
 _MOST_GROWTH_BYTES = 200e6
 _WITHIN_S = 5.0  # until all processes have ended
