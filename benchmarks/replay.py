@@ -14,7 +14,7 @@ from ansor.closing import Closing
 from ansor.executor import Executor, in_turns
 from ansor.measure.call_plan import CallPlan
 from ansor.measure.device import Device, OnResult, TaskProgram, ignored
-from ansor.measure.result import Measurement, Verification
+from ansor.measure.result import InTurns, Measurement, Verification
 from ansor.program.codec import encode
 from ansor.program.program import Program
 from ansor.task import Task
@@ -107,6 +107,12 @@ class ReplayDevice(Closing):
     def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
         """See `Device.compare`."""
         return self._device.compare(task, programs, rounds)
+
+    def compare_turns(
+        self, task: Task, programs: Sequence[Program], rounds: int
+    ) -> list[InTurns | None]:
+        """See `Device.compare_turns`."""
+        return self._device.compare_turns(task, programs, rounds)
 
     def rehearse(
         self, plan: CallPlan, candidates: Mapping[str, Sequence[TaskProgram]], seconds: float

@@ -17,7 +17,13 @@ from ansor.config import FULL, MeasureConfig
 from ansor.errors import ArgumentError
 from ansor.measure.call_plan import CallPlan
 from ansor.measure.device import OnResult, TaskProgram, ignored
-from ansor.measure.result import ErrorKind, Measurement, Verification, successful_measurement
+from ansor.measure.result import (
+    ErrorKind,
+    InTurns,
+    Measurement,
+    Verification,
+    successful_measurement,
+)
 from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
 from ansor.targets.cpu.machine import Hardware
@@ -133,6 +139,13 @@ class SurrogateDevice(Closing):
     def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
         """See `Device.compare`; not counted as measurements."""
         return [result.latency_s for result in self._results(task, programs, None)]
+
+    def compare_turns(
+        self, task: Task, programs: Sequence[Program], rounds: int
+    ) -> list[InTurns | None]:
+        """See `Device.compare_turns`."""
+        times = self.compare(task, programs, rounds)
+        return [None if seconds is None else InTurns(seconds) for seconds in times]
 
     def rehearse(
         self, plan: CallPlan, candidates: Mapping[str, Sequence[TaskProgram]], seconds: float

@@ -80,6 +80,9 @@ class MeasureConfig:
     compare_s: float = 10.0  # seconds of it, where programs are slow
     compare_runs: int = 2  # of a slow program, in each turn
     least_rounds: int = 3  # turns of a comparison of leaders, however slow they are
+    untuned_s: float = 2.0  # for untuned programs, all functions together
+    iteration_s: float = 2e-9  # of an untuned program; a multiply-add with strided loads (Zen 5)
+    untuned_runs: int = 3  # of an untuned program in one turn
     network_rounds: int = 3  # turns of the comparison of leaders on a GPU
     rehearsal_s: float = 4.0  # runs of a network in which its leaders are compared
     rehearsal_rounds: int = 500  # turns of each of them, at most: enough where a run is short

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
 from ansor.measure.call_plan import CallPlan
-from ansor.measure.result import Measurement, Verification
+from ansor.measure.result import InTurns, Measurement, Verification
 from ansor.program.program import Program
 
 if TYPE_CHECKING:  # a task brings TVM along, which a device need not
@@ -25,8 +25,9 @@ def ignored(number: int, result: Measurement) -> None:
 class Device(Protocol):
     """Builds, times and checks programs. Nothing that a program does makes a method raise.
 
-    A subclass implements `measure`, `verify`, `compare` and `close`. The defaults of `start` and
-    `rehearse` are for a device that needs no preparation and runs no networks.
+    A subclass implements `measure`, `verify`, `compare` and `close`. The defaults of `start`,
+    `compare_turns` and `rehearse` are for a device that needs no preparation, has one time for each
+    program, and runs no networks.
     """
 
     def start(self, count: int | None = None) -> None:
@@ -64,6 +65,13 @@ class Device(Protocol):
 
     def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
         """Times programs in turns, `rounds` times each; median seconds, None where it failed."""
+
+    def compare_turns(
+        self, task: Task, programs: Sequence[Program], rounds: int
+    ) -> list[InTurns | None]:
+        """As `compare`, with the spread of the turns. The default has none."""
+        times = self.compare(task, programs, rounds)
+        return [None if seconds is None else InTurns(seconds) for seconds in times]
 
     def rehearse(
         self, plan: CallPlan, candidates: Mapping[str, Sequence[TaskProgram]], seconds: float

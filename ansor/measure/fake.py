@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 from ansor.closing import Closing
 from ansor.measure.call_plan import CallPlan
 from ansor.measure.device import OnResult, ignored
-from ansor.measure.result import ErrorKind, Measurement, Verification, successful_measurement
+from ansor.measure.result import (
+    ErrorKind,
+    InTurns,
+    Measurement,
+    Verification,
+    successful_measurement,
+)
 from ansor.program.program import Program
 
 if TYPE_CHECKING:
@@ -111,6 +117,13 @@ class FakeDevice(Closing):
             self._latency_of(task, p) if self._fail(task, p) in (None, ErrorKind.WRONG) else None
             for p in programs
         ]
+
+    def compare_turns(
+        self, task: Task, programs: Sequence[Program], rounds: int
+    ) -> list[InTurns | None]:
+        """See `Device.compare_turns`."""
+        times = self.compare(task, programs, rounds)
+        return [None if seconds is None else InTurns(seconds) for seconds in times]
 
     def rehearse(
         self, plan: CallPlan, candidates: Mapping[str, Sequence[TaskProgram]], seconds: float

@@ -28,7 +28,7 @@ from ansor.measure.local.worker_pool import Outcome, Pool
 from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
 from ansor.measure.pickled_schedule import pickled
 from ansor.measure.protocol import Define, DefineOriginal, Verify
-from ansor.measure.result import ErrorKind, Measurement, Verification
+from ansor.measure.result import ErrorKind, InTurns, Measurement, Verification
 from ansor.program.program import Program
 from ansor.targets.backend import Backend
 from ansor.targets.registry import backend_of
@@ -120,6 +120,13 @@ class LocalDevice(Closing):
 
     def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
         """See `Device.compare`."""
+        found = self.compare_turns(task, programs, rounds)
+        return [None if turns is None else turns.latency_s for turns in found]
+
+    def compare_turns(
+        self, task: Task, programs: Sequence[Program], rounds: int
+    ) -> list[InTurns | None]:
+        """See `Device.compare_turns`."""
         with self._clean_up():
             in_two_places = self._pool.on_host
             return time_in_turns(self._pool, self._define(task), programs, rounds, in_two_places)
@@ -145,7 +152,8 @@ class LocalDevice(Closing):
         for task in dict.fromkeys(task for task, _ in own):
             numbers = [i for i, (other, _) in enumerate(own) if other is task]
             programs = [own[i][1] for i in numbers]
-            times = time_in_turns(self._pool, task, programs, self._config.network_rounds)
+            turns = time_in_turns(self._pool, task, programs, self._config.network_rounds)
+            times = [None if each is None else each.latency_s for each in turns]
             found |= dict(zip(numbers, times, strict=True))
         return [None if (t := found[i]) is None else t * calls for i in range(len(own))]
 

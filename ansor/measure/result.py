@@ -70,6 +70,20 @@ class Measurement:
 
 
 @dataclass(frozen=True)
+class InTurns:
+    """Times of a program in turns with others.
+
+    Attributes:
+        latency_s: seconds of one run.
+        spread: distance between the quartiles of its turns, as a share of the latency; None if the
+            device has one time only.
+    """
+
+    latency_s: float
+    spread: float | None = None
+
+
+@dataclass(frozen=True)
 class Verification:
     """A program's result against the reference's.
 

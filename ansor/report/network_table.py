@@ -25,6 +25,9 @@ _COLUMNS = (
     Column("MFLOP"),
     Column("GFLOP/s"),
     Column("of peak"),
+    Column("× untuned"),
+    Column("margin"),
+    Column("spread"),
     Column("trials"),
     Column("variant", is_text=True),
     Column("sketch", is_text=True),
@@ -51,6 +54,12 @@ class TaskRow(Protocol):
     def sketch(self) -> str: ...
     @property
     def difference(self) -> float | None: ...
+    @property
+    def speedup(self) -> float | None: ...
+    @property
+    def margin(self) -> float | None: ...
+    @property
+    def spread(self) -> float | None: ...
     @property
     def note(self) -> str: ...
 
@@ -80,7 +89,8 @@ def network_table(tasks: Sequence[TaskRow], summary: Summary) -> str:
     """Plain text: a table of the functions, those that take the most time first, and a summary.
 
     The column "error" is the largest difference from the definition as it was written, computed in
-    float64, relative to its largest value.
+    float64, relative to its largest value. "× untuned" is the speedup over the definition as it was
+    written, "margin" what the runner-up takes longer, and "spread" that of the winner's turns.
     """
     ranked = sorted(tasks, key=_total, reverse=True)
     total = sum(map(_total, tasks))
@@ -107,6 +117,8 @@ def _row(task: TaskRow, total_s: float, peak_flops: float | None) -> tuple[str, 
         significant(task.flops / 1e6) if task.flops else "-",
         gflops(task.flops, task.latency_s),
         percent(rate, peak_flops),
+        "-" if task.speedup is None else significant(task.speedup),
+        *(percent(share, 1.0) for share in (task.margin, task.spread)),
         str(task.trials),
         task.variant,
         task.sketch,

@@ -127,4 +127,7 @@ def _result(winner: Winner, variants: Sequence[Task], finish: Finish) -> TaskRes
         difference=winner.difference,
         variant=task.kind,
         note=winner.note,
+        runner_up_s=winner.runner_up_s,
+        untuned_s=winner.untuned_s,
+        spread=winner.spread,
     )

@@ -22,6 +22,7 @@ class Leader:
         latency_s: None if it was never measured.
         time_s: when it was, in seconds since 1970.
         least_s: seconds that no program of the task can fall below.
+        spread: of its turns in the last comparison, see `InTurns`.
     """
 
     task: Task
@@ -29,6 +30,12 @@ class Leader:
     latency_s: float | None
     time_s: float = 0.0
     least_s: float = 0.0
+    spread: float | None = None
+
+    @property
+    def is_untuned(self) -> bool:
+        """Whether it is the definition as it was written."""
+        return not self.program.steps
 
 
 def leaders_of(
@@ -68,6 +75,9 @@ def _elected(first: Task, ranked: Sequence[Leader], database: Database) -> list[
     """What won the last comparison of a function's leaders; nothing if something that is faster
     was measured since."""
     last = database.elected(first.key, first.target)
+    if last is not None and not last.program.steps:
+        is_known = not ranked or ranked[0].time_s <= last.time_s
+        return [Leader(first, last.program, None)] if is_known else []
     for number, leader in enumerate(ranked):
         if last is not None and (leader.task.key, leader.program) == (last.task_key, last.program):
             faster = ranked[:number]

@@ -45,6 +45,10 @@ class TaskResult:
             The reference is the definition as the model gives it, whatever the variant, in float64.
         variant: "direct", or the kind of definition that was faster.
         note: what went wrong, "" if nothing did.
+        runner_up_s: seconds of the next best program in the last comparison; None without one.
+        untuned_s: seconds of the definition as it was written; None where it was not timed.
+        spread: distance between the quartiles of the winner's turns, as a share of its latency;
+            None where it is not known.
     """
 
     name: str
@@ -56,6 +60,21 @@ class TaskResult:
     difference: float | None
     variant: str = DIRECT
     note: str = ""
+    runner_up_s: float | None = None
+    untuned_s: float | None = None
+    spread: float | None = None
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times faster than untuned; None where one of both was not timed."""
+        return self.untuned_s / self.latency_s if self.untuned_s and self.latency_s else None
+
+    @property
+    def margin(self) -> float | None:
+        """How much longer the next best program takes, as a share of the latency."""
+        if not self.runner_up_s or not self.latency_s:
+            return None
+        return self.runner_up_s / self.latency_s - 1
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from ansor.program.program import Program
 from ansor.run.leader_times import retimed
 from ansor.run.leaders import Leader, latency_of, leaders_of, measured_leaders
 from ansor.run.task_search import TaskSearch
+from ansor.run.untuned import with_untuned
 from ansor.task import Task
 
 
@@ -45,6 +46,9 @@ class Winner:
         difference: largest error of its output relative to the largest value of the reference,
             which is computed in float64.
         note: what went wrong on the way, "" if nothing did.
+        runner_up_s: latency of the next best program in the last comparison.
+        untuned_s: latency of the untuned program; None where it was not timed.
+        spread: of the winner's turns, see `InTurns`; None where it is not known.
     """
 
     task: Task
@@ -52,6 +56,9 @@ class Winner:
     latency_s: float | None
     difference: float | None
     note: str = ""
+    runner_up_s: float | None = None
+    untuned_s: float | None = None
+    spread: float | None = None
 
 
 def num_leaders(minutes: float | None, tasks: int, config: TuneConfig) -> int:
@@ -92,9 +99,11 @@ def choose_winners(
     leaders = {
         name: leaders_of(searches, database, config, count) for name, searches in functions.items()
     }
-    if all(len(leading) <= 1 for leading in leaders.values()):
+    if count == 1:
         return _checked(functions, leaders, device, database, config, ahead)
-    leaders = retimed(leaders, plan, device, config)
+    if any(len(leading) > 1 for leading in leaders.values()):
+        leaders = retimed(leaders, plan, device, config)
+    leaders = with_untuned(functions, leaders, device, config)
     winners = _checked(functions, leaders, device, database, config, ahead)
     for name, winner in winners.items():
         if winner.latency_s is not None:
@@ -141,7 +150,7 @@ def _checked(
             x = tried[name]
             if check.error is None:
                 note = "; ".join(notes[name])
-                winners[name] = Winner(x.task, x.program, x.latency_s, check.difference, note)
+                winners[name] = _winner(x, leaders[name], check.difference, note)
                 continue
             notes[name].append(f"{check.error.value}: {check.message}")
             failed = Measurement(error=check.error, message=check.message)
@@ -152,6 +161,21 @@ def _checked(
             winners[name] = Winner(task, Program(), None, None, note)
         waiting = {name: queue for name, queue in waiting.items() if name not in winners}
     return {name: winners[name] for name in functions}
+
+
+def _winner(x: Leader, leading: Sequence[Leader], difference: float | None, note: str) -> Winner:
+    """A leader that is right, with the times of those that it was compared with."""
+    place = leading.index(x) if x in leading else len(leading)
+    runners = [other.latency_s for other in leading[place + 1 :] if not other.is_untuned]
+    untuned = [other.latency_s for other in leading if other.is_untuned]
+    if x.is_untuned:
+        note = "; ".join([note, "no program is faster than the untuned one"]).removeprefix("; ")
+    return Winner(
+        *(x.task, x.program, x.latency_s, difference, note),
+        runner_up_s=next(iter(runners), None),
+        untuned_s=next(iter(untuned), None),
+        spread=x.spread,
+    )
 
 
 def _verified(

@@ -95,6 +95,15 @@ def test_programs_are_compared_in_order(device: Device, task: Task) -> None:
     assert all(seconds and seconds > 0 for seconds in times)
 
 
+def test_turns_have_a_time_and_may_have_a_spread(device: Device, task: Task) -> None:
+    found = device.compare_turns(task, programs(2), 3)
+    assert len(found) == 2
+    for turns in found:
+        assert turns is not None
+        assert turns.latency_s > 0
+        assert turns.spread is None or turns.spread >= 0
+
+
 def test_a_rehearsal_answers_for_every_candidate(device: Device, task: Task) -> None:
     plan = CallPlan((PlannedCall(NAME, (0, None, 1)),), (32 * 36 * 4, 32 * 40 * 4))
     costs = device.rehearse(plan, {NAME: [(task, program) for program in programs(2)]}, 0.05)

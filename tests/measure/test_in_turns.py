@@ -15,6 +15,7 @@ from ansor.measure.local.comparison import time_in_turns
 from ansor.measure.local.worker_pool import Pool
 from ansor.measure.local.worker_process import WorkerProcess
 from ansor.measure.protocol import Define
+from ansor.measure.result import InTurns, Timing
 from ansor.program.program import Program
 
 TASK = cast(Define, None)
@@ -34,19 +35,20 @@ class Halves:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *found: dict[int, float]) -> None:
         self.asked: list[tuple[list[int], int]] = []
         self._found = iter(found)
-        monkeypatch.setattr(comparison, "_medians", self._next)
+        monkeypatch.setattr(comparison, "_rounds", self._next)
 
     def _next(
         self, pool: Any, task: Any, programs: Mapping[int, Program], rounds: int
-    ) -> dict[int, float]:
+    ) -> dict[int, list[float]]:
         assert all(programs[i] is PROGRAMS[i] for i in programs)
         self.asked.append((list(programs), rounds))
-        return next(self._found)
+        return {i: [seconds] for i, seconds in next(self._found).items()}
 
 
 def compare(rounds: int, workers: int = 2, in_two_places: bool = True) -> list[float | None]:
     pool = cast(Pool, Workers(workers))
-    return time_in_turns(pool, TASK, PROGRAMS, rounds, in_two_places)
+    found = time_in_turns(pool, TASK, PROGRAMS, rounds, in_two_places)
+    return [None if turns is None else turns.latency_s for turns in found]
 
 
 def test_a_time_is_the_mean_of_both_halves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,6 +61,21 @@ def test_what_fails_in_a_half_has_no_time(monkeypatch: pytest.MonkeyPatch) -> No
     halves = Halves(monkeypatch, {0: 1.0, 2: 8.0}, {2: 4.0})
     assert compare(4) == [None, None, 6.0]
     assert halves.asked[1][0] == [0, 2], "what failed is not tried again"
+
+
+def test_the_spread_is_that_of_all_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 1 to 4 and 6 to 9 the quartiles are 2.75 and 7.25, and the mean of the medians is 5."""
+    halves = iter([{0: [1.0, 2.0, 3.0, 4.0]}, {0: [9.0, 8.0, 7.0, 6.0]}])
+    monkeypatch.setattr(comparison, "_rounds", lambda *_: next(halves))
+    (found,) = time_in_turns(cast(Pool, Workers(2)), TASK, PROGRAMS[:1], 8, True)
+    assert found == InTurns(5.0, (7.25 - 2.75) / 5.0)
+
+
+def test_rounds_on_a_disturbed_machine_do_not_count() -> None:
+    quiet = [Timing((1.0,)), Timing((1.1,))]
+    busy = [Timing((3.0,), disturbed=True)]
+    assert comparison._counted([*quiet, *busy]) == [1.0, 1.1]
+    assert comparison._counted([*quiet[:1], *busy, *busy]) == [1.0, 3.0, 3.0]
 
 
 @pytest.mark.parametrize(

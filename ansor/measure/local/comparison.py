@@ -10,7 +10,7 @@ from ansor.measure.local.batch import RemoteProgram, build_all
 from ansor.measure.local.worker_pool import Pool
 from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Compare, Define
-from ansor.measure.result import Timing
+from ansor.measure.result import InTurns, Timing
 from ansor.program.program import Program
 
 
@@ -20,8 +20,8 @@ def time_in_turns(
     programs: Sequence[Program],
     rounds: int,
     in_two_places: bool = False,
-) -> list[float | None]:
-    """Seconds of each program over rounds in which every one is timed once; see `Device.compare`.
+) -> list[InTurns | None]:
+    """Times of each program over rounds in which every one is timed once; see `Device.compare`.
 
     Args:
         in_two_places: programs are built twice, mostly by two workers, and half of the rounds are
@@ -31,18 +31,28 @@ def time_in_turns(
     left = dict(enumerate(programs))
     two = in_two_places and len(pool.workers) > 1 and rounds > 1
     halves = (rounds - rounds // 2, rounds // 2) if two else (rounds,)
-    found: dict[int, list[float]] = {i: [] for i in left}
+    found: dict[int, list[list[float]]] = {i: [] for i in left}
     for count in halves:
-        seconds = _medians(pool, task, left, count)
-        for i, value in seconds.items():
-            found[i].append(value)
+        seconds = _rounds(pool, task, left, count)
+        for i, values in seconds.items():
+            found[i].append(values)
         left = {i: left[i] for i in sorted(seconds, key=lambda i: i ^ 1)}  # neighbours swap places
-    return [statistics.fmean(each) if len(each) == len(halves) else None for each in found.values()]
+    return [_joined(each) if len(each) == len(halves) else None for each in found.values()]
 
 
-def _medians(
+def _joined(parts: Sequence[Sequence[float]]) -> InTurns:
+    """The mean of the medians of the parts, and the spread of all turns."""
+    latency_s = statistics.fmean(map(statistics.median, parts))
+    turns = [seconds for part in parts for seconds in part]
+    if len(turns) < 2:
+        return InTurns(latency_s)
+    low_s, _, high_s = statistics.quantiles(turns, n=4, method="inclusive")
+    return InTurns(latency_s, (high_s - low_s) / latency_s)
+
+
+def _rounds(
     pool: Pool, task: Define, programs: Mapping[int, Program], rounds: int
-) -> dict[int, float]:
+) -> dict[int, list[float]]:
     """Seconds of each program that ran in all rounds, under the same numbers."""
     outcomes = build_all(pool, task, programs)
     built = {i: entry for i, entry in outcomes.items() if isinstance(entry, RemoteProgram)}
@@ -55,14 +65,13 @@ def _medians(
                 numbers, _timed(pool, worker, slots, turn + 1 < rounds), strict=False
             ):
                 timings[i].append(value)
-    return {i: _median(each) for i, each in timings.items() if len(each) == rounds}
+    return {i: _counted(each) for i, each in timings.items() if len(each) == rounds}
 
 
-def _median(timings: Sequence[Timing]) -> float:
-    """Of the rounds on a quiet machine, if at least half of them were."""
+def _counted(timings: Sequence[Timing]) -> list[float]:
+    """Seconds of the rounds on a quiet machine, if at least half of them were; else of all."""
     quiet = [timing.latency_s for timing in timings if not timing.disturbed]
-    counted = quiet if 2 * len(quiet) >= len(timings) else [t.latency_s for t in timings]
-    return statistics.median(counted)
+    return quiet if 2 * len(quiet) >= len(timings) else [t.latency_s for t in timings]
 
 
 def _timed(
