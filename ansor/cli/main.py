@@ -8,12 +8,12 @@ from typing import IO, Any
 import click
 
 from ansor import __version__
+from ansor.cli.database import database_commands
 from ansor.cli.demo import demo
 from ansor.cli.export import export
 from ansor.cli.hardware import hardware
 from ansor.cli.metaschedule import export_metaschedule
 from ansor.cli.quantize import quantize
-from ansor.cli.records import records
 from ansor.cli.show import show
 from ansor.cli.tune import tune
 from ansor.errors import AnsorError
@@ -46,5 +46,14 @@ def main() -> None:
     """Turns models and operators into fast machine code by searching."""
 
 
-for command in (tune, quantize, show, hardware, records, demo, export, export_metaschedule):
+for command in (
+    tune,
+    quantize,
+    show,
+    hardware,
+    database_commands,
+    demo,
+    export,
+    export_metaschedule,
+):
     main.add_command(command)

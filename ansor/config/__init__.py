@@ -18,7 +18,7 @@ from ansor.config.analysis import (
 )
 from ansor.config.checking import CHECK, COMPARE, CheckConfig, CompareConfig
 from ansor.config.codegen import PREFETCH, WORK_STEALING, PrefetchConfig, WorkStealingConfig
-from ansor.config.files import STORAGE, StorageConfig
+from ansor.config.files import DATABASE, STORAGE, DatabaseConfig, StorageConfig
 from ansor.config.importing import (
     GRAPH,
     IMPORTS,
@@ -44,6 +44,7 @@ __all__ = [
     "CHECK",
     "COMPARE",
     "DAG",
+    "DATABASE",
     "FEATURES",
     "FULL",
     "GRAPH",
@@ -61,6 +62,7 @@ __all__ = [
     "CompareConfig",
     "CostModelConfig",
     "DagConfig",
+    "DatabaseConfig",
     "EvolutionConfig",
     "FeatureConfig",
     "GpuSketchConfig",

@@ -9,15 +9,25 @@ while it runs.
 from ansor.database.database import Database
 from ansor.database.jsonl import ImportCount, export_jsonl, import_jsonl
 from ansor.database.log import RecordLog, opened_records
+from ansor.database.merge import MergeCount, merge
+from ansor.database.prune import PruneCount, PruneRequest, prune
 from ansor.database.record import Origin, Record
+from ansor.database.statistics import Statistics, statistics
 
 __all__ = [
     "Database",
     "ImportCount",
+    "MergeCount",
     "Origin",
+    "PruneCount",
+    "PruneRequest",
     "Record",
     "RecordLog",
+    "Statistics",
     "export_jsonl",
     "import_jsonl",
+    "merge",
     "opened_records",
+    "prune",
+    "statistics",
 ]

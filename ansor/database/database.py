@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
-from ansor.closing import Closing
+from ansor.database.checksum import checksum, verify
 from ansor.database.known import CONDITION, EVERYTHING, Known
+from ansor.database.reader import Reader
 from ansor.database.record import Record, here_and_now
-from ansor.database.rows import COLUMNS, PLACEHOLDERS, from_row, to_row, versions_text
+from ansor.database.rows import (
+    COLUMNS,
+    PLACEHOLDERS,
+    check_text,
+    from_row,
+    nonnegative,
+    to_row,
+    versions_text,
+)
 from ansor.database.runs import RunProgress, write_progress
 from ansor.database.schema import connect, transaction
 from ansor.measure.result import ErrorKind, Measurement
@@ -23,7 +31,12 @@ if TYPE_CHECKING:  # a task brings TVM along
     from ansor.task import Task
 
 _INSERT = f"INSERT INTO records ({COLUMNS}, run) VALUES ({PLACEHOLDERS}, ?)"
-_INSERT_TASK = "INSERT OR IGNORE INTO tasks VALUES (?, ?, ?)"
+_INSERT_TASK = """
+INSERT INTO tasks VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key) DO UPDATE
+SET name = ?2, definition = ?3, checksum = ?4
+WHERE (name, definition, checksum) IS NOT (?2, ?3, ?4)
+"""
+_PROGRAM = COLUMNS.split(", ").index("program")
 _WRONG = ErrorKind.WRONG.value
 
 
@@ -49,29 +62,20 @@ class Election:
     time_s: float
 
 
-class Database(Closing):
+class Database(Reader):
     """Records in one SQLite file; several processes may use it at once, one thread per object.
 
     Args:
         path: a file, made when it does not exist; None for a database in memory.
 
-    Attributes:
-        unreadable: rows met so far that another version wrote and this one cannot read; they are
-            left out of every answer.
-
     Raises:
-        DatabaseError: the file cannot be opened, is not ours, or is of a newer format.
+        DatabaseError: the file cannot be opened, is damaged or not ours, or is of a newer format.
+            Every method raises it for a file that is damaged later.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self.unreadable = 0
+        super().__init__(connect(path))
         self._observers: list[Observer] = []
-        self._connection = connect(path)
-
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """To the file, for other modules of this package."""
-        return self._connection
 
     @contextmanager
     def observed(self, observer: Observer) -> Iterator[None]:
@@ -117,14 +121,13 @@ class Database(Closing):
             records: new ones.
             run: that made them, with its progress; None for none.
         """
-        with transaction(self._connection):
+        with transaction(self.connection):
             for entry in tasks:
-                values = (entry.key, entry.name, entry.definition)
-                self._connection.execute(_INSERT_TASK, values)
+                self._add_task(entry.key, entry.name, entry.definition)
             if run is not None:
-                write_progress(self._connection, run)
+                write_progress(self.connection, run)
             number = None if run is None else run.run
-            self._connection.executemany(_INSERT, [(*to_row(r), number) for r in records])
+            self.connection.executemany(_INSERT, [(*to_row(r), number) for r in records])
         for observer in self._observers:
             observer(tasks, records)
 
@@ -134,22 +137,27 @@ class Database(Closing):
         Args:
             difference: largest error of its results relative to the reference's largest value.
         """
-        with transaction(self._connection):
-            self._connection.execute(_INSERT_TASK, (task.key, task.name, task.dag.text))
-            self._connection.execute(
-                "INSERT OR REPLACE INTO checks VALUES (?, ?, ?, ?, ?, ?)",
-                (*_check_key(task, program), difference),
+        with transaction(self.connection):
+            self._add_task(task.key, task.name, task.dag.text)
+            values = (*_check_key(task, program), float(difference))
+            self.connection.execute(
+                "INSERT OR REPLACE INTO checks VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (*values, checksum(values)),
             )
 
     def checked(self, task: Task, program: Program) -> float | None:
         """The difference with which a program was found right; None where that was not here, not
         with the packages installed now, or never."""
-        found = self._connection.execute(
-            "SELECT difference FROM checks WHERE task_key = ? AND target = ? AND program = ? "
-            "AND host = ? AND versions = ?",
-            _check_key(task, program),
-        ).fetchone()
-        return None if found is None else float(found[0])
+        key = _check_key(task, program)
+        for difference, digits in self.query(
+            "SELECT difference, checksum FROM checks WHERE task_key = ? AND target = ? "
+            "AND program = ? AND host = ? AND versions = ?",
+            key,
+        ):
+            with self.reading():
+                verify((*key, difference), digits)
+                return nonnegative(difference)
+        return None
 
     def elect(self, function: str, task: Task, program: Program) -> None:
         """Notes what a function ended with on this machine after its leaders were compared.
@@ -159,82 +167,95 @@ class Database(Closing):
             task: the variant that won.
         """
         here = here_and_now(None)
-        with transaction(self._connection):
-            self._connection.execute(_INSERT_TASK, (task.key, task.name, task.dag.text))
-            self._connection.execute(
-                "INSERT OR REPLACE INTO elections VALUES (?, ?, ?, ?, ?, ?)",
-                (function, task.target, here.host, task.key, encode(program), here.time_s),
+        values = (function, task.target, here.host, task.key, encode(program), here.time_s)
+        with transaction(self.connection):
+            self._add_task(task.key, task.name, task.dag.text)
+            self.connection.execute(
+                "INSERT OR REPLACE INTO elections VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (*values, checksum(values)),
             )
 
     def elected(self, function: str, target: str) -> Election | None:
         """The last that was noted here; None where there is none that this version can read."""
-        found = self._connection.execute(
-            "SELECT task_key, program, time_s FROM elections "
+        key = (function, target, here_and_now(None).host)
+        for task_key, program, time_s, digits in self.query(
+            "SELECT task_key, program, time_s, checksum FROM elections "
             "WHERE function = ? AND target = ? AND host = ?",
-            (function, target, here_and_now(None).host),
-        ).fetchone()
-        try:
-            return None if found is None else Election(found[0], decode(found[1]), found[2])
-        except ValueError:
-            self.unreadable += 1
-            return None
+            key,
+        ):
+            with self.reading():
+                verify((*key, task_key, program, time_s), digits)
+                return Election(task_key, decode(program), nonnegative(time_s))
+        return None
 
     def best(self, key: str, target: str, n: int = 1) -> list[Record]:
         """The fastest record of each of the `n` fastest distinct programs, fastest first.
 
         A program that was ever found wrong is left out.
         """
-        rows = self._select(
-            "target = ? AND task_key = ? AND latency_s IS NOT NULL AND program NOT IN (SELECT "
-            "program FROM records WHERE target = ? AND task_key = ? AND error = ?) "
-            "GROUP BY program HAVING MIN(latency_s) ORDER BY latency_s, id",
-            (target, key, target, key, _WRONG),
-        )
-        return [record for record, _ in zip(rows, range(n), strict=False)]
+        return [record for _, record in self._ranked(key, target, n)]
 
     def winners(self, target: str, besides: str, known: Known = EVERYTHING) -> list[Record]:
         """The fastest known record of every task but one, the newest first."""
-        numbers = astuple(known)
-        rows = self._select(
-            f"{CONDITION} AND target = ? AND task_key <> ? AND latency_s IS NOT NULL "
-            f"AND program NOT IN (SELECT program FROM records "
-            f"WHERE {CONDITION} AND target = ? AND error = ?) "
-            "GROUP BY task_key HAVING MIN(latency_s) ORDER BY id DESC",
-            (*numbers, target, besides, *numbers, target, _WRONG),
+        keys = self.query(
+            "SELECT DISTINCT task_key FROM records WHERE target = ? AND task_key <> ?",
+            (target, besides),
         )
-        return list(rows)
+        found = [pair for (key,) in keys for pair in self._ranked(key, target, 1, known)]
+        return [record for _, record in sorted(found, key=lambda pair: pair[0], reverse=True)]
+
+    def _ranked(
+        self, key: str, target: str, n: int, known: Known = EVERYTHING
+    ) -> list[tuple[int, Record]]:
+        """The known records of `best`, with their numbers."""
+        found: list[tuple[int, Record]] = []
+        programs = set()
+        values = (*astuple(known), target, key)
+        for number, *row in self.query(
+            f"SELECT id, {COLUMNS} FROM records WHERE {CONDITION} AND target = ? AND task_key = ? "
+            f"AND latency_s IS NOT NULL AND program NOT IN (SELECT program FROM records WHERE "
+            f"{CONDITION} AND target = ? AND task_key = ? AND error = ?) ORDER BY latency_s, id",
+            (*values, *values, _WRONG),
+        ):
+            if len(found) == n:
+                break
+            if row[_PROGRAM] not in programs:
+                with self.reading():
+                    found.append((number, from_row(row)))
+                    programs.add(row[_PROGRAM])
+        return found
 
     def records(self, key: str, target: str, known: Known = EVERYTHING) -> list[Record]:
         """All known records of a task on a target, oldest first."""
         condition = f"{CONDITION} AND target = ? AND task_key = ? ORDER BY id"
-        return list(self._select(condition, (*astuple(known), target, key)))
+        return list(self.select(condition, (*astuple(known), target, key)))
 
     def all_records(self, target: str) -> list[Record]:
         """All records on a target, oldest first."""
-        return list(self._select("target = ? ORDER BY id", (target,)))
+        return list(self.select("target = ? ORDER BY id", (target,)))
 
     def has(self, record: Record) -> bool:
         """Whether the same measurement (task, target, program, time) is recorded already."""
-        _, _, _, program, *_, time_s = to_row(record)
-        found = self._connection.execute(
+        _, _, _, program, *_, time_s, _ = to_row(record)
+        found = self.query(
             "SELECT 1 FROM records WHERE target = ? AND task_key = ? AND time_s = ? "
             "AND program = ?",
             (record.target, record.task_key, time_s, program),
         )
-        return found.fetchone() is not None
+        return any(found)
 
     def count(self, key: str | None = None, target: str | None = None) -> int:
         """Number of records, of one task or target where given."""
-        found = self._connection.execute(
+        ((count,),) = self.query(
             "SELECT COUNT(*) FROM records "
             "WHERE (?1 IS NULL OR task_key = ?1) AND (?2 IS NULL OR target = ?2)",
             (key, target),
         )
-        return int(found.fetchone()[0])
+        return int(count)
 
     def targets(self, key: str | None = None) -> list[str]:
         """Targets that have records, of one task where given: "none for yours, but for these"."""
-        found = self._connection.execute(
+        found = self.query(
             "SELECT DISTINCT target FROM records WHERE ?1 IS NULL OR task_key = ?1 ORDER BY target",
             (key,),
         )
@@ -242,23 +263,20 @@ class Database(Closing):
 
     def tasks(self) -> list[TaskEntry]:
         """All tasks, by name."""
-        found = self._connection.execute(
-            "SELECT key, name, definition FROM tasks ORDER BY name, key"
-        )
-        return [TaskEntry(*row) for row in found]
+        found = []
+        for *values, digits in self.query(
+            "SELECT key, name, definition, checksum FROM tasks ORDER BY name, key"
+        ):
+            with self.reading():
+                verify(values, digits)
+                for text in values:
+                    check_text(text)
+                found.append(TaskEntry(*values))
+        return found
 
-    def _select(self, where: str, values: tuple[object, ...]) -> Iterator[Record]:
-        for row in self._connection.execute(
-            f"SELECT {COLUMNS} FROM records WHERE {where}", values
-        ).fetchall():
-            try:
-                yield from_row(row)
-            except ValueError:
-                self.unreadable += 1
-
-    def close(self) -> None:
-        """Closes the file; may be called twice."""
-        self._connection.close()
+    def _add_task(self, *values: str) -> None:
+        """Adds the key, the name and the definition of a task, or replaces damaged ones."""
+        self.connection.execute(_INSERT_TASK, (*values, checksum(values)))
 
 
 def _check_key(task: Task, program: Program) -> tuple[str, str, str, str, str]:

@@ -74,7 +74,15 @@ CREATE INDEX by_identity ON runs (identity);
 CREATE INDEX by_run ON records (run) WHERE run IS NOT NULL;
 """
 
-FORMATS = (_FORMAT_1, _FORMAT_2)
+# See `checksum`; NULL in rows of earlier formats.
+_FORMAT_3 = """
+ALTER TABLE tasks ADD COLUMN checksum TEXT;
+ALTER TABLE records ADD COLUMN checksum TEXT;
+ALTER TABLE checks ADD COLUMN checksum TEXT;
+ALTER TABLE elections ADD COLUMN checksum TEXT;
+"""
+
+FORMATS = (_FORMAT_1, _FORMAT_2, _FORMAT_3)
 FORMAT_VERSION = len(FORMATS)  # a reader refuses a higher one
 
 

@@ -184,7 +184,7 @@ def open_journal(
 
 
 def _last_number(database: Database) -> int:
-    (number,) = database.connection.execute("SELECT MAX(id) FROM records").fetchone()
+    ((number,),) = database.query("SELECT MAX(id) FROM records")
     return number or 0
 
 

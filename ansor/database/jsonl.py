@@ -5,30 +5,31 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from numbers import Real
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
+from ansor.database.checksum import checksum, verify
 from ansor.database.database import Database, TaskEntry
 from ansor.database.record import Record
-from ansor.database.rows import COLUMNS, from_row, to_row
+from ansor.database.rows import COLUMNS, check_text, from_row, to_row
 from ansor.errors import DatabaseError
 
-_NAMES = COLUMNS.split(", ")
+_NAMES = COLUMNS.split(", ")[:-1]  # the checksum of a line includes its task
 _NESTED = ("program", "latencies_s", "versions")  # JSON text in the table, JSON proper in a line
-_FORMAT = 1  # version of the lines; a reader refuses a higher one
-_TEXTS = ("task_key", "target", "message", "host")
-_NUMBERS = ("build_s", "run_s", "time_s")
-_TYPES: Mapping[str, Any] = MappingProxyType(
-    {**dict.fromkeys(_TEXTS, str), **dict.fromkeys(_NUMBERS, Real), "seed": int | None}
-)
+_FORMAT = 2  # version of the lines; a reader refuses a higher one
+_WITH_CHECKSUM = 2  # the first version whose lines have one
 
 
 @dataclass(frozen=True)
 class ImportCount:
-    """Lines of an imported file: `added`, `known` already, and `bad` (torn, foreign, too new)."""
+    """Lines of an imported file.
+
+    Attributes:
+        added: records that were not known.
+        known: records that were.
+        bad: torn, damaged, foreign or too new.
+    """
 
     added: int
     known: int
@@ -49,10 +50,15 @@ def export_jsonl(
     tasks = {entry.key: entry for entry in database.tasks()}
     try:
         with Path(path).open("w", encoding="utf-8") as stream:
-            stream.writelines(to_line(tasks[r.task_key], r) + "\n" for r in records)
+            stream.writelines(to_line(_entry(tasks, r.task_key), r) + "\n" for r in records)
     except OSError as error:
         raise DatabaseError(f"path={str(path)!r}: {error}; give a file that can be made") from error
     return len(records)
+
+
+def _entry(tasks: Mapping[str, TaskEntry], key: str) -> TaskEntry:
+    """A task; only its key if its row is damaged."""
+    return tasks.get(key, TaskEntry(key, key, ""))
 
 
 def import_jsonl(database: Database, path: str | os.PathLike[str]) -> ImportCount:
@@ -75,33 +81,34 @@ def import_jsonl(database: Database, path: str | os.PathLike[str]) -> ImportCoun
 
 def to_line(entry: TaskEntry, record: Record) -> str:
     """A record and its task as a line of JSON, without its end."""
-    fields: dict[str, Any] = dict(zip(_NAMES, to_row(record), strict=True))
+    fields: dict[str, Any] = dict(zip(_NAMES, to_row(record)[:-1], strict=True))
     for name in _NESTED:
         fields[name] = json.loads(fields[name])
-    return json.dumps({"format": _FORMAT, "task": asdict(entry), "record": fields})
+    document = {"format": _FORMAT, "task": asdict(entry), "record": fields}
+    return json.dumps({**document, "checksum": checksum(_values(entry, record))})
+
+
+def _values(entry: TaskEntry, record: Record) -> tuple[object, ...]:
+    """What the checksum of a line depends on."""
+    return (*astuple(entry), *to_row(record))
 
 
 def _from_line(line: bytes) -> tuple[TaskEntry, Record] | None:
     """None for a line that holds no record of ours."""
     try:
         document = json.loads(line)
-        if document["format"] > _FORMAT:
+        version = document["format"]
+        if version > _FORMAT:
             return None
         fields = document["record"]
-        if not _has_types(fields):
-            return None
         for name in _NESTED:
             fields[name] = json.dumps(fields[name])
-        record = from_row(tuple(fields[name] for name in _NAMES))
+        record = from_row((*(fields[name] for name in _NAMES), None))
         entry = TaskEntry(**document["task"])
-    except (AttributeError, KeyError, TypeError, ValueError):
+        for text in astuple(entry):
+            check_text(text)
+        if version >= _WITH_CHECKSUM or "checksum" in document:
+            verify(_values(entry, record), str(document["checksum"]))
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return None
     return (entry, record) if entry.key == record.task_key else None
-
-
-def _has_types(fields: Mapping[str, Any]) -> bool:
-    """Whether the table can hold the fields of a record, and they mean something there."""
-    numbers = all(isinstance(value, Real) for value in fields["latencies_s"])
-    texts = all(isinstance(value, str) for value in fields["versions"].values())
-    scalars = all(isinstance(fields[name], kind) for name, kind in _TYPES.items())
-    return numbers and texts and scalars

@@ -3,39 +3,43 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansor.database.checksum import checksum, verify
 from ansor.database.record import Origin, Record
-from ansor.measure.result import ErrorKind, Measurement, is_time
+from ansor.measure.result import ErrorKind, Measurement
 from ansor.program import codec
 
 COLUMNS = (
     "task_key, target, sketch, program, latency_s, latencies_s, build_s, run_s, error, message, "
-    "host, versions, seed, time_s"
+    "host, versions, seed, time_s, checksum"
 )
 PLACEHOLDERS = ", ".join("?" * (COLUMNS.count(",") + 1))
+_LAST_S = 253_402_300_799.0  # of the year 9999, the last that `datetime` knows
 
 
 def to_row(record: Record) -> tuple[Any, ...]:
     """The values of `COLUMNS`."""
     measurement, origin = record.measurement, record.origin
-    return (
+    values = (
         record.task_key,
         record.target,
         record.program.sketch,
         codec.encode(record.program),
-        record.latency_s,
+        None if record.latency_s is None else float(record.latency_s),
         json.dumps(measurement.latencies_s),
-        measurement.build_s,
-        measurement.run_s,
+        float(measurement.build_s),
+        float(measurement.run_s),
         measurement.error.value if measurement.error else None,
         measurement.message,
         origin.host,
         versions_text(origin.versions),
         origin.seed,
-        origin.time_s,
+        float(origin.time_s),
     )
+    return (*values, checksum(values))
 
 
 def versions_text(versions: Mapping[str, str]) -> str:
@@ -43,23 +47,87 @@ def versions_text(versions: Mapping[str, str]) -> str:
     return json.dumps(dict(versions), sort_keys=True)
 
 
-def from_row(row: tuple[Any, ...]) -> Record:
+def from_row(row: Sequence[Any]) -> Record:
     """Inverse of `to_row`.
 
     Raises:
-        ValueError: the row has a program or error kind of another version, or no true time.
+        ValueError: the row is damaged, or has a program or an error kind of another version.
     """
-    key, target, _, program, _, latencies, build_s, run_s, error, message, *origin = row
-    host, versions, seed, time_s = origin
-    times = tuple(json.loads(latencies))
-    if not all(map(is_time, times)):
-        raise ValueError(f"not a time: {latencies}")
-    measurement = Measurement(
-        times,
-        ErrorKind(error) if error else None,
-        message,
-        build_s,
-        run_s,
+    *values, digits = row
+    verify(values, digits)
+    try:
+        return _record(*values)
+    except (TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"not a row of this version: {error!r}") from error
+
+
+def _record(
+    key: str,
+    target: str,
+    sketch: str,
+    program_text: str,
+    latency_s: float | None,
+    latencies: str,
+    build_s: float,
+    run_s: float,
+    error: str | None,
+    message: str,
+    host: str,
+    versions: str,
+    seed: int | None,
+    time_s: float,
+) -> Record:
+    for text in (key, target, sketch, message, host):
+        check_text(text)
+    build_s, run_s, time_s = map(nonnegative, (build_s, run_s, time_s))
+    _check(time_s <= _LAST_S, "a time")
+    _check(seed is None or type(seed) is int, "a seed")
+    program = codec.decode(program_text)
+    _check(program.sketch == sketch, "a program of its sketch")
+    kind = None if error is None else ErrorKind(error)
+    measurement = Measurement(_latencies(latencies), kind, message, build_s, run_s)
+    _check(measurement.latency_s == latency_s, "the median of its latencies")
+    _check(latency_s is None or error is None, "a latency or an error")
+    return Record(
+        key, target, program, measurement, Origin(host, _versions(versions), time_s, seed)
     )
-    where = Origin(host, json.loads(versions), time_s, seed)
-    return Record(key, target, codec.decode(program), measurement, where)
+
+
+def _latencies(text: str) -> tuple[float, ...]:
+    found = tuple(map(nonnegative, _read(list, text)))
+    _check(all(found), "a list of latencies")
+    return found
+
+
+def _versions(text: str) -> Mapping[str, str]:
+    found: dict[str, str] = _read(dict, text)
+    _check(all(isinstance(value, str) for value in found.values()), "versions of packages")
+    return found
+
+
+def _read(kind: type[Any], text: str) -> Any:
+    """What a JSON text contains, of one kind."""
+    found = json.loads(text)
+    _check(isinstance(found, kind), f"a {kind.__name__}")
+    return found
+
+
+def check_text(value: Any) -> None:
+    """Raises a ValueError for what is no text, or none that a file can contain."""
+    _check(isinstance(value, str), "a text")
+    value.encode()
+
+
+def nonnegative(value: Any) -> float:
+    """A number of a row.
+
+    Raises:
+        ValueError: it is no number, negative, or not finite.
+    """
+    _check(type(value) in (int, float) and math.isfinite(value) and value >= 0, "a number")
+    return value  # type: ignore[no-any-return]
+
+
+def _check(holds: bool, what: str) -> None:
+    if not holds:
+        raise ValueError(f"not {what}")

@@ -15,7 +15,8 @@ from typing import Any
 import psutil
 
 from ansor.database.record import Record
-from ansor.database.rows import COLUMNS, from_row
+from ansor.database.rows import COLUMNS, check_text, from_row, nonnegative
+from ansor.database.schema import query
 
 _COLUMNS = "id, identity, settings, horizon, began_s, spent_s, finished, owner"
 _CLOCK_S = 5.0  # start times of one process, computed by two others, differ by less
@@ -83,24 +84,26 @@ def open_run(connection: sqlite3.Connection, identity: str) -> RunRow | None:
 def records_of(connection: sqlite3.Connection, run: int) -> Iterator[tuple[int, Record]]:
     """The records of a run with their numbers, oldest first; what another version wrote and this
     one cannot read is left out."""
-    query = f"SELECT id, {COLUMNS} FROM records WHERE run = ? ORDER BY id"
-    for number, *row in connection.execute(query, (run,)).fetchall():
+    statement = f"SELECT id, {COLUMNS} FROM records WHERE run = ? ORDER BY id"
+    for number, *row in list(query(connection, statement, (run,))):
         with suppress(ValueError):
-            yield number, from_row(tuple(row))
+            yield number, from_row(row)
 
 
 def readings_of(connection: sqlite3.Connection, run: int) -> list[float]:
-    """What an unfinished run read from its clock, in order."""
-    query = "SELECT time_s FROM readings WHERE run = ? ORDER BY number"
-    return [time_s for (time_s,) in connection.execute(query, (run,))]
+    """What an unfinished run read from its clock, in order, up to a damaged reading."""
+    statement = "SELECT time_s FROM readings WHERE run = ? ORDER BY number"
+    found: list[float] = []
+    with suppress(ValueError):
+        for (time_s,) in query(connection, statement, (run,)):
+            found.append(nonnegative(time_s))
+    return found
 
 
 def outcomes_of(connection: sqlite3.Connection, run: int) -> Counter[str | None]:
     """Measurements of a run by the kind of their error, None for success."""
-    found = connection.execute(
-        "SELECT error, COUNT(*) FROM records WHERE run = ? GROUP BY error", (run,)
-    )
-    return Counter(dict(found.fetchall()))
+    statement = "SELECT error, COUNT(*) FROM records WHERE run = ? GROUP BY error"
+    return Counter(dict(query(connection, statement, (run,))))
 
 
 def begin(connection: sqlite3.Connection, request: RunRequest, horizon: int) -> int:
@@ -142,19 +145,33 @@ def finish(connection: sqlite3.Connection, run: int) -> None:
 def _rows(
     connection: sqlite3.Connection, condition: str, values: tuple[Any, ...]
 ) -> Iterator[RunRow]:
-    query = f"SELECT {_COLUMNS} FROM runs WHERE {condition} ORDER BY id"
-    for (
-        number,
-        identity,
-        settings,
-        horizon,
-        began_s,
-        spent_s,
-        finished,
-        owner,
-    ) in connection.execute(query, values).fetchall():
-        told = json.loads(settings)
-        yield RunRow(number, identity, told, horizon, began_s, spent_s, bool(finished), owner)
+    statement = f"SELECT {_COLUMNS} FROM runs WHERE {condition} ORDER BY id"
+    for row in list(query(connection, statement, values)):
+        with suppress(TypeError, ValueError, RecursionError):
+            yield _read(*row)
+
+
+def _read(
+    number: int,
+    identity: str,
+    settings: str,
+    horizon: int,
+    began_s: float,
+    spent_s: float,
+    finished: int,
+    owner: str | None,
+) -> RunRow:
+    """A row of the table.
+
+    Raises:
+        ValueError: it is damaged.
+        TypeError: likewise.
+    """
+    for text in (identity, settings, owner or ""):
+        check_text(text)
+    times_s = nonnegative(began_s), nonnegative(spent_s)
+    told = dict(json.loads(settings))
+    return RunRow(number, identity, told, int(horizon), *times_s, bool(finished), owner)
 
 
 def this_process() -> str:
@@ -164,10 +181,10 @@ def this_process() -> str:
 
 def is_alive(owner: str) -> bool:
     """Whether the process that a text names has not ended."""
-    pid, began_s = owner.split()
     try:
+        pid, began_s = owner.split()
         process = psutil.Process(int(pid))
         is_same = bool(abs(process.create_time() - float(began_s)) < _CLOCK_S)
         return is_same and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
+    except (psutil.NoSuchProcess, ValueError, OverflowError):  # a damaged text names none
         return False

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from ansor.config import DATABASE
 from ansor.database.formats import FORMAT_VERSION, migrate
+from ansor.database.integrity import check_integrity, damaged
 from ansor.errors import DatabaseError
 
 _MAGIC = b"SQLite format 3\0"
@@ -52,7 +56,10 @@ def _open(name: str, uri: bool = False, busy_timeout_s: float = 120.0) -> sqlite
 
     A backup, or a process that is stopped for a while, holds the lock for tens of seconds.
     """
-    return sqlite3.connect(name, timeout=busy_timeout_s, isolation_level=None, uri=uri)
+    connection = sqlite3.connect(name, timeout=busy_timeout_s, isolation_level=None, uri=uri)
+    # A damaged text is a damaged row, and no reason to read none of the others.
+    connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
+    return connection
 
 
 def _prepare(connection: sqlite3.Connection) -> sqlite3.Connection:
@@ -88,10 +95,46 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
             if connection.in_transaction:  # SQLite may have ended it by itself
                 connection.execute("ROLLBACK")
     except sqlite3.Error as error:
-        ((_, _, file), *_) = connection.execute("PRAGMA database_list")
+        remedy = "see whether its disk is full or another process holds it"
+        raise DatabaseError(f"database={file_of(connection)!r}: {error}; {remedy}") from error
+
+
+def vacuum(connection: sqlite3.Connection) -> None:
+    """Makes the file as small as what it contains.
+
+    Raises:
+        DatabaseError: it cannot be written, or another process reads it.
+    """
+    try:
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.Error as error:
         raise DatabaseError(
-            f"database={file!r}: {error}; see whether its disk is full or another process holds it"
+            f"database={file_of(connection)!r}: {error}; its records are removed, but its size is "
+            "as before: try again when no other process uses it"
         ) from error
+
+
+def query(
+    connection: sqlite3.Connection, statement: str, values: Sequence[object] = ()
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of a query.
+
+    Raises:
+        DatabaseError: the file is damaged.
+    """
+    try:
+        yield from connection.execute(statement, values)
+    except UnicodeEncodeError:
+        return  # a text of a damaged row, which no other row can have
+    except sqlite3.Error as error:
+        raise damaged(Path(file_of(connection)), str(error)) from error
+
+
+def file_of(connection: sqlite3.Connection) -> str:
+    """The name of its file; "" for a database in memory."""
+    ((_, _, file), *_) = connection.execute("PRAGMA database_list")
+    return str(file)
 
 
 def _check(file: Path) -> None:
@@ -108,6 +151,9 @@ def _check(file: Path) -> None:
     connection = _open(f"{file.absolute().as_uri()}?{mode}", uri=True)
     try:
         _check_meta(file, connection)
+        check_integrity(file, connection, DATABASE.checked_bytes)
+    except sqlite3.DatabaseError as error:
+        raise damaged(file, str(error)) from error
     finally:
         connection.close()
 

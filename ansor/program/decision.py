@@ -57,6 +57,8 @@ class Decision:
 
     def find(self, row: tuple[int, ...]) -> int | None:
         """Position of a choice in the table, None if the table does not hold it."""
+        if len(row) != self.table.shape[1]:
+            return None
         hits = np.flatnonzero((self.table == np.asarray(row, dtype=np.int32)).all(axis=1))
         return int(hits[0]) if len(hits) else None
 

@@ -27,6 +27,6 @@ def shared_axes(program: Program) -> tuple[str, ...]:
         hole
         for step in program.steps
         if isinstance(step, MultiLevelTile)
-        for hole in filter(None, step.holes)
+        for hole in filter(program.values.get, step.holes)
         if len(program.values[hole]) >= step.structure.count("S") and program.values[hole][0] > 1
     )

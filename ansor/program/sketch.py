@@ -60,7 +60,7 @@ class Sketch:
         """`[D] int32` choices of a program; None if it is of another sketch or space."""
         if program.steps != self.steps:
             return None
-        row = [decision.find(program.values[decision.name]) for decision in self.decisions]
+        row = [decision.find(program.values.get(decision.name, ())) for decision in self.decisions]
         if None in row:
             return None
         return np.asarray(row, dtype=np.int32)
@@ -70,7 +70,8 @@ class Sketch:
         the steps are others."""
         if program.steps != self.steps:
             return None
-        row = [decision.nearest(program.values[decision.name]) for decision in self.decisions]
+        values = program.values
+        row = [decision.nearest(values.get(decision.name, ())) for decision in self.decisions]
         return None if None in row else np.asarray(row, dtype=np.int32)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 
 from ansor.database.database import Database, TaskEntry
 from ansor.database.record import Record
+from ansor.database.statistics import Statistics
 from ansor.report.formatting import Column, align_columns, microseconds
 
 _TASK = Column("task", is_text=True, most=44)
@@ -51,6 +53,33 @@ def best_table(database: Database, task: str | None = None) -> str:
     """The best program of every task on every target."""
     rows = [row for entry in matching(database, task) for row in _best_rows(database, entry)]
     return align_columns(_BEST_COLUMNS, rows)
+
+
+def statistics_text(counts: Statistics) -> str:
+    """The counts of a database, a line each."""
+    size = "in memory" if counts.size_bytes is None else f"{counts.size_bytes / 2**20:.1f} MiB"
+    targets = Counter[str]()
+    for name, count in counts.targets.items():
+        targets[_target_name(name)] += count
+    lines = {
+        "records": f"{counts.records:,}",
+        "unreadable": f"{counts.unreadable:,}",
+        "tasks": f"{counts.tasks:,}",
+        "targets": _shares(targets),
+        "hosts": _shares(counts.hosts),
+        "versions": _shares(counts.versions),
+        "failures": _shares(counts.failures),
+        "checks": f"{counts.checks:,}",
+        "elections": f"{counts.elections:,}",
+        "size": size,
+    }
+    return "\n".join(f"{name:11s} {text}" for name, text in lines.items())
+
+
+def _shares(counts: Mapping[str, int]) -> str:
+    """Names with their counts, the most frequent first."""
+    ordered = sorted(counts.items(), key=lambda pair: -pair[1])
+    return "; ".join(f"{name}: {count:,}" for name, count in ordered) or "none"
 
 
 def _all_records(database: Database) -> Iterable[Record]:
@@ -97,5 +126,7 @@ def _target_name(target: str) -> str:
     try:
         options = json.loads(target)
     except ValueError:
+        return target
+    if not isinstance(options, dict):
         return target
     return f"{options.get('mcpu') or options.get('kind')}, {options.get('num-cores')} threads"

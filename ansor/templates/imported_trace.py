@@ -136,18 +136,18 @@ def _sampled(
 def _scheduled(
     text: str, numbers: Mapping[str, int], func: tirx.PrimFunc, values: Values
 ) -> tirx.PrimFunc:
-    """The function after a trace; see `_replayed`."""
-    return _replayed(text, numbers, func, values).mod["main"]
+    """The function after a trace; see `replayed`."""
+    return replayed(text, numbers, func, values).mod["main"]
 
 
 def _traced(
     text: str, numbers: Mapping[str, int], func: tirx.PrimFunc, values: Values
 ) -> s_tir.Trace:
-    """The trace with other decisions; see `_replayed`."""
-    return _replayed(text, numbers, func, values).trace
+    """The trace with other decisions; see `replayed`."""
+    return replayed(text, numbers, func, values).trace
 
 
-def _replayed(
+def replayed(
     text: str, numbers: Mapping[str, int], func: tirx.PrimFunc, values: Values
 ) -> s_tir.Schedule:
     """The schedule after a trace.
@@ -163,15 +163,16 @@ def _replayed(
     """
     instructions, decisions = json.loads(text)
     wanted = {numbers[name]: row for name, row in values.items() if name in numbers}
-    chosen = [
-        [n, _decision(instructions[n], wanted[n]) if n in wanted else kept] for n, kept in decisions
-    ]
     # Kept alive: TVM changes a module in place that only the schedule holds, and `func` with it.
     module = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
     sch = s_tir.Schedule(module)
     try:
+        chosen = [
+            [n, _decision(instructions[n], wanted[n]) if n in wanted else kept]
+            for n, kept in decisions
+        ]
         s_tir.Trace.apply_json_to_schedule([instructions, chosen], sch)
-    except (RuntimeError, ValueError, TypeError, LookupError) as error:
+    except Exception as error:  # TVM's own are of many kinds
         reason = str(error).strip().splitlines()[-1:]
         raise LoweringError(f"the trace does not replay: {' '.join(reason)}") from error
     found = signature(sch.mod["main"])

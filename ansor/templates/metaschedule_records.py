@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
 
 from tvm import tirx
-from tvm.s_tir import meta_schedule
 
 from ansor.config import TEMPLATES
 from ansor.dag.from_tir.read import read_dag
 from ansor.errors import ArgumentError, UnsupportedError
-from ansor.templates.imported_trace import ImportedTrace, json_text
-
-WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"  # TVM's names
+from ansor.templates.imported_trace import ImportedTrace
+from ansor.templates.metaschedule_files import read_records
 
 
 def recorded_traces(
@@ -30,12 +26,12 @@ def recorded_traces(
     Raises:
         ArgumentError: the folder has no database that TVM can read, or no record of a function.
     """
-    best = _best_records(folder)
+    best = read_records(folder, TEMPLATES.imported_records)
     keys = {read_dag(func).key for func in funcs}
     found = [
-        ImportedTrace(json_text(record.trace), record.workload.mod["main"], knobs)
+        ImportedTrace(record.trace, record.func, knobs)
         for records in best
-        if _key(records[0]) in keys
+        if _key(records[0].func) in keys
         for number, record in enumerate(records)
         for knobs in ([False, True] if number == 0 else [False])
     ]
@@ -45,32 +41,9 @@ def recorded_traces(
     return found
 
 
-def _best_records(folder: str | os.PathLike[str]) -> list[list[Any]]:
-    """The fastest records of each workload, fastest first."""
-    paths = [Path(folder) / name for name in (WORKLOADS, RECORDS)]
-    if not all(path.is_file() for path in paths):
-        remedy = f"give a folder with {WORKLOADS} and {RECORDS}"
-        raise ArgumentError("seeds", os.fspath(folder), remedy)
+def _key(func: tirx.PrimFunc) -> str | None:
+    """Key of the graph of a function; None for one that cannot be scheduled here."""
     try:
-        database = meta_schedule.database.JSONDatabase(*map(str, paths), allow_missing=False)
-    except (RuntimeError, ValueError, TypeError) as error:
-        reason = str(error).strip().splitlines()[0]
-        remedy = f"TVM cannot read it, or a trace in it does not replay: {reason}"
-        raise ArgumentError("seeds", os.fspath(folder), remedy) from error
-    found: dict[int, list[Any]] = {}
-    workloads: list[Any] = []
-    for record in database.get_all_tuning_records():
-        known = [n for n, each in enumerate(workloads) if each.same_as(record.workload)]
-        if not known:
-            workloads.append(record.workload)
-            top = database.get_top_k(record.workload, TEMPLATES.imported_records)
-            found[len(workloads)] = list(top)
-    return [records for records in found.values() if records]
-
-
-def _key(record: Any) -> str | None:
-    """Key of the graph of a record's function; None for one that cannot be scheduled here."""
-    try:
-        return read_dag(record.workload.mod["main"]).key
+        return read_dag(func).key
     except UnsupportedError:
         return None

@@ -13,4 +13,5 @@ SCENARIOS: tuple[str, ...] = (
     "disk_and_locks",
     "shared_database",
     "busy_machine",
+    "mutated_files",
 )

@@ -50,14 +50,30 @@ def test_tune_saves_a_network_and_its_report(folder: Path) -> None:
 
 def test_records_go_to_text_and_back(folder: Path, tmp_path: Path) -> None:
     text, copy = tmp_path / "records.jsonl", tmp_path / "copy.sqlite"
-    output = succeed("records", "export", str(folder / "db.sqlite"), str(text))
+    output = succeed("db", "export", str(folder / "db.sqlite"), str(text))
     count = len(text.read_text(encoding="utf-8").splitlines())
     assert output == f"{count} records exported to {text}\n"
     assert count >= 6
-    first = succeed("records", "import", str(copy), str(text))
-    again = succeed("records", "import", str(copy), str(text))
+    first = succeed("db", "import", str(copy), str(text))
+    again = succeed("db", "import", str(copy), str(text))
     assert first.startswith(f"{count} records added, 0 known")
     assert again.startswith(f"0 records added, {count} known")
+
+
+def test_databases_are_counted_merged_and_pruned(folder: Path, tmp_path: Path) -> None:
+    source, copy = str(folder / "db.sqlite"), str(tmp_path / "copy.sqlite")
+    output = succeed("db", "stats", source)
+    (records,) = re.findall(r"^records +(\d+)$", output, re.M)
+    assert re.search(r"^elections +\d+$", output, re.M)
+    assert "best µs" in output
+    merged = succeed("db", "merge", copy, source, source)
+    assert merged == f"{records} records added, {records} known already, 0 damaged\n"
+    counted = succeed("db", "prune", copy, "--best", "1", "--dry-run")
+    assert "would be removed" in counted
+    assert succeed("db", "prune", copy, "--best", "1") == counted.replace("would be ", "")
+    assert invoke("db", "prune", copy).exit_code == 2
+    best = succeed("show", "program", MODEL, source)
+    assert succeed("show", "program", MODEL, copy) == best
 
 
 def test_several_models_share_a_run_and_have_folders_of_their_own(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from database_records import make_task, program, start_writer, took
 
+from ansor.config import DatabaseConfig
 from ansor.database import Database, schema
 from ansor.errors import DatabaseError
 
@@ -158,3 +159,125 @@ def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
     path.touch()
     with Database(path) as database:
         assert database.count() == 0
+
+
+def damage(path: Path, statement: str) -> None:
+    """Changes values of a file, whose structure stays whole."""
+    raw = sqlite3.connect(path)
+    raw.execute("PRAGMA foreign_keys = OFF")
+    raw.execute(statement)
+    raw.commit()
+    raw.close()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        "latency_s = 0.5",
+        "latency_s = 0.5, latencies_s = '[0.5]'",
+        "latency_s = 'fast'",
+        "latency_s = -1, latencies_s = '[-1]', checksum = NULL",
+        "latency_s = 9e999, latencies_s = '[Infinity]', checksum = NULL",
+        "latencies_s = '1', checksum = NULL",
+        "latencies_s = '[\"1\"]', checksum = NULL",
+        "program = replace(program, '[1,2,3]', '[2,2,3]')",
+        "program = replace(program, '[1,2,3]', '[1,2,99999999999]'), checksum = NULL",
+        "program = replace(program, '[1,2,3]', '[1,2,true]'), checksum = NULL",
+        "program = replace(program, 'SSRSRS\"', 'SSRSRS\",\"more\":1'), checksum = NULL",
+        'program = replace(program, \'"stage":"C"\', \'"stage":1\'), checksum = NULL',
+        "program = CAST(x'ff00fe' AS TEXT), checksum = NULL",
+        "program = x'00', checksum = NULL",
+        "message = x'ff'",
+        "message = CAST(x'ff' AS TEXT), checksum = NULL",
+        "error = 'build', checksum = NULL",
+        "error = 'sorcery', checksum = NULL",
+        "build_s = -1, checksum = NULL",
+        "time_s = 1e300, checksum = NULL",
+        "versions = '[]', checksum = NULL",
+        "versions = '{\"tvm\": 3}', checksum = NULL",
+        "seed = 0.5, checksum = NULL",
+        "seed = 4",
+        "checksum = ''",
+        "checksum = 7",
+    ],
+)
+def test_a_damaged_row_is_left_out_and_counted(tmp_path: Path, values: str) -> None:
+    path = tmp_path / "r.sqlite"
+    with Database(path) as database:
+        for number, seconds in ((1, 1.0), (1, 1.5), (2, 2.0)):
+            database.add(make_task(), program(number), took(seconds), seed=3)
+        _, *whole = database.records("k1", "cpu")
+    damage(path, f"UPDATE records SET {values} WHERE id = 1")
+    with Database(path) as database:
+        assert database.records("k1", "cpu") == whole
+        assert database.unreadable == 1
+        assert [r.latency_s for r in database.best("k1", "cpu", 5)] == [1.5, 2.0]
+        assert [r.latency_s for r in database.winners("cpu", besides="x")] == [1.5]
+
+
+@pytest.mark.parametrize("table", ["checks", "elections"])
+def test_a_damaged_check_or_election_does_not_count(tmp_path: Path, table: str) -> None:
+    path = tmp_path / "r.sqlite"
+    task = make_task()
+    with Database(path) as database:
+        database.elect(task.key, task, program(1))
+        database.add_check(task, program(1), 0.5)
+    column = {"checks": "difference = 1e-9", "elections": "time_s = 9e9"}[table]
+    damage(path, f"UPDATE {table} SET {column}")
+    with Database(path) as database:
+        known = database.checked(task, program(1)), database.elected(task.key, task.target)
+        assert known[table == "elections"] is None
+        assert known[table == "checks"] is not None
+        assert database.unreadable == 1
+
+
+def test_a_damaged_task_is_left_out_until_it_is_tuned_again(tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    with Database(path) as database:
+        database.add(make_task(), program(1), took(1.0))
+        before = database.tasks()
+    damage(path, "UPDATE tasks SET definition = 'another'")
+    with Database(path) as database:
+        assert database.tasks() == []
+        assert database.unreadable == 1
+        database.add(make_task(), program(2), took(1.0))
+        assert database.tasks() == before
+        assert database.count() == 2
+
+
+def damaged_page(path: Path) -> None:
+    """A file whose last page is overwritten."""
+    with Database(path) as database:
+        database.add_many(make_task(), [(program(i), took(1.0)) for i in range(200)])
+    data = bytearray(path.read_bytes())
+    data[-4096:] = b"\xff" * 4096
+    path.write_bytes(data)
+
+
+def test_a_damaged_page_is_noticed_when_the_file_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    damaged_page(path)
+    refused(path, r"r\.sqlite.*damaged.*left as it is")
+
+
+def test_a_damaged_page_of_a_large_file_is_noticed_when_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "DATABASE", DatabaseConfig(checked_bytes=0))
+    path = tmp_path / "r.sqlite"
+    damaged_page(path)
+    with (
+        Database(path) as database,
+        pytest.raises(DatabaseError, match=r"r\.sqlite.*damaged.*left as it is"),
+    ):
+        database.all_records("cpu")
+
+
+@pytest.mark.parametrize("keep", [0.1, 0.5, 0.9])
+def test_a_truncated_file_is_refused(tmp_path: Path, keep: float) -> None:
+    path = tmp_path / "r.sqlite"
+    with Database(path) as database:
+        database.add_many(make_task(), [(program(i), took(1.0)) for i in range(200)])
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * keep)])
+    refused(path, "damaged")

@@ -7,7 +7,7 @@ database and reads from another one that should hold the same:
 
 - "memory" and "file": the same object;
 - "reopened": the file, closed and opened again;
-- "imported": a new database, filled by `export_jsonl` and `import_jsonl` (``ansor records``);
+- "imported": a new database, filled by `export_jsonl` and `import_jsonl` (``ansor db``);
 - "stored": a database filled from a store of records that another one has written to.
 
 All five return the same records, orders, counts and targets. Checks and elections hold for one
@@ -148,7 +148,7 @@ programs = st.builds(
     Program,
     st.text(),
     st.just(STEPS),
-    st.dictionaries(st.text(), st.lists(st.integers(), max_size=5).map(tuple)),
+    st.dictionaries(st.text(), st.lists(st.integers(-(2**31), 2**31 - 1), max_size=5).map(tuple)),
 )
 
 
