@@ -55,10 +55,10 @@ class MeasureConfig:
     retry_below_s: float = 0.01  # after a faster first run, some more decide what is slow
     recycle_after: int = 2000  # builds per worker process, against leaks
     workers: int = 4  # processes that build, at most; no more than cores
-    # Of the memory that is available when a device is made, for the data of all workers: an equal
-    # part for each. The rest is for the parent and for what grows meanwhile.
-    memory_share: float = 0.8
-    # Of each worker, however little there is: 0.15 GB without arrays (TVM 0.27), and arguments.
+    # Of the memory that is available when a device is made, for the data of one worker. Programs
+    # run one at a time. The rest is for the parent, and for what other workers build and keep.
+    memory_share: float = 0.6
+    # Of one worker, however little there is: 0.15 GB without arrays (TVM 0.27), and arguments.
     least_memory_bytes: int = 1 << 30
     verify_timeout_s: float = 120.0  # building and running a program and the untuned reference
     verify_iterations: float = 1e9  # of the reference, per output; of more, a sample (0.3 s)

@@ -201,11 +201,11 @@ def test_the_kernel_ends_a_worker_first_when_memory_ends(device: LocalDevice, ta
     assert Path(f"/proc/{pid}/oom_score_adj").read_text().strip() == "1000"
 
 
-def test_each_worker_has_a_part_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_pool, "available_bytes", lambda: 30 << 30)
-    config = MeasureConfig(memory_share=0.8, least_memory_bytes=2 << 30)
-    assert worker_memory_bytes(config, 3) == 8 << 30
-    assert worker_memory_bytes(config, 100) == 2 << 30
+def test_a_worker_has_a_share_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = MeasureConfig(memory_share=0.5, least_memory_bytes=2 << 30)
+    for available, expected in ((30 << 30, 15 << 30), (1 << 30, 2 << 30)):
+        monkeypatch.setattr(worker_pool, "available_bytes", lambda available=available: available)
+        assert worker_memory_bytes(config) == expected
 
 
 def test_threads_reach_the_worker(device: LocalDevice, task: Task) -> None:

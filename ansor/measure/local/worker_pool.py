@@ -60,7 +60,7 @@ class Pool:
         self._slots = itertools.count()
         count = max(len(self.lanes), min(config.workers, len(os.sched_getaffinity(0))))
         # A driver of a GPU reserves address space as it likes.
-        memory_bytes = worker_memory_bytes(config, count) if self.on_host else None
+        memory_bytes = worker_memory_bytes(config) if self.on_host else None
         self._setup = Setup(config, backend.home, memory_bytes)
         self.workers = [self._new(place) for place in range(count)]
         self.close = weakref.finalize(self, _kill_all, self.workers, self._fork_server)
@@ -213,10 +213,13 @@ def worker_environment(threads: int, compiler: Mapping[str, str]) -> Mapping[str
     }
 
 
-def worker_memory_bytes(config: MeasureConfig, workers: int) -> int:
-    """What the data of each worker may take."""
-    part = config.memory_share * available_bytes() / workers
-    return max(config.least_memory_bytes, int(part))
+def worker_memory_bytes(config: MeasureConfig) -> int:
+    """What the data of one worker may take.
+
+    Where several workers exceed the memory together, the kernel ends one of them and not the
+    parent (`die_with_parent`).
+    """
+    return max(config.least_memory_bytes, int(config.memory_share * available_bytes()))
 
 
 def _kill_all(workers: list[WorkerProcess], fork_server: ForkServer) -> None:
