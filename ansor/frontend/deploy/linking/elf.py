@@ -1,8 +1,9 @@
-"""Numbers and records of ELF files: 64 bits, little-endian, x86-64.
+"""Numbers and records of ELF files: 64 bits, little-endian, x86-64 and AArch64.
 
 A comment has the name in the specification. Sources: "System V Application Binary Interface",
 chapters "Object Files" and "Program Loading and Dynamic Linking"; its "AMD64 Architecture Processor
-Supplement", chapter "Object Files"; for the stack's segment, "Linux Standard Base Core".
+Supplement", chapter "Object Files"; "ELF for the Arm 64-bit Architecture"; for the stack's segment,
+"Linux Standard Base Core".
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Architecture(IntEnum):
     """Processor (e_machine)."""
 
     X86_64 = 62  # EM_X86_64
+    AARCH64 = 183  # EM_AARCH64
 
 
 class SectionType(IntEnum):
@@ -112,7 +114,8 @@ class DynamicFlag(IntFlag):
 
 
 class RelocationType(IntEnum):
-    """Calculation of a relocation (lower half of r_info), of 32 bits unless the comment says 64.
+    """Calculation of a relocation of x86-64 (lower half of r_info), of 32 bits unless the comment
+    says 64.
 
     The *table* is the global offset table: addresses that the loader fills in.
     """
@@ -126,3 +129,24 @@ class RelocationType(IntEnum):
     RELATIVE_64 = 24  # R_X86_64_PC64: a symbol, relative to the place, 64 bits
     IN_TABLE_RELAXABLE = 41  # R_X86_64_GOTPCRELX: as IN_TABLE; the linker may change the code
     IN_TABLE_RELAXABLE_REX = 42  # R_X86_64_REX_GOTPCRELX: the same for instructions with a prefix
+
+
+class ArmRelocation(IntEnum):
+    """The same of AArch64; fields of instructions have the number of bits that the comment says."""
+
+    ADDRESS = 257  # R_AARCH64_ABS64: a symbol's address, 64 bits
+    RELATIVE_64 = 260  # R_AARCH64_PREL64: a symbol, relative to the place, 64 bits
+    RELATIVE = 261  # R_AARCH64_PREL32: the same in 32 bits
+    PAGE = 275  # R_AARCH64_ADR_PREL_PG_HI21: distance of pages of 4 KiB
+    IN_PAGE_ADD = 277  # R_AARCH64_ADD_ABS_LO12_NC: place in a page
+    IN_PAGE_8 = 278  # R_AARCH64_LDST8_ABS_LO12_NC: the same, of an access to 8 bits
+    JUMP = 282  # R_AARCH64_JUMP26
+    CALL = 283  # R_AARCH64_CALL26
+    IN_PAGE_16 = 284  # R_AARCH64_LDST16_ABS_LO12_NC
+    IN_PAGE_32 = 285  # R_AARCH64_LDST32_ABS_LO12_NC
+    IN_PAGE_64 = 286  # R_AARCH64_LDST64_ABS_LO12_NC
+    IN_PAGE_128 = 299  # R_AARCH64_LDST128_ABS_LO12_NC
+    TABLE_PAGE = 311  # R_AARCH64_ADR_GOT_PAGE: distance of the page of an entry of the table
+    IN_TABLE_PAGE = 312  # R_AARCH64_LD64_GOT_LO12_NC: place of the entry in its page
+    TABLE_ENTRY = 1025  # R_AARCH64_GLOB_DAT: of the loader
+    BASE = 1027  # R_AARCH64_RELATIVE: of the loader

@@ -1,4 +1,4 @@
-"""The tables of a shared library (ELF, 64 bits, x86-64), as bytes."""
+"""The tables of a shared library (ELF, 64 bits), as bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from ansor.frontend.deploy.linking.elf import (
     SegmentType,
     Version,
 )
-from ansor.targets.host.memory import PAGE_BYTES
 
 READ = SegmentFlag.READ
 READ_RUN = SegmentFlag.READ | SegmentFlag.EXECUTE
@@ -56,17 +55,19 @@ def headers_size(segments: int) -> int:
     return FILE_HEADER.size + (segments + len(further)) * PROGRAM_HEADER.size
 
 
-def headers_bytes(segments: Sequence[Segment], dynamic: Segment) -> bytes:
+def headers_bytes(
+    segments: Sequence[Segment], dynamic: Segment, architecture: Architecture, page_bytes: int
+) -> bytes:
     """What the file begins with.
 
     Args:
         dynamic: the place of the dynamic section.
     """
-    programs = [_program(SegmentType.LOAD, segment, PAGE_BYTES) for segment in segments]
+    programs = [_program(SegmentType.LOAD, segment, page_bytes) for segment in segments]
     programs.append(_program(SegmentType.DYNAMIC, dynamic, 8))
     programs.append(_program(SegmentType.STACK, Segment(0, 0, READ_WRITE), 16))  # never run as code
     identity = MAGIC + bytes([Version.CURRENT])
-    kind = (FileType.SHARED, Architecture.X86_64, Version.CURRENT)
+    kind = (FileType.SHARED, architecture, Version.CURRENT)
     places = (0, FILE_HEADER.size, 0)  # of the first instruction, of `programs`, of sections
     sizes = (FILE_HEADER.size, PROGRAM_HEADER.size, len(programs), SECTION_HEADER.size, 0, 0)
     return FILE_HEADER.pack(identity, *kind, *places, 0, *sizes) + b"".join(programs)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable
 
-from ansor.frontend.deploy.linking.elf import RelocationType
 from ansor.frontend.deploy.linking.library_file import (
     READ,
     READ_RUN,
@@ -28,16 +26,9 @@ from ansor.frontend.deploy.linking.object_file import (
     Symbol,
     read_object,
 )
-from ansor.targets.host.memory import PAGE_BYTES
+from ansor.frontend.deploy.linking.processors import PROCESSORS, RangeError
 
 _NEEDED = ("libm.so.6", "libc.so.6")
-_DIRECT = (RelocationType.RELATIVE, RelocationType.CALL)
-_IN_TABLE = (
-    RelocationType.IN_TABLE,
-    RelocationType.IN_TABLE_RELAXABLE,
-    RelocationType.IN_TABLE_RELAXABLE_REX,
-)
-_JUMP = struct.Struct("<2sixx")  # through an address: ff 25, relative to the next instruction
 
 
 def link(data: bytes) -> bytes:
@@ -63,6 +54,7 @@ class _Linker:
 
     def __init__(self, source: ObjectFile) -> None:
         self.source = source
+        self.processor = PROCESSORS[source.architecture]
         self.image = bytearray(headers_size(segments=3))  # read, run, written
         self.addresses: dict[int, int] = {}
         self.table: dict[int, int] = {}
@@ -75,10 +67,10 @@ class _Linker:
         self._collect()
         sections = self.source.sections
         self._place(lambda s: not s.is_code and not s.is_writable)
-        first_code = self._align(PAGE_BYTES)
+        first_code = self._align(self.processor.page_bytes)
         self._place(lambda s: s.is_code)
-        self._reserve(self.stubs, _JUMP.size)
-        end_code, first_data = len(self.image), self._align(PAGE_BYTES)
+        self._reserve(self.stubs, self.processor.jump_bytes)
+        end_code, first_data = len(self.image), self._align(self.processor.page_bytes)
         self._reserve(self.table, 8)
         self._place(lambda s: not s.is_code and s.is_writable)
         for number, section in sections.items():
@@ -91,7 +83,8 @@ class _Linker:
             Segment(first_code, end_code, READ_RUN),
             Segment(first_data, len(self.image), READ_WRITE),
         ]
-        headers = headers_bytes(segments, dynamic)
+        processor = self.processor
+        headers = headers_bytes(segments, dynamic, processor.architecture, processor.page_bytes)
         self.image[: len(headers)] = headers
         return bytes(self.image)
 
@@ -100,13 +93,13 @@ class _Linker:
         for section in self.source.sections.values():
             for relocation in section.relocations:
                 number = relocation.symbol
-                is_call = relocation.kind in _DIRECT
+                is_call = relocation.kind in self.processor.calls
                 is_far = self._section_of(number) is None
                 if is_far:
                     self.asked.setdefault(number, len(self.asked) + 1)
                 if is_call and is_far:
                     self.stubs[number] = 0
-                if relocation.kind in _IN_TABLE or number in self.stubs:
+                if relocation.kind in self.processor.in_table or number in self.stubs:
                     self.table[number] = 0
 
     def _section_of(self, symbol: int) -> int | None:
@@ -148,31 +141,40 @@ class _Linker:
     def _relocate(self, place: int, relocation: Relocation) -> None:
         """Raises LinkError for a kind that our code never has."""
         kind, number, addend = relocation.kind, relocation.symbol, relocation.addend
-        if kind in _DIRECT:
-            self._write(place, "<i", self._address(number) + addend - place)
-        elif kind in _IN_TABLE:
-            self._write(place, "<i", self.table[number] + addend - place)
-        elif kind == RelocationType.RELATIVE_64 and number not in self.asked:
-            self._write(place, "<q", self._address(number) + addend - place)
-        elif kind == RelocationType.ADDRESS and number in self.asked:
-            self.fixed.append((place, RelocationType.ADDRESS, self.asked[number], addend))
-        elif kind == RelocationType.ADDRESS:
-            self.fixed.append((place, RelocationType.BASE, 0, self._address(number) + addend))
+        processor = self.processor
+        if kind == processor.address and number in self.asked:
+            self.fixed.append((place, processor.address, self.asked[number], addend))
+        elif kind == processor.address:
+            self.fixed.append((place, processor.base, 0, self._address(number) + addend))
+        elif kind in processor.writes:
+            self._write(place, kind, self._value(kind, number) + addend)
         else:
             raise LinkError(f"a relocation of kind {kind}")
 
-    def _write(self, place: int, form: str, value: int) -> None:
-        struct.pack_into(form, self.image, place, value)
+    def _value(self, kind: int, number: int) -> int:
+        """The address that a relocation names: of an entry of the table, or of the symbol."""
+        if kind in self.processor.in_table:
+            return self.table[number]
+        if number in self.asked and kind not in self.processor.calls:
+            raise LinkError(f"a relocation of kind {kind} of another library's symbol")
+        return self._address(number)
+
+    def _write(self, place: int, kind: int, value: int) -> None:
+        try:
+            self.processor.writes[kind](self.image, place, value)
+        except RangeError as error:
+            raise LinkError(f"a relocation of kind {kind}: {error}") from error
 
     def _fill_table(self) -> None:
+        processor = self.processor
         for number, place in self.table.items():
             if number in self.asked:
-                self.fixed.append((place, RelocationType.TABLE_ENTRY, self.asked[number], 0))
+                self.fixed.append((place, processor.table_entry, self.asked[number], 0))
             else:
-                self.fixed.append((place, RelocationType.BASE, 0, self._address(number)))
+                self.fixed.append((place, processor.base, 0, self._address(number)))
         for number, place in self.stubs.items():
-            distance = self.table[number] - (place + 6)
-            _JUMP.pack_into(self.image, place, b"\xff\x25", distance)
+            jump = processor.jump(place, self.table[number])
+            self.image[place : place + len(jump)] = jump
 
     def _append_tables(self) -> Segment:
         """Adds what the loader reads; the place of the dynamic section."""

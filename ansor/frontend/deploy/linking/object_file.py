@@ -1,4 +1,4 @@
-"""Reads a relocatable object file (ELF, 64 bits, x86-64)."""
+"""Reads a relocatable object file (ELF, 64 bits, x86-64 or AArch64)."""
 
 from __future__ import annotations
 
@@ -66,6 +66,7 @@ class Symbol:
 class ObjectFile:
     """What is to be linked: sections by their number in the file."""
 
+    architecture: Architecture
     sections: dict[int, Section]
     symbols: tuple[Symbol, ...]
 
@@ -85,12 +86,13 @@ def read_object(data: bytes) -> ObjectFile:
     """The loaded sections of an object file, without tables for unwinding.
 
     Raises:
-        LinkError: not an object file for x86-64, or something in it that our code never has.
+        LinkError: not an object file for x86-64 or AArch64, or something in it that our code never
+            has.
     """
     magic, kind, machine, *_ = fields = FILE_HEADER.unpack_from(data)
     is_object = magic.startswith(MAGIC) and kind == FileType.RELOCATABLE
-    if not is_object or machine != Architecture.X86_64:
-        raise LinkError("not an object file for x86-64")
+    if not is_object or machine not in set(Architecture):
+        raise LinkError("not an object file for x86-64 or AArch64")
     first, count = fields[6], fields[12]
     headers = [_section_header(data, first + i * SECTION_HEADER.size) for i in range(count)]
     sections = {i: _section(data, h) for i, h in enumerate(headers) if _is_loaded(h)}
@@ -101,7 +103,7 @@ def read_object(data: bytes) -> ObjectFile:
         if header.kind == SectionType.RELOCATIONS and header.info in sections:
             own = tuple(_relocations(data, header))
             sections[header.info] = replace(sections[header.info], relocations=own)
-    return ObjectFile(sections, symbols)
+    return ObjectFile(Architecture(machine), sections, symbols)
 
 
 def _section_header(data: bytes, at: int) -> _Header:
