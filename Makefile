@@ -11,12 +11,13 @@ BASE := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 WITH_PEERS := $(VENV)/.installed-$(PEERS)
 BENCH_DIR := build/bench
+ARM_DIR := build/arm
 
 # Else Make's own rules answer for a file that none of these makes, such as a misspelled list of peers.
 MAKEFLAGS += --no-builtin-rules
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check check-slow check-models check-cuda lint types format bench golden clean
+.PHONY: help demo test check check-slow check-models check-cuda check-arm lint types format bench golden clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /:/' | awk -F: '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,6 +41,16 @@ check-cuda: $(DEV) ## compile 880 sampled GPU programs to machine code (15 minut
 	ANSOR_CUDA_PROGRAMS=20 $(BIN)/python -m pytest tests/lowering/test_nvcc.py \
 		tests/lowering/test_tensor_cores.py tests/lowering/test_tf32.py \
 		-k "compile or instructions"
+
+check-arm: $(DEV) ## run networks for Arm in qemu-aarch64; needs it and aarch64-linux-gnu-g++ (3 minutes)
+	@mkdir -p $(ARM_DIR)
+	$(BIN)/python -m pip freeze | grep '^apache-tvm' > $(ARM_DIR)/packages.txt
+	$(PIP:install=download) --no-deps --only-binary=:all: --platform manylinux_2_28_aarch64 \
+		--dest $(ARM_DIR) --requirement $(ARM_DIR)/packages.txt
+	for wheel in $(ARM_DIR)/*.whl; do $(BIN)/python -m zipfile -e $$wheel $(ARM_DIR)/packages; done
+	cp $(ARM_DIR)/packages/tvm/lib/libtvm_runtime.so $(ARM_DIR)/packages/tvm_ffi/lib/libtvm_ffi.so $(ARM_DIR)
+	ANSOR_ARM_RUNTIME=$(ARM_DIR) QEMU_LD_PREFIX=$${QEMU_LD_PREFIX:-/usr/aarch64-linux-gnu} \
+		$(BIN)/python -m pytest tests/frontend/test_arm_networks.py -rs
 
 lint: $(DEV) ## check style and formatting
 	$(BIN)/python -m ruff check .

@@ -11,12 +11,12 @@ from ansor.database.log import opened_records
 from ansor.errors import ArgumentError
 from ansor.frontend.importers.sizes import Sizes
 from ansor.run.arguments import check_models, check_short_products
-from ansor.run.opening import opened_session
+from ansor.run.opening import check_machine, opened_session
 from ansor.run.prepare import merged
 from ansor.run.remarks import check_applicable
 from ansor.run.settings import Settings, takes_settings
 from ansor.run.tuned import TunedModel
-from ansor.targets.target import Target, check_runs_here, resolve_target
+from ansor.targets.target import Target, resolve_target
 
 _OF_SEARCHES = ("minutes", "trials", "trials_per_task", "early_stopping", "tasks", "transfer")
 _OF_RECORDS = ("database", "log", "resume")
@@ -96,7 +96,7 @@ def auto_schedule_many(
     check_models(models, example_inputs)
     given = Settings.of(settings, len(models))
     resolved = resolve_target(target)
-    check_runs_here(resolved)
+    check_machine(resolved, given)
     check_short_products(given.precision, resolved)
     with opened_session(given, resolved, began_s) as session:
         session.import_models(models, example_inputs, sizes)
@@ -138,9 +138,9 @@ def apply_best(
             raise ArgumentError(name, settings[name], "nothing is measured here; leave it out")
     check_models({"model": model}, {})
     resolved = resolve_target(target)
-    check_runs_here(resolved)
     with opened_records("log", log) as records:
         given = Settings.of({**settings, "database": records}, networks=1)
+        check_machine(resolved, given)
         check_short_products(given.precision, resolved)
         with opened_session(given, resolved, began_s) as session:
             sizes = {"model": Sizes(shapes, dims)}

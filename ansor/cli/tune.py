@@ -17,6 +17,7 @@ from ansor.policy.registry import DEFAULT, POLICIES
 from ansor.report.progress import Progress
 from ansor.run.arguments import PRECISIONS
 from ansor.run.tuned import TunedModel
+from ansor.targets.target import resolve_target, runs_here
 from ansor.task_scheduler.objective import LatencyRequirement, total_latency
 from ansor.tune import auto_schedule_many
 
@@ -27,11 +28,14 @@ MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
 
 @click.command(epilog=HELP)
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
-@click.option("--target", default="native", show_default=True, help='E.g. "llvm -mcpu=skylake".')
+@click.option(
+    "--target", default="native", show_default=True, help='E.g. "llvm -mcpu=skylake" or graviton3.'
+)
 @click.option(
     "--minutes",
     type=float,
-    help=f"Time for everything; {FULL.default_minutes:.0f} without another budget.",
+    help=f"Time for everything; {FULL.default_minutes:.0f} without another budget, if this machine "
+    "runs the programs.",
 )
 @click.option(
     "--trials", type=int, help="Programs to measure; 0 takes the best that the database knows."
@@ -111,7 +115,7 @@ def tune(
     """
     sizes = read_sizes(shapes, dims)
     folders = _folders(models, out)
-    if all(settings[limit] is None for limit in _BUDGETS):
+    if all(settings[limit] is None for limit in _BUDGETS) and runs_here(resolve_target(target)):
         settings["minutes"] = PRESETS[preset].default_minutes
     with Progress() as progress:
         tuned = auto_schedule_many(

@@ -63,8 +63,8 @@ def is_reducing(loop: Any, realize: Any) -> bool:
 
 
 def position_of(indices: Sequence[Any], buffer: Any) -> Any:
-    """Number of an element of a buffer."""
-    position = tirx.const(0, str(indices[0].ty.dtype))
+    """Number of an element of a buffer; zero for a buffer without dimensions."""
+    position = tirx.const(0, str(indices[0].ty.dtype) if indices else "int32")
     for index, size in zip(indices, buffer.shape, strict=True):
         position = position * int(size) + index
     return position

@@ -93,9 +93,15 @@ def check_seed(seed: object) -> None:
 
 
 def check_threads(threads: int | None) -> None:
-    """Raises an `ArgumentError` if there are fewer cores; None means all of them."""
+    """Raises an `ArgumentError` unless the threads are a positive number; None means all cores."""
+    if threads is not None and not (_is_number(threads, Integral) and threads >= 1):
+        raise ArgumentError("threads", threads, "must be a positive number")
+
+
+def check_threads_here(threads: int | None) -> None:
+    """Raises an `ArgumentError` if this machine has fewer cores."""
     most = len(os.sched_getaffinity(0))
-    if threads is not None and not (_is_number(threads, Integral) and 1 <= threads <= most):
+    if threads is not None and threads > most:
         raise ArgumentError("threads", threads, f"must be between 1 and {most}")
 
 

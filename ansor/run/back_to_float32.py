@@ -55,7 +55,7 @@ class Allowed:
         """
         checks = []
         for _, model in tuned:
-            checks.append(self.comparison.check_tuned(model.compiled))
+            checks.append(self.comparison.check_tuned(model.here))
             if checks[-1].is_within:
                 return self._checked(model, checks[-1])
         return self._with_fewer(tuned[0][0], checks[0], compiled, note)
@@ -74,7 +74,7 @@ class Allowed:
 
         def error(short: frozenset[int]) -> float:
             made = compiled(self._with_short(network, short, check))
-            attempts[short] = made, self.comparison.check_tuned(made.compiled)
+            attempts[short] = made, self.comparison.check_tuned(made.here)
             return attempts[short][1].error
 
         found = self.sensitivities.narrowed(network.short, whole, limit, limit, error)

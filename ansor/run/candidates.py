@@ -39,10 +39,15 @@ class Candidate:
 
 
 @contextmanager
-def compiling(target: Target, candidates: Mapping[K, Candidate]) -> Iterator[dict[K, Finisher]]:
+def compiling(
+    target: Target, threads: int, candidates: Mapping[K, Candidate]
+) -> Iterator[dict[K, Finisher]]:
     """What compiles networks in the background, one after the other."""
     with ThreadPoolExecutor(max_workers=1) as background:
-        yield {key: Finisher(each.network, target, background) for key, each in candidates.items()}
+        yield {
+            key: Finisher(each.network, target, threads, background)
+            for key, each in candidates.items()
+        }
 
 
 def winners_of(

@@ -11,7 +11,7 @@ import tvm
 from ansor.callbacks import Finish
 from ansor.frontend.deploy.assembly import apply_programs
 from ansor.frontend.deploy.built import DeployableNetwork, built
-from ansor.frontend.deploy.runtime import loaded
+from ansor.frontend.deploy.runtime import ready
 from ansor.frontend.variants import with_variants
 from ansor.lowering.lower import lower
 from ansor.measure.device import TaskProgram
@@ -29,11 +29,15 @@ class Finisher:
     """Compiles a network with the programs that win: in the background, while they are checked.
 
     Args:
+        threads: that the network runs on.
         background: runs one thing at a time.
     """
 
-    def __init__(self, network: Network, target: tvm.target.Target, background: Executor) -> None:
-        self._network, self._target, self._background = network, target, background
+    def __init__(
+        self, network: Network, target: tvm.target.Target, threads: int, background: Executor
+    ) -> None:
+        self._network, self._target, self._threads = network, target, threads
+        self._background = background
         self._chosen: Mapping[str, TaskProgram] = {}
         self._built: Future[DeployableNetwork] | None = None
 
@@ -44,18 +48,18 @@ class Finisher:
             chosen: of each function.
         """
         self._chosen = chosen
-        self._built = self._background.submit(_built, self._network, self._target, chosen)
+        self._built = self._background.submit(
+            _built, self._network, self._target, self._threads, chosen
+        )
 
-    def tuned(
-        self, winners: Mapping[str, Winner], finish: Finish, seed: int, threads: int | None
-    ) -> TunedModel:
+    def tuned(self, winners: Mapping[str, Winner], finish: Finish, seed: int) -> TunedModel:
         """The compiled network and how it came about; waits for what was begun, if all that was
         chosen has won."""
         chosen = {name: (winner.task, winner.program) for name, winner in winners.items()}
         if self._built is None or chosen != self._chosen:
             self.begin(chosen)
         assert self._built is not None
-        compiled = loaded(self._built.result(), threads)
+        compiled = ready(self._built.result(), self._threads)
         network = self._network
         results = _results(network, winners, finish)
         calling, state = network.calling, network.state
@@ -83,7 +87,10 @@ def _with_chosen_variants(network: Network, chosen: Mapping[str, TaskProgram]) -
 
 
 def _built(
-    network: Network, target: tvm.target.Target, chosen: Mapping[str, TaskProgram]
+    network: Network,
+    target: tvm.target.Target,
+    threads: int,
+    chosen: Mapping[str, TaskProgram],
 ) -> DeployableNetwork:
     """Puts programs in place and compiles."""
     scheduled: dict[str, Any] = {}
@@ -96,7 +103,7 @@ def _built(
             layouts[task.name] = {names.index(b): layout for b, layout in packed.items()}
     with pass_context(scheduled.values()):
         applied = apply_programs(_with_chosen_variants(network, chosen), scheduled, layouts)
-        return built(applied, target)
+        return built(applied, target, threads)
 
 
 def _results(

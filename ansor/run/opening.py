@@ -8,15 +8,41 @@ from contextlib import ExitStack, contextmanager
 
 from ansor.config import TuneConfig
 from ansor.database.log import logged, opened_records
+from ansor.errors import UnsupportedError
 from ansor.executor import Executor, in_turns
+from ansor.frontend.precision.stages import WIDE
+from ansor.measure.absent_device import AbsentDevice
 from ansor.measure.device import Device
 from ansor.measure.local_device import LocalDevice
-from ansor.run.arguments import opened
+from ansor.run.arguments import check_threads_here, opened
 from ansor.run.garbage_collection import frozen_heap
 from ansor.run.session import Session
 from ansor.run.settings import Settings
 from ansor.targets.host.threads import start_threads
-from ansor.targets.target import Target, target_text
+from ansor.targets.registry import backend_of
+from ansor.targets.target import Target, check_runs_here, target_text
+
+
+def check_machine(target: Target, settings: Settings) -> None:
+    """Whether a run can be done for a target on this machine.
+
+    Raises:
+        ArgumentError: this machine has fewer cores than the threads of the run.
+        UnsupportedError: the machine cannot run programs for the target, and its parameters are not
+            known, or the run needs measurements or results of programs.
+    """
+    try:
+        check_runs_here(target)
+    except UnsupportedError as error:
+        if backend_of(target).machine.known(target) is None:
+            raise
+        if settings.searches and settings.device is None:
+            raise UnsupportedError(f"{error}: leave the budget out") from error
+        if settings.precision != WIDE:
+            remedy = f'its error cannot be measured here; give precision="{WIDE}"'
+            raise UnsupportedError(f"{error}: {remedy}") from error
+    else:
+        check_threads_here(settings.threads)
 
 
 @contextmanager
@@ -29,7 +55,7 @@ def opened_session(settings: Settings, target: Target, began_s: float) -> Iterat
         began_s: when the run began, by `time.monotonic`.
     """
     # Threads come first: a number that the system refuses must not show after the search.
-    threads = start_threads(settings.threads)
+    threads = _threads(settings.threads, target)
     text = target_text(target, threads)
 
     def clock() -> float:
@@ -40,7 +66,7 @@ def opened_session(settings: Settings, target: Target, began_s: float) -> Iterat
         ExitStack() as stack,
         opened(settings.database) as records,
         logged(records, settings.log),
-        _measuring(settings.device, text, threads, settings.config) as (device, executor),
+        _measuring(_device(settings, target), text, threads, settings.config) as (device, executor),
     ):
         sources = [opened_records("transfer", source) for source in settings.sources]
         earlier = tuple(map(stack.enter_context, sources))
@@ -52,6 +78,22 @@ def opened_session(settings: Settings, target: Target, began_s: float) -> Iterat
             yield session
         finally:
             session.journal.release()
+
+
+def _threads(wanted: int | None, target: Target) -> int:
+    """The number of threads that programs run on; starts those of this machine."""
+    known = backend_of(target).machine.known(target)
+    if known is None:
+        return start_threads(wanted)
+    start_threads(None)
+    return wanted or int(known.cores)
+
+
+def _device(settings: Settings, target: Target) -> Device | None:
+    """The device of the settings; for another machine one that runs nothing."""
+    if settings.device is None and backend_of(target).machine.known(target) is not None:
+        return AbsentDevice()
+    return settings.device
 
 
 @contextmanager

@@ -11,6 +11,11 @@ from ansor.run.task_choice import Choice, chosen_functions
 from ansor.targets.backend import Backend
 from ansor.task import Task
 
+NOT_CHECKED = (
+    "the winners are not timed and not checked, and the tuned network is not compared with the "
+    "original: this machine cannot run them"
+)
+
 
 def machine_remarks(tasks: Sequence[Task], backend: Backend[Any], machine: Any) -> list[str]:
     """About the models on this machine, each thing once."""

@@ -15,6 +15,7 @@ from ansor.callbacks import Finish
 from ansor.database.database import Database
 from ansor.database.journal import Journal, open_journal
 from ansor.executor import Executor
+from ansor.frontend.deploy.foreign import ForeignModel
 from ansor.frontend.importers.sizes import Sizes
 from ansor.measure.device import Device
 from ansor.policy.registry import policy_named
@@ -32,7 +33,7 @@ from ansor.run.check.network import SourceComparison
 from ansor.run.identity import resumption, run_request
 from ansor.run.precision_phase import PrecisionPhase
 from ansor.run.prepare import Network, merged, prepare_network
-from ansor.run.remarks import choice_remarks, machine_remarks, transfer_remarks
+from ansor.run.remarks import NOT_CHECKED, choice_remarks, machine_remarks, transfer_remarks
 from ansor.run.settings import Settings
 from ansor.run.task_choice import check_choices, chosen_functions
 from ansor.run.templates import offered
@@ -40,7 +41,7 @@ from ansor.run.time_plan import TimePlan
 from ansor.run.tuned import TunedModel
 from ansor.run.tuner import Tuner
 from ansor.targets.registry import backend_of
-from ansor.targets.target import Target
+from ansor.targets.target import Target, runs_here
 from ansor.task import Task
 from ansor.templates.metaschedule_records import recorded_traces
 from ansor.templates.template import Offer, offers
@@ -227,10 +228,10 @@ class Session:
             finish: how the search of the run ended.
             leaders: programs of a function that are timed again.
         """
-        self.note("checking the winners")
+        self.note("checking the winners" if runs_here(self.target) else NOT_CHECKED)
         given = self.settings
         measure, keeps = given.config.measure, bool(self.precision.allowed)
-        with compiling(self.target, candidates) as finishers:
+        with compiling(self.target, self.threads, candidates) as finishers:
             winners = {
                 key: winners_of(each, self.device, self.records, measure, leaders, finishers[key])
                 for key, each in candidates.items()
@@ -243,7 +244,6 @@ class Session:
                     winners[key],
                     _finish_of(each, finish),
                     given.seed,
-                    self.threads,
                 )
                 for key, each in candidates.items()
             }
@@ -265,6 +265,8 @@ class Session:
         _, model = tuned[0]
         if comparison is None:
             return model
+        if isinstance(model.compiled, ForeignModel):
+            return replace(model, checks=tuple(comparison.checks))
         comparison.check_tuned(model.compiled)
         return replace(model, checks=tuple(comparison.checks))
 

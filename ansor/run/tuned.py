@@ -16,6 +16,7 @@ from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.calling import Calling, calling_from_json, calling_to_json
 from ansor.frontend.deploy.built import DeployableNetwork, rebuilt
 from ansor.frontend.deploy.export.write import export_network
+from ansor.frontend.deploy.foreign import ForeignModel
 from ansor.frontend.deploy.metaschedule import write_final, write_traces
 from ansor.frontend.deploy.runtime import CompiledModel, compile_model, loaded
 from ansor.frontend.deploy.storage import StoredModel, load_model, save_model
@@ -95,7 +96,7 @@ class TunedModel:
     """A tuned network: call it on NumPy arrays or torch tensors.
 
     Attributes:
-        compiled: the network in machine code.
+        compiled: the network in machine code; one for another machine cannot be called here.
         tasks: one entry per function of the network.
         finish: how the search ended; None for a model that was loaded.
         seed: of the search.
@@ -108,7 +109,7 @@ class TunedModel:
         programs: of its functions; None for a model that was loaded.
     """
 
-    compiled: CompiledModel
+    compiled: CompiledModel | ForeignModel
     tasks: tuple[TaskResult, ...]
     finish: Finish | None
     seed: int
@@ -122,6 +123,17 @@ class TunedModel:
     # call at a time, and a forked child must not wait for a thread of its parent.
     _kept: list[Any] = field(default_factory=list, init=False, repr=False)
     _locks: dict[int, threading.Lock] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def here(self) -> CompiledModel:
+        """The network in machine code of this machine.
+
+        Raises:
+            UnsupportedError: it is for another machine.
+        """
+        if isinstance(self.compiled, ForeignModel):
+            self.compiled()
+        return self.compiled
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the network on NumPy arrays or torch tensors; returns the kind that it is given.
@@ -161,6 +173,7 @@ class TunedModel:
         """
         if self.baseline is None:
             raise ValueError("a loaded model does not carry the network it was tuned from")
+        check_runs_here(self.compiled.target)
         return compile_model(self.baseline, self.compiled.target, self.compiled.threads)
 
     def benchmark(self, min_time_s: float = 1.0, untuned: bool = False) -> Benchmark:
@@ -169,11 +182,11 @@ class TunedModel:
         return Benchmark(self.compiled.latency(min_time_s=min_time_s, repeats=10), before)
 
     def report(self, benchmark: Benchmark | None = None) -> str:
-        """A table of the tasks for people; with a `benchmark`, the network's latency beside it."""
-        measured = benchmark or self.benchmark()
-        target = self.compiled.target
-        peak = backend_of(target).machine.peak_flops(target, self.compiled.threads)
-        summary = Summary(measured.latency_s, measured.untuned_s, peak)
+        """A table of the tasks for people; with a `benchmark`, the network's latency beside it.
+
+        A network for another machine has no latency here.
+        """
+        summary = self._summary(benchmark)
         if self.finish is not None:
             done = self.finish
             summary = replace(
@@ -182,6 +195,14 @@ class TunedModel:
         lines = [precision_text(self.precision)] if self.precision else []
         lines += [check.text for check in self.checks]
         return "\n".join([network_table(self.tasks, summary), *lines])
+
+    def _summary(self, benchmark: Benchmark | None) -> Summary:
+        """The figures of the network that are measured here."""
+        if isinstance(self.compiled, ForeignModel):
+            return Summary()
+        measured, target = benchmark or self.benchmark(), self.compiled.target
+        peak = backend_of(target).machine.peak_flops(target, self.compiled.threads)
+        return Summary(measured.latency_s, measured.untuned_s, peak)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the network, machine code and weights, to one file; `load` reads it.

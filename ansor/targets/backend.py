@@ -45,6 +45,11 @@ class TargetSyntax:
     shorthands: Mapping[str, Callable[[], Options]] = field(default_factory=dict)
 
 
+def nothing_known(target: Target) -> None:
+    """No parameters of other machines."""
+    return
+
+
 @dataclass(frozen=True)
 class MachineReader(Generic[M]):
     """Reads the parameters of the machine that a target and a number of threads name.
@@ -54,12 +59,15 @@ class MachineReader(Generic[M]):
         detect: measures what only a clock can tell, once per machine.
         peak_flops: floating-point operations per second in float32; None if it cannot be measured.
         describe: the parameters by name, as text with units.
+        known: the parameters of a machine that is not this one; None if they are not known, or if
+            this machine runs the target's programs.
     """
 
     read: Callable[[Target, int], M]
     detect: Callable[[Target, int], M]
     peak_flops: Callable[[Target, int], float | None]
     describe: Callable[[M], Mapping[str, str]]
+    known: Callable[[Target], M | None] = nothing_known
 
 
 def unchanged(mod: tvm.IRModule, target: Target, threads: int | None = None) -> tvm.IRModule:

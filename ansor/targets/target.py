@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.target import Target as Target  # for annotations
 
-from ansor.errors import ArgumentError
+from ansor.errors import ArgumentError, UnsupportedError
 from ansor.targets.backend import Options
 from ansor.targets.cpu.target import NATIVE as NATIVE
 from ansor.targets.registry import backend_of, backends
@@ -17,9 +17,10 @@ def resolve_target(target: str | Target) -> Target:
     """Returns the TVM target that `target` names.
 
     Args:
-        target: "native" (this machine), "llvm -mcpu=...", "cuda" (this machine's first GPU),
-            "cuda -arch=sm_NN", TVM's JSON text, or a TVM target. With "-tf32" ("tf32" among the
-            target's keys) products in float32 may be rounded for tensor cores.
+        target: "native" (this machine), "llvm -mcpu=...", the name of an Arm core or processor such
+            as "cortex-a76" or "graviton3", "cuda" (this machine's first GPU), "cuda -arch=sm_NN",
+            TVM's JSON text, or a TVM target. With "-tf32" ("tf32" among the target's keys)
+            products in float32 may be rounded for tensor cores.
 
     Raises:
         ArgumentError: unknown kind, option, processor or architecture; no GPU here; tf32 of an
@@ -47,6 +48,15 @@ def check_runs_here(target: Target) -> None:
         UnsupportedError: they cannot; what is missing is named.
     """
     backend_of(target).syntax.check_here(target)
+
+
+def runs_here(target: Target) -> bool:
+    """Whether programs for a target can be run on this machine."""
+    try:
+        check_runs_here(target)
+    except UnsupportedError:
+        return False
+    return True
 
 
 def _parse(text: str) -> Target:

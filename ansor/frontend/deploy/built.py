@@ -15,6 +15,7 @@ from ansor.frontend.deploy.machine_code import MachineCode, machine_code
 from ansor.frontend.signature import InputSpec, entry_of, input_specs
 from ansor.targets.build import pass_context
 from ansor.targets.registry import backend_of
+from ansor.targets.target import runs_here
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +68,8 @@ def with_code(model: DeployableNetwork, threads: int | None = None) -> Deployabl
     if not backend_of(model.target).execution.on_host:
         return replace(model, executable=executable)
     code = machine_code(executable)
+    if code is None and not runs_here(model.target):
+        return model  # it is compiled where it is loaded
     if code is None:
         _make_machine_code(executable, model.bare())
         return replace(model, executable=executable)

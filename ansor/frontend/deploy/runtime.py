@@ -19,11 +19,13 @@ from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.deploy.built import DeployableNetwork, built
 from ansor.frontend.deploy.convert import Staging, check_array, from_tvm, is_torch_tensor, to_tvm
 from ansor.frontend.deploy.detached_weights import in_huge_pages
+from ansor.frontend.deploy.foreign import ForeignModel
 from ansor.frontend.deploy.machine_code import load_code
 from ansor.frontend.signature import InputSpec
 from ansor.measure.function_arguments import on_device, on_host
 from ansor.targets.host.threads import on_threads, start_threads
 from ansor.targets.registry import backend_of
+from ansor.targets.target import runs_here
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +171,11 @@ def loaded(model: DeployableNetwork, threads: int | None = None) -> CompiledMode
     executable = model.executable if model.code is None else load_code(model.code)
     machine = relax.VirtualMachine(executable, device)
     return CompiledModel(replace(model, weights={}), device, machine, tuple(weights), threads)
+
+
+def ready(model: DeployableNetwork, threads: int) -> CompiledModel | ForeignModel:
+    """What was built, ready to run in this process if it is for this machine."""
+    return loaded(model, threads) if runs_here(model.target) else ForeignModel(model, threads)
 
 
 def _on_host(target: Target) -> bool:

@@ -26,7 +26,7 @@ from ansor.run.check.input_sets import InputSet, input_sets
 from ansor.run.check.locate import Fault, first_failure, first_fault
 from ansor.targets.host.threads import running_threads
 from ansor.targets.registry import backend_of
-from ansor.targets.target import NATIVE, resolve_target
+from ansor.targets.target import NATIVE, resolve_target, runs_here
 
 Array = npt.NDArray[Any]
 
@@ -196,8 +196,10 @@ class SourceComparison:
 def uncompilable(source: SourceModel, target: Target) -> Fault | None:
     """The first operator of a model that cannot be compiled alone; None if all can."""
 
+    here = check_target(target)
+
     def compile_only(mod: tvm.IRModule) -> None:
-        compile_model(with_plain_loops(optimize(mod, target)), target, running_threads())
+        compile_model(with_plain_loops(optimize(mod, target)), here, running_threads())
 
     with np.errstate(all="ignore"):
         for inputs in input_sets(source):
@@ -217,8 +219,9 @@ def with_plain_loops(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 def check_target(target: Target) -> Target:
-    """The target that networks for another one are compared on: this machine for a GPU's."""
-    return target if backend_of(target).execution.on_host else resolve_target(NATIVE)
+    """The target that networks are compared on: this machine for a GPU's or another machine's."""
+    is_here = backend_of(target).execution.on_host and runs_here(target)
+    return target if is_here else resolve_target(NATIVE)
 
 
 def outputs_of(compiled: CompiledModel, arrays: Sequence[Array]) -> list[Array]:

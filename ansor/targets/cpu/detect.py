@@ -9,6 +9,7 @@ from tvm.target import Target
 
 from ansor.program.tile_instructions import TILE_INSTRUCTIONS, TILE_ROWS, TILE_WORDS
 from ansor.targets.cpu.caches import read_caches
+from ansor.targets.cpu.known_cores import known_core
 from ansor.targets.cpu.low_precision import dot_instructions, peak_of
 from ansor.targets.cpu.machine import DotUnit, Hardware
 from ansor.targets.cpu.probe.benchmark import CHAINS, Probe, peak_meter, start_meter
@@ -40,7 +41,8 @@ _NO_SLOWER = 0.75  # of the speed on whole registers; half of it where units are
 
 
 def detect(target: Target, threads: int, *, run: Run | None = None) -> Hardware:
-    """The parameters of this machine for programs on `threads` threads.
+    """The parameters of this machine for programs on `threads` threads; for the code of another
+    machine, those of a core that is known.
 
     Takes three to eleven seconds the first time, as the machine is measured; then the result is
     read from the user's cache. What cannot be found out keeps its default.
@@ -51,12 +53,18 @@ def detect(target: Target, threads: int, *, run: Run | None = None) -> Hardware:
         run: does the measuring; by default a process of its own.
     """
     hardware = read_system(target, threads)
+    if known_core(target) is not None:
+        return hardware
     found = measured(_spec(target, hardware), run=run)
     return hardware if found is None else with_probe(hardware, found)
 
 
 def read_system(target: Target, threads: int) -> Hardware:
     """What the target and the system say, without measuring anything."""
+    known = known_core(target)
+    if known is not None:
+        known = replace(known, cores=threads)
+        return replace(known, dot_units=_dot_units(target, known))
     unit, caches = vector_unit(target), read_caches()
     hardware = Hardware(
         name=processor_name(),

@@ -87,7 +87,8 @@ def check_here(target: Target) -> None:
     reason = why_not_here(architecture(target), needed_features(target))
     if reason is not None:
         raise UnsupportedError(
-            f"target {_short(target)}: {reason}; programs are tuned where they run"
+            f"target {_short(target)}: {reason}; programs are tuned where they run, or without "
+            "measurements (trials=0) if the parameters of the core are known"
         )
 
 
