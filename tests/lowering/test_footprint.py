@@ -100,3 +100,11 @@ def test_turns_ask_for_everything_in_time(extent: int, count: int, share: float)
     assert apart >= 8
     assert lines.together(turns) <= 8
     assert max(1, int(turns * share)) * lines.together(turns) >= lines.count
+
+
+def test_a_buffer_without_dimensions_is_one_element() -> None:
+    buffer = tirx.decl_buffer((), "float32", name="x")
+    loops = [sequential(4)]
+    slab = slab_of(buffer, [], False, loops, loops)
+    assert slab is not None
+    assert (slab.buffer, int(slab.first)) == (buffer, 0)

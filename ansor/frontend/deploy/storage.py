@@ -186,7 +186,8 @@ def _check_format(metadata: Mapping[str, Any]) -> None:
         raise StorageError("not a saved network")
     version = metadata.get("version")
     if version != VERSION:
-        remedy = "tune it again" if version == 1 else "it needs a later version of this package"
+        is_earlier = isinstance(version, int) and version < VERSION
+        remedy = "tune it again" if is_earlier else "it needs a later version of this package"
         raise StorageError(f"format version {version}; this one reads {VERSION}: {remedy}")
 
 
