@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ansor.lowering.lower import lower
-from ansor.measure.device import Device
+from ansor.measure.device import Device, OnResult, ignored
 from ansor.measure.result import ErrorKind, Measurement, Verification
 from ansor.program.program import Program
 from ansor.targets.build import lowered_function
@@ -21,7 +21,11 @@ class AbsentDevice(Device):
     can be compiled up to machine code."""
 
     def measure(
-        self, task: Task, programs: Sequence[Program], best_s: float | None
+        self,
+        task: Task,
+        programs: Sequence[Program],
+        best_s: float | None,
+        on_result: OnResult = ignored,
     ) -> list[Measurement]:
         """See `Device.measure`."""
         failed = Measurement(error=ErrorKind.RUN, message="this machine cannot run the program")

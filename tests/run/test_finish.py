@@ -25,9 +25,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     seen: list[object] = []
     real = ansor.run.finish._built
 
-    def noted(network: Network, target: object, chosen: object) -> object:
+    def noted(network: Network, target: object, threads: int, chosen: object) -> object:
         seen.append(chosen)
-        return real(network, target, chosen)  # type: ignore[arg-type]
+        return real(network, target, threads, chosen)  # type: ignore[arg-type]
 
     monkeypatch.setattr("ansor.run.finish._built", noted)
     return seen
@@ -41,11 +41,11 @@ def test_a_network_is_compiled_with_what_has_won(
     network = prepare_network(list(definition.tensors), target, target_text(target, 1))
     (task,) = network.tasks
     with ThreadPoolExecutor(1) as background:
-        finisher = Finisher(network, target, background)
+        finisher = Finisher(network, target, 1, background)
         if ahead is not None:
             finisher.begin({task.name: (task, ahead)})
         winner = Winner(task, Program(), 0.5, 0.0, "as it was")
-        tuned = finisher.tuned({task.name: winner}, FINISH, 7, None)
+        tuned = finisher.tuned({task.name: winner}, FINISH, 7)
     assert len(compiled) == times
     assert compiled[-1] == {task.name: (task, Program())}
     assert (tuned.seed, tuned.finish, tuned.tasks[0].latency_s) == (7, FINISH, 0.5)
@@ -65,7 +65,7 @@ def test_an_error_of_the_compiler_is_raised_where_the_result_is_wanted(
     network = prepare_network(list(workload("matmul").tensors), target, target_text(target, 1))
     (task,) = network.tasks
     with ThreadPoolExecutor(1) as background:
-        finisher = Finisher(network, target, background)
+        finisher = Finisher(network, target, 1, background)
         finisher.begin({task.name: (task, Program())})
         with pytest.raises(RuntimeError, match="no such instruction"):
-            finisher.tuned({task.name: Winner(task, Program(), None, None)}, FINISH, 0, None)
+            finisher.tuned({task.name: Winner(task, Program(), None, None)}, FINISH, 0)
