@@ -236,7 +236,7 @@ class Database(Reader):
 
     def has(self, record: Record) -> bool:
         """Whether the same measurement (task, target, program, time) is recorded already."""
-        _, _, _, program, *_, time_s, _ = to_row(record)
+        time_s, program = float(record.origin.time_s), encode(record.program)
         found = self.query(
             "SELECT 1 FROM records WHERE target = ? AND task_key = ? AND time_s = ? "
             "AND program = ?",

@@ -82,7 +82,12 @@ ALTER TABLE checks ADD COLUMN checksum TEXT;
 ALTER TABLE elections ADD COLUMN checksum TEXT;
 """
 
-FORMATS = (_FORMAT_1, _FORMAT_2, _FORMAT_3)
+_FORMAT_4 = """
+ALTER TABLE records ADD COLUMN
+    disturbed INTEGER NOT NULL DEFAULT 0; -- 1 where the machine was slow or busy
+"""
+
+FORMATS = (_FORMAT_1, _FORMAT_2, _FORMAT_3, _FORMAT_4)
 FORMAT_VERSION = len(FORMATS)  # a reader refuses a higher one
 
 

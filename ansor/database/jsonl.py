@@ -12,7 +12,7 @@ from typing import Any
 from ansor.database.checksum import checksum, verify
 from ansor.database.database import Database, TaskEntry
 from ansor.database.record import Record
-from ansor.database.rows import COLUMNS, check_text, from_row, to_row
+from ansor.database.rows import COLUMNS, check_text, checked_values, from_row, to_row
 from ansor.errors import DatabaseError
 
 _NAMES = COLUMNS.split(", ")[:-1]  # the checksum of a line includes its task
@@ -90,7 +90,8 @@ def to_line(entry: TaskEntry, record: Record) -> str:
 
 def _values(entry: TaskEntry, record: Record) -> tuple[object, ...]:
     """What the checksum of a line depends on."""
-    return (*astuple(entry), *to_row(record))
+    row = to_row(record)
+    return (*astuple(entry), *checked_values(row), row[-1])
 
 
 def _from_line(line: bytes) -> tuple[TaskEntry, Record] | None:
@@ -101,6 +102,7 @@ def _from_line(line: bytes) -> tuple[TaskEntry, Record] | None:
         if version > _FORMAT:
             return None
         fields = document["record"]
+        fields.setdefault("disturbed", 0)  # the first lines of this version lack it
         for name in _NESTED:
             fields[name] = json.dumps(fields[name])
         record = from_row((*(fields[name] for name in _NAMES), None))

@@ -14,7 +14,7 @@ from ansor.program import codec
 
 COLUMNS = (
     "task_key, target, sketch, program, latency_s, latencies_s, build_s, run_s, error, message, "
-    "host, versions, seed, time_s, checksum"
+    "host, versions, seed, time_s, disturbed, checksum"
 )
 PLACEHOLDERS = ", ".join("?" * (COLUMNS.count(",") + 1))
 _LAST_S = 253_402_300_799.0  # of the year 9999, the last that `datetime` knows
@@ -39,7 +39,18 @@ def to_row(record: Record) -> tuple[Any, ...]:
         origin.seed,
         float(origin.time_s),
     )
-    return (*values, checksum(values))
+    row = (*values, int(measurement.disturbed), "")
+    return (*row[:-1], checksum(checked_values(row)))
+
+
+def checked_values(row: Sequence[Any]) -> tuple[Any, ...]:
+    """The values of a row that its checksum depends on.
+
+    The mark of a disturbed measurement is one of them only if it is set, so that rows of format 3
+    keep their checksums.
+    """
+    *values, disturbed, _ = row
+    return (*values, disturbed) if disturbed else tuple(values)
 
 
 def versions_text(versions: Mapping[str, str]) -> str:
@@ -54,7 +65,7 @@ def from_row(row: Sequence[Any]) -> Record:
         ValueError: the row is damaged, or has a program or an error kind of another version.
     """
     *values, digits = row
-    verify(values, digits)
+    verify(checked_values(row), digits)
     try:
         return _record(*values)
     except (TypeError, AttributeError, OverflowError, RecursionError) as error:
@@ -76,16 +87,19 @@ def _record(
     versions: str,
     seed: int | None,
     time_s: float,
+    disturbed: int,
 ) -> Record:
     for text in (key, target, sketch, message, host):
         check_text(text)
     build_s, run_s, time_s = map(nonnegative, (build_s, run_s, time_s))
     _check(time_s <= _LAST_S, "a time")
     _check(seed is None or type(seed) is int, "a seed")
+    _check(type(disturbed) is int and disturbed in (0, 1), "a mark")
     program = codec.decode(program_text)
     _check(program.sketch == sketch, "a program of its sketch")
     kind = None if error is None else ErrorKind(error)
-    measurement = Measurement(_latencies(latencies), kind, message, build_s, run_s)
+    times, is_disturbed = _latencies(latencies), bool(disturbed)
+    measurement = Measurement(times, kind, message, build_s, run_s, is_disturbed)
     _check(measurement.latency_s == latency_s, "the median of its latencies")
     _check(latency_s is None or error is None, "a latency or an error")
     return Record(

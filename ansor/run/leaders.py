@@ -23,6 +23,7 @@ class Leader:
         time_s: when it was, in seconds since 1970.
         least_s: seconds that no program of the task can fall below.
         spread: of its turns in the last comparison, see `InTurns`.
+        disturbed: whether the machine was slow or busy when it was measured.
     """
 
     task: Task
@@ -31,6 +32,7 @@ class Leader:
     time_s: float = 0.0
     least_s: float = 0.0
     spread: float | None = None
+    disturbed: bool = False
 
     @property
     def is_untuned(self) -> bool:
@@ -51,9 +53,20 @@ def leaders_of(
     limit = latency_of(ranked[0]) * (1 + config.leader_margin) if ranked else 0.0
     heads = {x.task.key: x for x in reversed(ranked)}  # in the network another variant may win
     near = [x for x in ranked if latency_of(x) <= limit or x in heads.values()]
-    leaders = _diverse(near, count)
+    doubtful = _doubtful(ranked, limit, config)[: count // 4]
+    room = count - len(doubtful)
+    leaders = _diverse(near, room)
     preferred = _preferred(leaders, variants) if count >= config.least_with_preferred else None
-    return leaders if preferred is None else [*_diverse(near, count - 1), preferred]
+    if preferred is not None:
+        leaders = [*_diverse(near, room - 1), preferred]
+    known = [(leader.task.key, leader.program) for leader in leaders]
+    return [*leaders, *(x for x in doubtful if (x.task.key, x.program) not in known)]
+
+
+def _doubtful(ranked: Sequence[Leader], limit_s: float, config: MeasureConfig) -> list[Leader]:
+    """Programs beyond the limit of leaders that are below it on a quiet machine, perhaps."""
+    most_s = latency_of(ranked[0]) * config.again_factor if ranked else 0.0
+    return [x for x in ranked if x.disturbed and limit_s < latency_of(x) <= most_s]
 
 
 def _preferred(leaders: Sequence[Leader], variants: Sequence[TaskSearch]) -> Leader | None:
@@ -117,7 +130,13 @@ def measured_leaders(search: TaskSearch, database: Database, count: int) -> list
     records = database.best(search.task.key, search.task.target, count)
     measured = [record for record in records if is_time(record.latency_s, search.least_s)]
     least_s = search.least_s
-    return [Leader(search.task, r.program, r.latency_s, r.origin.time_s, least_s) for r in measured]
+    return [
+        Leader(
+            *(search.task, r.program, r.latency_s, r.origin.time_s, least_s),
+            disturbed=r.measurement.disturbed,
+        )
+        for r in measured
+    ]
 
 
 def latency_of(leader: Leader) -> float:

@@ -65,7 +65,7 @@ def tables(database: Database) -> dict[str, list[tuple[object, ...]]]:
 
 def test_the_records_of_format_1_are_kept(old: Path) -> None:
     with Database(old) as database:
-        assert format_of(database.connection) == FORMAT_VERSION == 3
+        assert format_of(database.connection) == FORMAT_VERSION == 4
         assert [r.program for r in database.records("k1", "cpu")] == [program(0), program(1)]
         assert {(r.latency_s, r.origin.seed) for r in database.all_records("cpu")} == {(0.5, 3)}
         assert [entry.definition for entry in database.tasks()] == ["text of k1"]
@@ -92,7 +92,7 @@ def test_all_of_it_or_nothing(old: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     broken = (*formats.FORMATS, "CREATE TABLE later (a); SELECT no_such_function()")
     with monkeypatch.context() as patched:
         patched.setattr(formats, "FORMATS", broken)
-        patched.setattr(formats, "FORMAT_VERSION", 4)
+        patched.setattr(formats, "FORMAT_VERSION", 5)
         with pytest.raises(DatabaseError, match="no_such_function"):
             Database(old)
     connection = sqlite3.connect(f"file:{old}?mode=ro", uri=True)

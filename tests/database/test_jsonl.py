@@ -46,6 +46,17 @@ def test_each_line_stands_on_its_own(database: Database, tmp_path: Path) -> None
     assert document["record"]["program"]["sketch"] == "tiled"
 
 
+def test_a_line_without_a_mark_is_undisturbed(database: Database, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    export_jsonl(database, path)
+    text = path.read_text()
+    assert text.count(', "disturbed": 0') == 3
+    path.write_text(text.replace(', "disturbed": 0', ""))
+    with Database() as other:
+        assert import_jsonl(other, path) == ImportCount(added=3, known=0, bad=0)
+        assert other.records("k1", "cpu") == database.records("k1", "cpu")
+
+
 def test_bad_lines_are_counted_and_skipped(database: Database, tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     export_jsonl(database, path)

@@ -118,7 +118,7 @@ def adding(*records: tuple[Any, Program, Measurement]) -> Write:
 
 @DATABASES
 def test_records_come_back_as_they_were_added(kept: Kept) -> None:
-    measurement = Measurement((3e-3, 1e-3, 2e-3), build_s=0.5, run_s=0.25)
+    measurement = Measurement((3e-3, 1e-3, 2e-3), build_s=0.5, run_s=0.25, disturbed=True)
 
     def write(database: Database) -> None:
         database.add(make_task(), program(1), measurement, seed=7)

@@ -247,6 +247,22 @@ def test_what_is_far_behind_is_not_timed_again() -> None:
     assert device.compared == []
 
 
+def test_a_disturbed_program_is_compared_though_it_seemed_slow() -> None:
+    """It has a place beside the leaders if it may be the fastest on a quiet machine."""
+    world = tuned()
+    task, ranked = world.tuner.searches[0].task, ranking(world)
+    best_s = latency_of(task, ranked[0])
+    names = {"fine": 1.9, "far": 2.1}
+    for name, factor in names.items():
+        marked = replace(ranked[0], sketch=name)
+        world.database.add(task, marked, Measurement((factor * best_s,), disturbed=True))
+    device = Close(lambda program: 1.0 if program.sketch == "fine" else 2.0)
+    narrow = replace(MEASURE, leader_margin=0.0)
+    winner = choose(world, device, leaders=4, config=narrow)
+    assert "far" not in {program.sketch for program in device.compared}
+    assert winner.program.sketch == "fine"
+
+
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_wrong_programs_are_passed_over_and_remembered(count: int) -> None:
     world = tuned()
