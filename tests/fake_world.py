@@ -113,7 +113,7 @@ class World:
         clock: Callable[[], float] = time.monotonic,
         journal: Journal | None = None,
         policy: PolicyFactory = SearchPolicy,
-        device: FakeDevice | None = None,
+        device: Any = None,
         **options: Any,
     ) -> None:
         self.device = device or FakeDevice(latency_of, fail, interrupt_at)

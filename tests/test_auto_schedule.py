@@ -301,7 +301,7 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
     def work(*_: object, **__: object) -> None:
         raise AssertionError("work has started")
 
-    monkeypatch.setattr("ansor.run.opening.LocalDevice", Idle)
+    monkeypatch.setattr("ansor.run.measuring.LocalDevice", Idle)
     monkeypatch.setattr("ansor.run.session.backend_of", work)
 
 

@@ -25,7 +25,7 @@ LAYERS = (
     ("targets",),
     ("workloads", "models"),
     ("evolve", "cost_model", "measure"),
-    ("database",),
+    ("database", "cluster"),
     ("policy", "frontend"),
     ("report", "task_scheduler", "quantization"),
     ("run",),
@@ -43,7 +43,13 @@ WITHOUT_TVM = (
     *("targets.machine", "targets.search", "targets.cpu.search", "targets.cuda.search"),
     *("targets.cpu.draft", "targets.cuda.draft", "targets.cuda.rules"),
 )
-OPTIONAL = ("torch", "onnx", "onnxruntime", "openvino")  # may be imported where they are needed
+OPTIONAL = (
+    "torch",
+    "onnx",
+    "onnxruntime",
+    "openvino",
+    "ray",
+)  # may be imported where they are needed
 # Takes 0.3 s, and is not always needed.
 LATE = {"cost_model/gbdt.py": {"xgboost"}, "cost_model/rank_trees.py": {"xgboost"}}
 # Who may touch TVM's schedule API.

@@ -72,7 +72,7 @@ def test_each_row_runs(
 ) -> None:
     folder, names = prepared
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("ansor.run.opening.LocalDevice", Formula)
+    monkeypatch.setattr("ansor.run.measuring.LocalDevice", Formula)
     codes = re.findall(r"`([^`]+)`", ours)
     assert codes
     known = dict(names)

@@ -15,7 +15,7 @@ from ansor.errors import ArgumentError
 from ansor.frontend.precision.stages import WIDE
 from ansor.policy.registry import DEFAULT, POLICIES
 from ansor.report.progress import Progress
-from ansor.run.arguments import PRECISIONS
+from ansor.run.arguments import PRECISIONS, RAY
 from ansor.run.tuned import TunedModel
 from ansor.targets.target import resolve_target, runs_here
 from ansor.task_scheduler.objective import LatencyRequirement, total_latency
@@ -66,6 +66,9 @@ MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
 @click.option("--seeds", metavar="DIR", help="A database of MetaSchedule to begin with.")
 @click.option("--out", default="ansor-out", show_default=True, metavar="DIR", help="For results.")
 @click.option("--threads", type=int, help="That programs run on; all cores by default.")
+@click.option(
+    "--cluster", metavar="ADDRESS", help="Measures on a Ray cluster: its HOST:PORT, or auto."
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all randomness.")
 @click.option("--preset", type=click.Choice(list(PRESETS)), default="full", show_default=True)
 @click.option(
@@ -105,6 +108,7 @@ def tune(
     out: str,
     preset: str,
     until_ms: float | None,
+    cluster: str | None,
     shapes: tuple[str, ...],
     dims: tuple[str, ...],
     **settings: Any,
@@ -125,6 +129,7 @@ def tune(
             config=PRESETS[preset],
             objective=total_latency if until_ms is None else LatencyRequirement(until_ms * 1e-3),
             callbacks=[progress],
+            device=None if cluster is None else f"{RAY}:{cluster}",
             **{name: value for name, value in settings.items() if value != ()},
         )
     keep({folder: tuned[name] for name, folder in folders.items()})

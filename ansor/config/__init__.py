@@ -17,6 +17,7 @@ from ansor.config.analysis import (
     NeighbourConfig,
 )
 from ansor.config.checking import CHECK, COMPARE, CheckConfig, CompareConfig
+from ansor.config.cluster import CLUSTER, ClusterConfig
 from ansor.config.codegen import PREFETCH, WORK_STEALING, PrefetchConfig, WorkStealingConfig
 from ansor.config.files import DATABASE, STORAGE, DatabaseConfig, StorageConfig
 from ansor.config.importing import (
@@ -42,6 +43,7 @@ from ansor.config.tuning import (
 
 __all__ = [
     "CHECK",
+    "CLUSTER",
     "COMPARE",
     "DAG",
     "DATABASE",
@@ -59,6 +61,7 @@ __all__ = [
     "WORKERS",
     "WORK_STEALING",
     "CheckConfig",
+    "ClusterConfig",
     "CompareConfig",
     "CostModelConfig",
     "DagConfig",

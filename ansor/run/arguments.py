@@ -25,6 +25,7 @@ from ansor.templates.template import offers
 
 SHORT, AUTO = "bfloat16", "auto"
 PRECISIONS = (WIDE, SHORT, AUTO)
+RAY = "ray"  # the device on a cluster: "ray", or "ray:" and the address of the cluster
 Source = str | os.PathLike[str] | Database
 
 
@@ -84,6 +85,24 @@ def check_log(log: object) -> None:
     """Raises an `ArgumentError` unless it is a path or None."""
     if log is not None and not isinstance(log, str | os.PathLike):
         raise ArgumentError("log", log, "give the path of a file or None")
+
+
+def check_device(device: object) -> None:
+    """Raises an `ArgumentError` for a text that names no device."""
+    if isinstance(device, str):
+        cluster_address(device)
+
+
+def cluster_address(device: str) -> str:
+    """The address of the cluster that a device is: "auto", or what follows "ray:".
+
+    Raises:
+        ArgumentError: the text names no device.
+    """
+    kind, colon, address = device.partition(":")
+    if kind != RAY or (colon and not address):
+        raise ArgumentError("device", device, f'give a Device, "{RAY}" or "{RAY}:HOST:PORT"')
+    return address or "auto"
 
 
 def check_seed(seed: object) -> None:

@@ -6,16 +6,12 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from ansor.config import TuneConfig
 from ansor.database.log import logged, opened_records
 from ansor.errors import UnsupportedError
-from ansor.executor import Executor, in_turns
 from ansor.frontend.precision.stages import WIDE
-from ansor.measure.absent_device import AbsentDevice
-from ansor.measure.device import Device
-from ansor.measure.local_device import LocalDevice
 from ansor.run.arguments import check_threads_here, opened
 from ansor.run.garbage_collection import frozen_heap
+from ansor.run.measuring import measuring
 from ansor.run.session import Session
 from ansor.run.settings import Settings
 from ansor.targets.host.threads import start_threads
@@ -66,7 +62,7 @@ def opened_session(settings: Settings, target: Target, began_s: float) -> Iterat
         ExitStack() as stack,
         opened(settings.database) as records,
         logged(records, settings.log),
-        _measuring(_device(settings, target), text, threads, settings.config) as (device, executor),
+        measuring(settings, target, text, threads) as (device, executor),
     ):
         sources = [opened_records("transfer", source) for source in settings.sources]
         earlier = tuple(map(stack.enter_context, sources))
@@ -87,23 +83,3 @@ def _threads(wanted: int | None, target: Target) -> int:
         return start_threads(wanted)
     start_threads(None)
     return wanted or int(known.cores)
-
-
-def _device(settings: Settings, target: Target) -> Device | None:
-    """The device of the settings; for another machine one that runs nothing."""
-    if settings.device is None and backend_of(target).machine.known(target) is not None:
-        return AbsentDevice()
-    return settings.device
-
-
-@contextmanager
-def _measuring(
-    device: Device | None, target: str, threads: int, config: TuneConfig
-) -> Iterator[tuple[Device, Executor]]:
-    """The device that measures, and the executor of the search on the cores of this machine."""
-    if device is not None:
-        with device:
-            yield device, in_turns
-        return
-    with LocalDevice(target, threads, config.measure) as local:
-        yield local, local.share

@@ -23,6 +23,7 @@ from ansor.policy.registry import DEFAULT, policy_named
 from ansor.run.arguments import (
     Source,
     check_budget,
+    check_device,
     check_log,
     check_objective,
     check_precision,
@@ -98,7 +99,8 @@ class Settings:
         cost_model: makes what learns from measurements, from the settings of the cost model and a
             seed, see `ansor.cost_model.learned`; by default boosted trees.
         device: builds, times and checks programs, and is closed at the end; by default worker
-            processes of this machine.
+            processes of this machine. "ray" stands for the Ray cluster of this machine, and
+            "ray:HOST:PORT" for another one.
     """
 
     minutes: float | None = None
@@ -128,7 +130,7 @@ class Settings:
     check_import: bool = True
     policy: str | PolicyFactory = DEFAULT
     cost_model: LearnedModelFactory = ResidualModel
-    device: Device | None = None
+    device: Device | str | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any], networks: int) -> Settings:
@@ -146,6 +148,7 @@ class Settings:
         check_budget(settings.minutes, settings.trials)
         check_task_limits(settings.trials_per_task, settings.early_stopping)
         check_log(settings.log)
+        check_device(settings.device)
         listed_choices(settings.tasks)
         listed_sources(settings.transfer)
         check_seed(settings.seed)

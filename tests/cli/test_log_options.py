@@ -33,7 +33,7 @@ def tune(out: Path, *options: str) -> str:
 
 @pytest.fixture(autouse=True)
 def formula(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ansor.run.opening.LocalDevice", Formula)
+    monkeypatch.setattr("ansor.run.measuring.LocalDevice", Formula)
 
 
 def test_limits_log_and_transfer(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from definitions import HARDWARE, sketches
 from fake_world import latency_of, make_task
 from formula_device import FormulaDevice, seconds
+from nodes_here import cluster_here
 
 import ansor
 from ansor.annotate.sample import sample
@@ -31,6 +32,7 @@ ANSWERING: Mapping[str, Callable[[], Device]] = {
     "fake": lambda: FakeDevice(latency_of),
     "formula": FormulaDevice,
     "surrogate": lambda: surrogate(),
+    "cluster": lambda: cluster_here(2, lambda _: FakeDevice(latency_of)),
 }
 
 
@@ -45,7 +47,7 @@ def surrogate() -> SurrogateDevice:
     return SurrogateDevice([fit], HARDWARE, workers=1)
 
 
-@pytest.fixture(scope="module", params=["local", "fake", "formula", "surrogate"])
+@pytest.fixture(scope="module", params=["local", *ANSWERING])
 def device(request: pytest.FixtureRequest) -> Iterator[Device]:
     made: Device
     if request.param == "local":

@@ -32,7 +32,7 @@ def test_the_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for long, short in QUICK:
         code = code.replace(long, short)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ansor.run.opening.LocalDevice", Formula)
+    monkeypatch.setattr("ansor.run.measuring.LocalDevice", Formula)
     names: dict[str, object] = {"backend": compile_graph}
     exec(compile(code, PAGE.name, "exec", dont_inherit=True), names)
     assert names["scores"].shape == (1, 16)  # type: ignore[attr-defined]

@@ -54,6 +54,10 @@ class Sentinel:
         self._patience = self._left = patience
         self.last_s = self._best_s
 
+    def seconds(self, runs: int) -> float:
+        """What the work takes just now: the shortest of so many runs."""
+        return min(self._run() for _ in range(runs))
+
     def is_quiet(self) -> bool:
         """Whether the work takes as long as it should, in the better of two tries."""
         seconds = self.last_s = min(self._run(), self._run())

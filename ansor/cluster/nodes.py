@@ -1,0 +1,93 @@
+"""What the pool asks of a cluster, and what nodes say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ansor.cluster.fingerprint import Fingerprint
+from ansor.config import CLUSTER, ClusterConfig, MeasureConfig
+
+
+class NodeLostError(Exception):
+    """A node, or its measurer, is gone; what it was asked has no answer."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What the measurers of all nodes are for.
+
+    Attributes:
+        target: canonical text of the TVM target.
+        threads: of a kernel while it is timed.
+        measure: settings of the measurements.
+        cluster: settings of the cluster.
+    """
+
+    target: str
+    threads: int
+    measure: MeasureConfig
+    cluster: ClusterConfig = CLUSTER
+
+
+@dataclass(frozen=True)
+class NodeReport:
+    """What a node says of itself.
+
+    Attributes:
+        host: its name, for records.
+        fingerprint: of its hardware.
+        versions: of the packages that decide how fast a program is.
+        why_not: why it cannot measure programs of the assignment; "" if it can.
+    """
+
+    host: str
+    fingerprint: Fingerprint
+    versions: tuple[tuple[str, str], ...]
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a node did.
+
+    Attributes:
+        value: what the method of its device returned.
+        reference_s: seconds of the reference kernel after that; None where there is none.
+    """
+
+    value: Any
+    reference_s: float | None = None
+
+
+class Nodes(Protocol):
+    """The machines of a cluster by name, each with one `Measurer` after `open`."""
+
+    def names(self) -> Sequence[str]:
+        """The nodes that are there, in any order."""
+
+    def open(self, node: str) -> None:
+        """Starts a measurer that holds all cores of a node; returns at once."""
+
+    def call(self, node: str, method: str, *arguments: Any) -> object:
+        """Asks the measurer of a node; returns at once, with a ticket."""
+
+    def wait(self, tickets: Sequence[object], seconds: float) -> Sequence[object]:
+        """The tickets that are answered, at least one unless none is in so many seconds."""
+
+    def result(self, ticket: object) -> Any:
+        """The answer of a ticket.
+
+        Raises:
+            NodeLostError: the measurer failed or is gone.
+        """
+
+    def drop(self, node: str) -> None:
+        """Ends the measurer of a node; may be called for a node that is gone."""
+
+    def now(self) -> float:
+        """Seconds of a clock that never goes back."""
+
+    def close(self) -> None:
+        """Ends all measurers; may be called twice."""
