@@ -31,6 +31,10 @@ class MeasureConfig:
     short_repeats: int = 48  # without a delay, that are enough
     short_s: float = 0.3  # for all of them
     least_short: int = 4  # without a delay, for each repeat that is wanted
+    turn_s: float = 6e-3  # beside other work; longer runs meet it and are not repeated like this
+    others_s: float = 2.5  # that the end of other work is waited for, with a program
+    vain_waits: int = 3  # in a row, after which it is no longer waited for
+    longest_waiting_s: float = 0.3  # of a repeat; one that takes longer is not waited for
     # Measured again before it is learned: what is disturbed and within this factor of the best.
     # Other work on all cores halves the speed.
     again_factor: float = 2.0

@@ -14,7 +14,7 @@ from clock import with_clock
 from ansor.config import MeasureConfig
 from ansor.measure.child import quiet_times as quiet_times_module
 from ansor.measure.child.quiet_times import Repeats, quiet_times
-from ansor.measure.child.timing_conditions import Conditions, Sentinel, Watch
+from ansor.measure.child.timing_conditions import Conditions, Patience, Sentinel, Watch
 from ansor.measure.result import Timing
 from ansor.targets.host.run_delay import RunDelay
 
@@ -32,6 +32,8 @@ class System:
     def __init__(self, patch: pytest.MonkeyPatch, seed: int = 0) -> None:
         self.clock = with_clock(patch, quiet_times_module)
         self.is_busy = True
+        self.turn_s = math.inf  # of the busy loop, and of its rest
+        self.patience = Patience(CONFIG.vain_waits)
         self.runs = 0
         self._random = random.Random(seed)
         self._counted_s = 0.0
@@ -39,7 +41,8 @@ class System:
     def _held_until(self) -> float | None:
         """When the busy loop gives its core back; None where it has none now."""
         number = int(self.clock.now_s / SLICE_S)
-        return (number + 1) * SLICE_S if self.is_busy and number % 2 else None
+        rests = int(self.clock.now_s / self.turn_s) % 2 == 1
+        return (number + 1) * SLICE_S if self.is_busy and number % 2 and not rests else None
 
     def run(self, number: int) -> float:
         """Mean seconds of some runs."""
@@ -64,7 +67,7 @@ class System:
         self.clock.sleep(self._random.uniform(0, 4 * SLICE_S))
         number = max(1, round(config.min_time_s / config.repeats / run_s))
         repeats = Repeats(config.repeats, number, max(1, round(config.short_run_s / run_s)), 1.0)
-        return quiet_times(self.run, repeats, Conditions((), self.delay), config)
+        return quiet_times(self.run, repeats, Conditions((), self.delay, self.patience), config)
 
 
 def test_a_busy_loop_half_of_the_time_changes_a_latency_by_less_than_five_per_cent(
@@ -98,7 +101,30 @@ def test_without_any_quiet_run_a_timing_is_disturbed_and_bounded(
     timing = system.timing(run_s=2.2 * SLICE_S)
     assert timing.disturbed
     assert 2.2 * SLICE_S <= timing.latency_s <= 2 * 2.2 * SLICE_S
-    assert system.clock.now_s - began_s < CONFIG.short_s + 1.0
+    assert system.clock.now_s - began_s < CONFIG.others_s + 1.0
+    for _ in range(CONFIG.vain_waits):
+        system.timing(run_s=2.2 * SLICE_S)
+    began_s = system.clock.now_s
+    assert system.timing(run_s=2.2 * SLICE_S).disturbed
+    assert system.clock.now_s - began_s < 0.2, "nobody waits for work that does not end"
+    system.is_busy = False
+    assert not system.timing(run_s=2.2 * SLICE_S).disturbed
+    assert system.patience.is_left
+
+
+def test_long_runs_wait_for_the_end_of_other_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy loop in turns of a second."""
+    run_s = 1.5 * SLICE_S
+    monkeypatch.setattr("test_quiet_times.RUN_S", run_s)
+    system = System(monkeypatch)
+    system.turn_s = 1.0
+    found = []
+    for _ in range(20):
+        found.append(system.timing(run_s=run_s))
+        system.clock.sleep(0.37)
+    assert not any(timing.disturbed for timing in found)
+    latencies = [timing.latency_s for timing in found]
+    assert (max(latencies) - min(latencies)) / statistics.median(latencies) <= 0.05
 
 
 def test_a_slow_core_is_no_reason_for_short_repeats() -> None:

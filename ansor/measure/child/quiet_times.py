@@ -55,12 +55,58 @@ def quiet_times(
     """
     found = _whole(run, repeats, conditions, config)
     if found.is_crowded and not found.quiet:
-        clean, every = _short(run, repeats, conditions, config)
-        is_disturbed = len(clean) < config.least_short * repeats.count
-        times = _lower_quartiles(every if is_disturbed else clean, repeats.count)
-        return Timing(times, is_disturbed, conditions.reference_s)
+        return _beside_others(run, repeats, conditions, config, found.disturbed)
+    if found.quiet:
+        conditions.patience.restore()
     times = tuple(found.quiet or found.disturbed)
     return Timing(times, not found.quiet, conditions.reference_s)
+
+
+def _beside_others(
+    run: Run,
+    repeats: Repeats,
+    conditions: Conditions,
+    config: MeasureConfig,
+    disturbed: Sequence[float],
+) -> Timing:
+    """Short repeats, or repeats after the other work, or else a disturbed timing.
+
+    Args:
+        run: runs the program.
+        repeats: how it is timed.
+        conditions: the state of the machine.
+        config: bounds of all.
+        disturbed: times of repeats beside the other work.
+    """
+    clean: list[float] = []
+    every = list(disturbed)
+    if repeats.short * min(disturbed) <= config.turn_s:
+        clean, some = _short(run, repeats, conditions, config)
+        every += some
+    if len(clean) >= config.least_short * repeats.count:
+        return Timing(_lower_quartiles(clean, repeats.count), False, conditions.reference_s)
+    if conditions.patience.is_left and repeats.number * min(every) <= config.longest_waiting_s:
+        quiet = _after_others(run, repeats, conditions, config)
+        if quiet:
+            return Timing(quiet, False, conditions.reference_s)
+    return Timing(_lower_quartiles(every, repeats.count), True, conditions.reference_s)
+
+
+def _after_others(
+    run: Run, repeats: Repeats, conditions: Conditions, config: MeasureConfig
+) -> tuple[float, ...]:
+    """Repeats as soon as the machine is quiet; none if it is not in time."""
+    quiet: list[float] = []
+    end_s = time.perf_counter() + config.others_s
+    while time.perf_counter() < end_s and len(quiet) < repeats.count:
+        before = conditions.is_quiet()
+        seconds, waited = _timed(run, repeats.number, conditions)
+        if before and waited <= config.delayed_share and conditions.is_quiet():
+            quiet.append(seconds)
+        else:
+            time.sleep(config.disturbed_pause_s)
+    conditions.patience.note(bool(quiet))
+    return tuple(quiet)
 
 
 def _is_slow(quiet: Sequence[float], repeats: Repeats) -> bool:
@@ -69,10 +115,11 @@ def _is_slow(quiet: Sequence[float], repeats: Repeats) -> bool:
 
 def _whole(run: Run, repeats: Repeats, conditions: Conditions, config: MeasureConfig) -> _Found:
     """Repeats of the usual number of runs, until enough are quiet or too many are not."""
-    found = _Found()
+    found, end_s = _Found(), time.perf_counter() + config.others_s
     before = conditions.is_quiet()
     while len(found.quiet) < repeats.count and len(found.disturbed) <= config.disturbed_repeats:
-        if _is_slow(found.quiet, repeats) or found.is_crowded:
+        is_late = bool(found.disturbed) and time.perf_counter() > end_s
+        if _is_slow(found.quiet, repeats) or found.is_crowded or is_late:
             break
         seconds, waited = _timed(run, repeats.number, conditions)
         after = conditions.is_quiet()

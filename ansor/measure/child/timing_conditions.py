@@ -85,6 +85,11 @@ class Watch:
     delay: RunDelay = field(default_factory=RunDelay)
 
     @cached_property
+    def patience(self) -> Patience:
+        """For the end of other work, over all programs."""
+        return Patience(self.config.vain_waits)
+
+    @cached_property
     def starts(self) -> Sentinel:
         """Tells whether cores are near each other, as long as that is worth waiting for."""
         config = self.config
@@ -106,7 +111,31 @@ class Watch:
         """What matters to a program that runs for `seconds`."""
         is_short = self.target and seconds < self.config.far_below_s
         sentinels = (self.cores, self.starts) if is_short else (self.cores,)
-        return Conditions(sentinels, self.delay.seconds)
+        return Conditions(sentinels, self.delay.seconds, self.patience)
+
+
+class Patience:
+    """Whether waiting for the end of other work is worthwhile.
+
+    Args:
+        waits: in vain, one after the other, after which nobody waits until the machine is quiet.
+    """
+
+    def __init__(self, waits: int) -> None:
+        self._waits = self._left = waits
+
+    @property
+    def is_left(self) -> bool:
+        """Whether one more wait is allowed."""
+        return self._left > 0
+
+    def note(self, helped: bool) -> None:
+        """Takes in how a wait ended."""
+        self._left = self._waits if helped else self._left - 1
+
+    def restore(self) -> None:
+        """Allows all waits again."""
+        self._left = self._waits
 
 
 def no_delay() -> float:
@@ -121,10 +150,12 @@ class Conditions:
     Attributes:
         sentinels: all of them have to answer that the machine is quiet.
         delay: seconds that threads of this process have waited for a core, in all.
+        patience: for the end of other work.
     """
 
     sentinels: Sequence[Sentinel] = ()
     delay: Callable[[], float] = no_delay
+    patience: Patience = field(default_factory=lambda: Patience(MeasureConfig.vain_waits))
 
     def is_quiet(self) -> bool:
         """Whether the machine runs at full speed."""
