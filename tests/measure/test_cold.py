@@ -15,6 +15,7 @@ from ansor.measure.child.runner import Runner
 from ansor.measure.child.worker import answer
 from ansor.measure.child.worker_task import WorkerTask
 from ansor.measure.protocol import Build, Time, Verify
+from ansor.measure.result import Timing
 from ansor.program.program import Program
 from ansor.program.steps import LayoutRewrite
 from ansor.targets.cpu.backend import CPU
@@ -76,6 +77,7 @@ def test_programs_are_timed_and_checked_with_their_own_layout(width: int) -> Non
     timed.others()
     for i, array in zip((0, 2), before, strict=True):
         assert np.array_equal(np.from_dlpack(sets[0][i]), array), "rewritten as it was"
-    times = answer(runner, Time(1, math.inf)).value
-    assert len(times) == CONFIG.repeats  # type: ignore[arg-type]
+    timing = answer(runner, Time(1, math.inf)).value
+    assert isinstance(timing, Timing)
+    assert len(timing.latencies_s) == CONFIG.repeats
     assert answer(runner, Verify("dense", program)).value < 1e-6  # type: ignore[operator]

@@ -16,6 +16,7 @@ from gpu import TARGET, gpu_sketches, legal_sample
 from ansor.config import MeasureConfig
 from ansor.measure.child.runner import Runner
 from ansor.measure.child.timing import Timed, time_program
+from ansor.measure.device import ignored
 from ansor.measure.local.batch import measure_batch
 from ansor.measure.local.drift import Drift
 from ansor.measure.protocol import Build, Define, Reply, Time
@@ -92,7 +93,7 @@ def _requests_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_error_on_a_gpu_costs_its_worker_and_nothing_else(on_host: bool, replaced: int) -> None:
     pool: Any = Devices(bad={"b"}, on_host=on_host)
     programs = [Program(sketch=name) for name in "abc"]
-    results = measure_batch(pool, Define("key", "", TARGET), programs, None)
+    results = measure_batch(pool, Define("key", "", TARGET), programs, None, ignored)
     assert [result.error for result in results] == [None, ErrorKind.RUN, None]
     assert results[1].message == "illegal memory access"
     assert len(pool.replaced) == replaced

@@ -12,6 +12,7 @@ import pytest
 import tvm
 
 from ansor.config import MeasureConfig
+from ansor.measure.device import ignored
 from ansor.measure.local.batch import measure_batch
 from ansor.measure.local.drift import Drift
 from ansor.measure.local.worker_pool import Outcome, Pool
@@ -94,7 +95,7 @@ class FakePool:
 def results(pool: FakePool, count: int) -> list[Any]:
     task = Define("task", "", '{"kind":"cuda","arch":"sm_90"}', (), False, None)
     programs = [Program((), {}) for _ in range(count)]
-    return measure_batch(pool, task, programs, None)  # type: ignore[arg-type]
+    return measure_batch(pool, task, programs, None, ignored)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4])

@@ -38,7 +38,9 @@ CONFIG = MeasureConfig(
     run_timeout_s=4.0,
     min_time_s=0.002,
     recycle_after=1000,
-    quiet_factor=1e9,  # no repeat is disturbed, so that they can be counted on any machine
+    # No repeat is disturbed, so that they can be counted on any machine.
+    quiet_factor=1e9,
+    delayed_share=1e9,
 )
 ONE = dataclasses.replace(CONFIG, workers=1)  # a worker takes 2 s to import TVM
 GOOD = Program()
