@@ -6,7 +6,7 @@ Progress comes through callbacks only; the package itself prints nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class TaskStatus:
         best_s: seconds of the best program; None before the first success.
         sketch: name of the best program's sketch.
         group: function of the network; differs from `name` in a variant.
+        errors: programs that failed, by kind, e.g. ``{"build": 2}``.
     """
 
     name: str
@@ -32,6 +33,7 @@ class TaskStatus:
     best_s: float | None
     sketch: str | None = None
     group: str = ""
+    errors: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class Round:
         task: the task's status after the round.
         measured: programs of the batch.
         errors: failures by kind, e.g. ``{"build": 2}``.
-        first_error: text of the first failure.
+        new_errors: of the kinds that failed for the first time in the search, the text of the first
+            failure.
         trials: programs measured so far in this run, all tasks.
         elapsed_s: seconds since the run began.
         network_s: weighted sum of the tasks' best latencies; None until each has one.
@@ -58,7 +61,7 @@ class Round:
     task: TaskStatus
     measured: int
     errors: Mapping[str, int]
-    first_error: str
+    new_errors: Mapping[str, str]
     trials: int
     elapsed_s: float
     network_s: float | None
@@ -88,6 +91,7 @@ class Finish:
         elapsed_s: seconds since the run began, interruptions left out.
         is_complete: whether it came to its end; False after an interrupt or an error. The same call
             then goes on with it.
+        errors: programs of this run that failed, by kind.
     """
 
     reason: str
@@ -95,6 +99,7 @@ class Finish:
     trials: int
     elapsed_s: float
     is_complete: bool = True
+    errors: Mapping[str, int] = field(default_factory=dict)
 
 
 class Callback:

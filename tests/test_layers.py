@@ -17,7 +17,7 @@ ROOT = Path(ansor.__file__).parent
 # belongs to the longest name that fits: parameters of machines lie below the rules that read them,
 # and backends above.
 LAYERS = (
-    ("errors", "config", "callbacks", "closing", "executor"),
+    ("errors", "config", "callbacks", "closing", "executor", "parent_death"),
     ("dag", "targets.machine", "targets.cpu.machine", "targets.cpu.vectors"),
     ("targets.host", "targets.cuda.machine"),
     ("program",),

@@ -18,6 +18,7 @@ from ansor.program.pseudo_code import show_program, show_sketch
 from ansor.program.sketch import Population, Sketch
 from ansor.report.database_tables import best_table, records_table
 from ansor.report.formatting import align, shorten
+from ansor.report.runs_table import runs_table
 from ansor.run.prepare import prepare_network
 from ansor.targets.host.threads import available_cores
 from ansor.targets.registry import backend_of
@@ -53,6 +54,14 @@ def best(database: str, task: str | None) -> None:
     """Lists the best program of every task in DATABASE, or in a log."""
     with opened_records("database", database) as opened:
         click.echo(best_table(opened, task))
+
+
+@show.command("runs")
+@click.argument("database", type=_FILE)
+def list_runs(database: str) -> None:
+    """Lists the runs of DATABASE: state, trials, failures by kind, and minutes."""
+    with opened_records("database", database) as opened:
+        click.echo(runs_table(opened))
 
 
 @show.command("task", epilog=HELP)

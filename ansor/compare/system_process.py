@@ -1,4 +1,7 @@
-"""Systems in processes of their own: one that is run to its end, and one that stays to answer."""
+"""Systems in processes of their own: one that is run to its end, and one that stays to answer.
+
+Both end with this process, however it ends.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from typing import Any
 from ansor.closing import Closing
 from ansor.config import COMPARE
 from ansor.errors import AnsorError
+from ansor.parent_death import ending_with_this
 from ansor.targets.host.threads import module_path, pool_variables
 
 
@@ -37,7 +41,7 @@ def run_child(
     """
     try:
         done = subprocess.run(
-            [sys.executable, *arguments],
+            ending_with_this([sys.executable, *arguments]),
             env=_environment(threads, first_path),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -68,7 +72,7 @@ class Child(Closing):
         # A file, since nobody reads a pipe while the process works.
         self._said = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
         self._process = subprocess.Popen(
-            [sys.executable, *arguments],
+            ending_with_this([sys.executable, *arguments]),
             env=_environment(threads, first_path),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from ansor.database.database import Database, TaskEntry
 from ansor.database.record import Record
 from ansor.database.statistics import Statistics
-from ansor.report.formatting import Column, align_columns, microseconds
+from ansor.report.formatting import Column, align_columns, failures, microseconds
 
 _TASK = Column("task", is_text=True, most=44)
 _KEY = Column("key", is_text=True)
@@ -29,7 +29,7 @@ _BEST_COLUMNS = (
     _TASK,
     _KEY,
     Column("records"),
-    Column("failed"),
+    Column("failed", is_text=True),
     Column("best µs"),
     Column("sketch"),
     Column("target", is_text=True, most=40),
@@ -116,7 +116,7 @@ def _best_row(database: Database, entry: TaskEntry, target: str) -> tuple[str, .
         entry.name,
         entry.key[:8],
         str(len(records)),
-        str(sum(record.latency_s is None for record in records)),
+        failures(Counter(r.measurement.error.value for r in records if r.measurement.error)) or "0",
         microseconds(best[0].latency_s if best else None),
         best[0].program.sketch if best else "-",
         _target_name(target),

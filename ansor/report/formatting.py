@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 _GAP = "  "
@@ -69,6 +69,11 @@ def gflops(flops: int, seconds: float | None) -> str:
 def percent(part: float | None, whole: float | None) -> str:
     """`part` of `whole`, "-" where either is not known."""
     return "-" if part is None or not whole else f"{100 * part / whole:.1f}%"
+
+
+def failures(errors: Mapping[str, int]) -> str:
+    """Counts of failures by kind: "2 build, 1 crash"; "" if there are none."""
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(errors.items()))
 
 
 def shorten(text: str, most: int) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ansor.report.formatting import (
     Column,
     align_columns,
+    failures,
     gflops,
     microseconds,
     milliseconds,
@@ -75,6 +76,7 @@ class Summary:
         search_s: seconds of the search.
         trials: programs measured by it.
         reason: why it stopped.
+        errors: programs that failed, by kind.
     """
 
     latency_s: float | None = None
@@ -83,6 +85,7 @@ class Summary:
     search_s: float | None = None
     trials: int | None = None
     reason: str | None = None
+    errors: Mapping[str, int] = field(default_factory=dict)
 
 
 def network_table(tasks: Sequence[TaskRow], summary: Summary) -> str:
@@ -146,4 +149,6 @@ def _network(tasks: Sequence[TaskRow], total_s: float, summary: Summary) -> str:
             f"search: {summary.trials} programs measured in {summary.search_s:.0f} s, "
             f"until: {summary.reason}"
         )
+    if summary.errors:
+        lines.append(f"failed programs: {failures(summary.errors)}")
     return "\n".join(lines)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ansor.callbacks import Callback, Finish, Round, Start, TaskStatus
 from ansor.closing import Closing
-from ansor.report.formatting import Column, gflops, microseconds, milliseconds, shorten
+from ansor.report.formatting import Column, failures, gflops, microseconds, milliseconds, shorten
 
 _FUNCTION = Column("function", is_text=True, most=40)
 _NUMBERS = ("calls", "latency µs", "current GFLOP/s", "best GFLOP/s", "trials", "errors")
@@ -52,6 +52,10 @@ class Progress(Callback, Closing):
             f"{done.elapsed_s:.0f} s, {done.trials} programs measured, "
             f"network about {milliseconds(done.network_s)} ms{_conditions(done)}"
         )
+        for kind, text in done.new_errors.items():
+            self._say(f"first {kind} failure: {shorten(text, 200)}")
+        if done.recalled and done.recalled == done.measured:
+            return  # an interrupted run has shown it
         if self._live is None:
             self._say(_line(done, self._number(done.task), len(self._tasks)))
         else:
@@ -60,8 +64,9 @@ class Progress(Callback, Closing):
     def on_finish(self, finish: Finish) -> None:
         """Closes the table."""
         self.close()
+        failed = f" ({failures(finish.errors)} failed)" if finish.errors else ""
         self._say(
-            f"search ended after {finish.elapsed_s:.0f} s and {finish.trials} programs: "
+            f"search ended after {finish.elapsed_s:.0f} s and {finish.trials} programs{failed}: "
             f"{finish.reason}"
         )
 
@@ -118,8 +123,7 @@ def _line(done: Round, number: int, count: int) -> str:
     """A round of one task: the throughputs of its last batch and of its best program."""
     task = done.task
     current, best = gflops(task.flops, done.current_s), gflops(task.flops, task.best_s)
-    errors = ", ".join(f"{count} {kind}" for kind, count in sorted(done.errors.items()))
-    failed = f"; failed: {errors} ({shorten(done.first_error, 100)})" if errors else ""
+    failed = f"; failed: {failures(done.errors)}" if done.errors else ""
     return (
         f"{done.elapsed_s:6.1f} s  [{number}/{count}] {_FUNCTION.fit(task.name)}: "
         f"current/best {current}/{best} GFLOP/s, best {microseconds(task.best_s)} µs after "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from ansor.callbacks import Finish
@@ -50,4 +51,5 @@ def together(first: Finish, last: Finish) -> Finish:
     reason = first.reason if first.reason == INTERRUPTED else last.reason
     trials, elapsed_s = first.trials + last.trials, first.elapsed_s + last.elapsed_s
     is_complete = first.is_complete and last.is_complete
-    return Finish(reason, last.tasks, trials, elapsed_s, is_complete)
+    errors = Counter(first.errors) + Counter(last.errors)
+    return Finish(reason, last.tasks, trials, elapsed_s, is_complete, errors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
 from typing import Any
@@ -123,13 +124,14 @@ def _results(
 
 def _result(winner: Winner, variants: Sequence[Task], finish: Finish) -> TaskResult:
     keys = {task.key for task in variants}
+    own = [status for status in finish.tasks if status.key in keys]
     task = winner.task
     return TaskResult(
         name=task.group,
         weight=task.weight,
         flops=variants[0].dag.flops,
         latency_s=winner.latency_s,
-        trials=sum(status.trials for status in finish.tasks if status.key in keys),
+        trials=sum(status.trials for status in own),
         sketch=winner.program.sketch,
         difference=winner.difference,
         variant=task.kind,
@@ -137,4 +139,5 @@ def _result(winner: Winner, variants: Sequence[Task], finish: Finish) -> TaskRes
         runner_up_s=winner.runner_up_s,
         untuned_s=winner.untuned_s,
         spread=winner.spread,
+        errors=sum((Counter(status.errors) for status in own), Counter[str]()),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -212,18 +212,28 @@ def _more_credible(first: Measurement, second: Measurement) -> Measurement:
 
 
 def event_of(
-    done: OpenRound, number: int, trials: int, elapsed_s: float, network_s: float | None
+    done: OpenRound,
+    known: Collection[str],
+    number: int,
+    trials: int,
+    elapsed_s: float,
+    network_s: float | None,
 ) -> Round:
-    """The event of a finished round, see `Round` for the other arguments."""
+    """The event of a finished round, see `Round` for the other arguments.
+
+    Args:
+        known: kinds of errors that earlier rounds had.
+    """
     results = [done.results[i] for i in sorted(done.results)]
-    errors = [result for result in results if result.error is not None]
+    errors = [(r.error.value, r.message) for r in results if r.error is not None]
+    first = dict(reversed(errors))
     speeds = [result.speed for result in results if result.speed is not None]
     return Round(
         number=number,
         task=done.search.status,
         measured=len(results),
-        errors=Counter(e.error.value for e in errors if e.error is not None),
-        first_error=errors[0].message if errors else "",
+        errors=Counter(kind for kind, _ in errors),
+        new_errors={kind: first[kind] for kind in first if kind not in known},
         trials=trials,
         elapsed_s=elapsed_s,
         network_s=network_s,

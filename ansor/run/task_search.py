@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,7 @@ from ansor.config import SketchConfig
 from ansor.database.database import Database
 from ansor.database.journal import Journal
 from ansor.database.record import Record
-from ansor.measure.result import ErrorKind
+from ansor.measure.result import ErrorKind, Measurement
 from ansor.policy.base import Policy
 from ansor.policy.candidate import Candidate
 from ansor.program.sketch import Sketch
@@ -51,6 +52,7 @@ class TaskSearch:
         least_s: seconds that no program of the task can fall below on the machine.
         history: seconds of the best program after each round, None before the first success.
         trail: the same before the search and after each of its trials.
+        errors: programs that failed, by kind, earlier runs' records included.
     """
 
     task: Task
@@ -58,6 +60,7 @@ class TaskSearch:
     least_s: float = 0.0
     history: list[float | None] = field(default_factory=list)
     trail: list[float | None] = field(default_factory=lambda: [None])
+    errors: Counter[str] = field(default_factory=Counter)
     _measured: int = field(default=0, init=False)  # in the present round
 
     @property
@@ -86,6 +89,7 @@ class TaskSearch:
         found = self.policy.restore(
             programs, [None if r.program in wrong else r.latency_s for r in records]
         )
+        self._count(record.measurement for record in records)
         if self.best_s is not None:
             self.history.append(self.best_s)  # a task that is known needs no first round
         self.trail[:] = [self.best_s]
@@ -104,16 +108,19 @@ class TaskSearch:
         programs = [*known, *similar_programs(self.task, [journal, *earlier])]
         return self.policy.seed([program for program in programs if program.sketch in names])
 
-    def learn(
-        self, batch: Sequence[Candidate], latency_s: Sequence[float | None], asked: int
-    ) -> None:
-        """Takes in the latencies of a batch, for which `asked` programs were asked for."""
+    def learn(self, batch: Sequence[Candidate], results: Sequence[Measurement], asked: int) -> None:
+        """Takes in the measurements of a batch, for which `asked` programs were asked for."""
+        latency_s = [result.latency_s for result in results]
+        self._count(results)
         self.policy.learn(batch, latency_s)
         self._measured += len(batch)
         if self._measured >= asked or self.policy.exhausted:
             self.history.append(self.best_s)
             self._measured = 0
         self.trail += running_best(self.trail[-1], latency_s)
+
+    def _count(self, results: Iterable[Measurement]) -> None:
+        self.errors.update(result.error.value for result in results if result.error is not None)
 
     def idle_trials(self, min_gain: float) -> int:
         """Trials since the best latency fell by a share of at least `min_gain`; all trials if none
@@ -154,6 +161,7 @@ class TaskSearch:
             best_s=self.best_s,
             sketch=None if best is None else best.sketch.name,
             group=task.group,
+            errors=dict(self.errors),
         )
 
 

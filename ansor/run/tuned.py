@@ -50,6 +50,7 @@ class TaskResult:
         untuned_s: seconds of the definition as it was written; None where it was not timed.
         spread: distance between the quartiles of the winner's turns, as a share of its latency;
             None where it is not known.
+        errors: measured programs that failed, by kind.
     """
 
     name: str
@@ -64,6 +65,7 @@ class TaskResult:
     runner_up_s: float | None = None
     untuned_s: float | None = None
     spread: float | None = None
+    errors: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def speedup(self) -> float | None:
@@ -190,7 +192,11 @@ class TunedModel:
         if self.finish is not None:
             done = self.finish
             summary = replace(
-                summary, search_s=done.elapsed_s, trials=done.trials, reason=done.reason
+                summary,
+                search_s=done.elapsed_s,
+                trials=done.trials,
+                reason=done.reason,
+                errors=done.errors,
             )
         lines = [precision_text(self.precision)] if self.precision else []
         lines += [check.text for check in self.checks]

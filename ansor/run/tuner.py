@@ -118,6 +118,7 @@ class Tuner:
         self.restored = 0
         for own in self.searches:
             self.restored += own.restore(journal.records(own.task.key, own.task.target))
+        self._known_errors, self._told = self._errors, set[str]()
         for own in self.searches:
             teach(self.model, own.task, own.policy.sketches, earlier)
         self.model.fit()
@@ -148,6 +149,11 @@ class Tuner:
                 search.seed(self._journal, self._earlier)
 
     @property
+    def _errors(self) -> Counter[str]:
+        """Programs that failed, by kind, earlier runs' records included."""
+        return sum((search.errors for search in self.searches), Counter[str]())
+
+    @property
     def elapsed_s(self) -> float:
         """Seconds since the tuner was made."""
         return self._clock() - self._began
@@ -171,7 +177,8 @@ class Tuner:
         finally:
             for left in self._open.abandon():
                 self._learn(left)
-        finish = Finish(reason, self.statuses, self._trials, self.elapsed_s, is_complete)
+        errors = self._errors - self._known_errors
+        finish = Finish(reason, self.statuses, self._trials, self.elapsed_s, is_complete, errors)
         self._tell(lambda callback: callback.on_finish(finish))
         return finish
 
@@ -272,8 +279,8 @@ class Tuner:
     def _learn(self, done: OpenRound) -> None:
         """Takes in the results of a round, which lacks some after an interrupt."""
         places = sorted(done.results)
-        latency_s = [done.results[i].latency_s for i in places]
-        done.search.learn([done.candidates[i] for i in places], latency_s, done.asked)
+        results = [done.results[i] for i in places]
+        done.search.learn([done.candidates[i] for i in places], results, done.asked)
         self.model.fit()
         self._count(done.search, len(places))
 
@@ -284,7 +291,9 @@ class Tuner:
     def _report(self, done: OpenRound) -> None:
         latency_s = self.latency_s
         network_s = None if latency_s is None else float(latency_s.sum())
-        event = event_of(done, self._rounds, self._trials, self.elapsed_s, network_s)
+        counts = (self._rounds, self._trials)
+        event = event_of(done, self._told, *counts, self.elapsed_s, network_s)
+        self._told |= set(event.new_errors)
         self._tell(lambda callback: callback.on_round(event))
 
     @property

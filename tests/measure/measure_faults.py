@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import tvm
@@ -37,6 +39,12 @@ def lowering(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
             time.sleep(1000)
         case "exit":
             os._exit(3)
+        case "leave":
+            start_compiler()
+            os.abort()
+        case "compile":
+            start_compiler()
+            return matmul(terms=2**30)
         case "abort":
             os.write(2, b"last words\n")
             os.abort()
@@ -70,6 +78,12 @@ def lowering(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
         case "unbuildable":
             return func.with_attr("target", "nonsense")
     return func
+
+
+def start_compiler() -> None:
+    """Starts a process that would outlive the worker, and writes its id to a file."""
+    compiler = subprocess.Popen(["sleep", "1000"])
+    Path(os.environ["COMPILER"]).write_text(str(compiler.pid))
 
 
 def delayed(seconds: float, value: int) -> tuple[int, int]:

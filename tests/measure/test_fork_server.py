@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 
 import measure_faults
@@ -21,7 +22,7 @@ from ansor.errors import MeasureError
 from ansor.measure.local import worker_pool
 from ansor.measure.local.fork_server import ForkServer
 from ansor.measure.local.worker_pool import Pool, worker_environment
-from ansor.measure.local.worker_process import WorkerProcess
+from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Build, Define, Setup, Time
 from ansor.program.program import Program
 from ansor.targets.cpu.backend import CPU
@@ -94,6 +95,16 @@ def test_it_tells_how_a_worker_ended(ready: Ready) -> None:
         pass
     assert worker._process.kill() == -signal.SIGTERM
     assert worker._process.kill() == -signal.SIGTERM
+
+
+def test_what_a_worker_leaves_behind_is_killed_with_it(ready: Ready, tmp_path: Path) -> None:
+    file = tmp_path / "compiler"
+    worker = ready({"COMPILER": str(file)})
+    with pytest.raises(WorkerFailure, match="SIGABRT"):
+        build(worker, "leave")
+    left = psutil.Process(int(file.read_text()))
+    psutil.wait_procs([left], timeout=10.0)
+    assert not left.is_running() or left.status() == psutil.STATUS_ZOMBIE
 
 
 def test_an_answer_that_nobody_waited_for_is_passed_over(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 
 from rich.console import Console
@@ -11,14 +12,16 @@ from ansor.report.progress import Progress
 
 TASKS = tuple(TaskStatus(f"task{i}", f"{i:016x}", i + 1, 10**6, 0, None) for i in range(3))
 DONE = TaskStatus("task1", "1", 2, 10**6, 16, 1e-5, "3677876a")
-ROUND = Round(1, DONE, 16, {"build": 2, "crash": 1}, "no such\nregister", 16, 3.25, None, 2e-5)
+ROUND = Round(
+    1, DONE, 16, {"build": 2, "crash": 1}, {"build": "no such\nregister"}, 16, 3.25, None, 2e-5
+)
 
 
 def play(progress: Progress) -> None:
     """One round and an end."""
     progress.on_start(Start(TASKS, 64, 30.0))
     progress.on_round(ROUND)
-    progress.on_finish(Finish("time is up", TASKS, 16, 31.0))
+    progress.on_finish(Finish("time is up", TASKS, 16, 31.0, errors=ROUND.errors))
     progress.on_stage("compiling")
 
 
@@ -27,11 +30,20 @@ def test_lines_where_there_is_no_terminal() -> None:
     play(Progress(Console(file=output, width=60)))
     assert output.getvalue().splitlines() == [
         "3 tasks, budget: 64 programs or 30 s",
+        "first build failure: no such",
         "   3.2 s  [2/3] task1: current/best 50.0/100 GFLOP/s, best 10.0 µs after 16 programs; "
-        "network about - ms; failed: 2 build, 1 crash (no such)",
-        "search ended after 31 s and 16 programs: time is up",
+        "network about - ms; failed: 2 build, 1 crash",
+        "search ended after 31 s and 16 programs (2 build, 1 crash failed): time is up",
         "compiling",
     ]
+
+
+def test_a_round_that_is_repeated_has_no_line() -> None:
+    output = StringIO()
+    progress = Progress(Console(file=output))
+    progress.on_start(Start(TASKS, None, None))
+    progress.on_round(replace(ROUND, recalled=16, new_errors={}))
+    assert len(output.getvalue().splitlines()) == 1
 
 
 def test_a_table_on_a_terminal() -> None:

@@ -239,9 +239,11 @@ def test_the_search_goes_on_past_faults(kind: ErrorKind) -> None:
     assert reported[kind.value] == len(failed) > 5
     assert all(r.measurement.error is kind for r in failed)
     assert all(s.best_s is not None for s in finish.tasks)
-    first = next(r for r in world.events.rounds if r.errors)
-    assert first.first_error == "injected fault"
-    assert all(not r.first_error for r in world.events.rounds if not r.errors)
+    first, *others = (r for r in world.events.rounds if r.errors)
+    assert first.new_errors == {kind.value: "injected fault"}
+    assert not any(r.new_errors for r in others)
+    assert finish.errors == {kind.value: len(failed)}
+    assert sum((Counter(s.errors) for s in finish.tasks), Counter()) == reported
 
 
 def test_one_task_that_always_fails_leaves_the_others_alone() -> None:

@@ -31,7 +31,7 @@ class Errors(Callback):
         self.message = ""
 
     def on_round(self, done: Round) -> None:
-        self.message = done.first_error or self.message
+        self.message = next(iter(done.new_errors.values()), self.message)
         for kind, count in done.errors.items():
             self.counts[kind] = self.counts.get(kind, 0) + count
 

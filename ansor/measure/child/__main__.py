@@ -1,4 +1,4 @@
-"""Where the fork server's process begins: ``python -m ansor.measure.child SOCKET_FD``."""
+"""Where the fork server begins: ``python -m ansor.measure.child SOCKET_FD PARENT_PID``."""
 
 import gc
 import sys
@@ -13,4 +13,4 @@ if __name__ == "__main__":
 
     gc.freeze()
     gc.enable()
-    serve_forks(int(sys.argv[1]))
+    serve_forks(int(sys.argv[1]), int(sys.argv[2]))

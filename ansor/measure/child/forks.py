@@ -1,4 +1,8 @@
-"""The end of the fork server's process: makes workers of itself until the parent is gone."""
+"""The end of the fork server's process: makes workers of itself until the parent is gone.
+
+Then it kills all workers with what they have started, such as compilers. A worker leads a process
+group of its own. If the fork server itself is killed, the kernel kills the workers.
+"""
 
 from __future__ import annotations
 
@@ -10,55 +14,111 @@ import sys
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from ansor.config import WORKERS
-from ansor.measure.child.worker import die_with_parent, main
+from ansor.measure.child.worker import main
+from ansor.parent_death import end_with
 from ansor.targets.host.thread_pool import prepare
 
 
-def serve_forks(fd: int) -> None:
-    """Answers requests on a socket, in order.
+class ForkService:
+    """Answers requests on a socket, in order, until its other end is closed or SIGTERM comes.
 
     ``{"spawn": environment}``, with three descriptors (read, write, log), is answered with the
     process id of a worker; ``{"ended": pid, "wait": bool}`` with its exit status as
     `os.waitstatus_to_exitcode` tells it, null if it has not ended. Each request has a "number",
     and its answer is ``[number, answer]``.
     """
-    die_with_parent()
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._workers: set[int] = set()  # whose end has not been told
+
+    def serve(self) -> None:
+        """Answers until the end, which is that of all workers."""
+        signal.signal(signal.SIGTERM, self._end)
+        try:
+            while True:
+                request, fds, _, _ = socket.recv_fds(self._control, WORKERS.fork_message_bytes, 3)
+                if not request:
+                    return
+                told = json.loads(request)
+                answer = json.dumps([told["number"], self._answer(told, fds)])
+                self._control.send(answer.encode())
+        finally:
+            self._kill_workers()
+
+    def _end(self, number: int, frame: object) -> None:
+        self._kill_workers()
+        os._exit(128 + number)
+
+    def _kill_workers(self) -> None:
+        for pid in self._workers:
+            _kill_group(pid)
+
+    def _answer(self, request: dict[str, Any], fds: list[int]) -> int | None:
+        if "spawn" not in request:
+            return self._ended(request["ended"], request["wait"])
+        # A worker must not run the handler, which ends its siblings.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+        parent, pid = os.getpid(), os.fork()
+        if pid == 0:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+            self._control.close()
+            _become(lambda: _work(parent, request["spawn"], *fds))
+        self._workers.add(pid)
+        with suppress(OSError):  # it may have done so, or have ended
+            os.setpgid(pid, pid)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+        for each in fds:
+            os.close(each)
+        return pid
+
+    def _ended(self, pid: int, wait: bool) -> int | None:
+        """Exit status of a worker, after what it left behind was killed."""
+        if pid not in self._workers:  # of a fork server before this one
+            return -signal.SIGKILL
+        # Its number stays taken until it is waited for, so that the group is still its own.
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | (0 if wait else os.WNOHANG)) is None:
+            return None
+        _kill_group(pid)
+        self._workers.remove(pid)
+        _, status = os.waitpid(pid, 0)
+        return os.waitstatus_to_exitcode(status)
+
+
+def serve_forks(fd: int, parent: int) -> None:
+    """Makes workers for a process until it ends.
+
+    Args:
+        fd: a socket, see `ForkService`.
+        parent: id of the process.
+    """
+    end_with(parent, signal.SIGTERM)
+    _prefer_when_memory_ends()
     prepare()
     with socket.socket(fileno=fd) as control:
-        while True:
-            request, fds, _, _ = socket.recv_fds(control, WORKERS.fork_message_bytes, 3)
-            if not request:
-                return
-            told = json.loads(request)
-            control.send(json.dumps([told["number"], _answer(told, fds, control)]).encode())
+        ForkService(control).serve()
 
 
-def _answer(request: dict[str, Any], fds: list[int], control: socket.socket) -> int | None:
-    if "spawn" not in request:
-        return _ended(request["ended"], request["wait"])
-    pid = os.fork()
-    if pid == 0:
-        control.close()
-        _become(lambda: _work(request["spawn"], *fds))
-    with suppress(OSError):  # it may have done so, or have ended
-        os.setpgid(pid, pid)
-    for each in fds:
-        os.close(each)
-    return pid
+def _kill_group(leader: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
 
 
-def _ended(pid: int, wait: bool) -> int | None:
-    try:
-        found, status = os.waitpid(pid, 0 if wait else os.WNOHANG)
-    except ChildProcessError:  # of a fork server before this one
-        return -signal.SIGKILL
-    return os.waitstatus_to_exitcode(status) if found else None
+def _prefer_when_memory_ends() -> None:
+    """Lets the kernel end this process and its children first, if it allows that."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def _work(environment: dict[str, str], read_fd: int, write_fd: int, log_fd: int) -> None:
+def _work(
+    parent: int, environment: dict[str, str], read_fd: int, write_fd: int, log_fd: int
+) -> None:
+    end_with(parent)
     os.setpgid(0, 0)
     for stream in (1, 2):
         os.dup2(log_fd, stream)

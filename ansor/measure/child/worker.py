@@ -5,12 +5,7 @@ Timing happens here, in place: what was compiled is never linked, saved or copie
 
 from __future__ import annotations
 
-import ctypes
-import signal
-import sys
 import time
-from contextlib import suppress
-from pathlib import Path
 
 from ansor.config import WORKERS
 from ansor.measure.channel import Channel
@@ -31,12 +26,9 @@ from ansor.measure.protocol import (
 from ansor.measure.result import ErrorKind
 from ansor.targets.registry import load_backend
 
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
-
 
 def main(read_fd: int, write_fd: int) -> None:
     """Serves one parent; returns when it closes the pipe."""
-    die_with_parent()
     channel = Channel(read_fd, write_fd)
     setup = channel.receive()
     assert isinstance(setup, Setup)
@@ -44,17 +36,6 @@ def main(read_fd: int, write_fd: int) -> None:
     runner = Runner(setup.config, load_backend(setup.backend))
     channel.send(Reply())
     serve_requests(channel, runner)
-
-
-def die_with_parent() -> None:
-    """Asks the kernel to kill this process when its parent dies, and to prefer it when memory ends.
-
-    Where the system knows neither, or does not allow it, the end of the pipe ends the worker.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        with suppress(OSError):
-            Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def serve_requests(channel: Channel, runner: Runner) -> None:

@@ -28,8 +28,8 @@ class ForkServerError(Exception):
 class ForkServer:
     """Starts with the first worker, and again if it was killed.
 
-    It is killed when the parent dies, also when the thread that started it ends (Linux), and
-    its workers with it.
+    It ends when the parent dies, also when the thread that started it ends (Linux). Its workers end
+    with it, and what they have started.
 
     Args:
         environment: of the process and, but for what each adds, its workers.
@@ -51,9 +51,10 @@ class ForkServer:
         self._control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control.settimeout(WORKERS.fork_answer_s)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `kill`)
+        parent = str(os.getpid())
         with other:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "ansor.measure.child", str(other.fileno())],
+                [sys.executable, "-m", "ansor.measure.child", str(other.fileno()), parent],
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
@@ -162,11 +163,14 @@ class Forked:
     def kill(self) -> int | None:
         """Kills the process with its whole group; its exit status, None if nobody knows."""
         if not self._ends(wait=False):
-            assert self.pid is not None
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.pid, signal.SIGKILL)
+            self._kill_group()
             self._ends(wait=True)
         return self._status
+
+    def _kill_group(self) -> None:
+        if self.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
 
     def _ends(self, wait: bool) -> bool:
         if not self._is_over:
@@ -174,8 +178,9 @@ class Forked:
                 pid = self._fork_server.answer(self)
                 self._status = self._fork_server.status_of(pid, wait)
                 self._is_over = self._status is not None
-            except ForkServerError as error:  # its end is the end of all
+            except ForkServerError as error:  # its end is the end of all workers
                 self._is_over, self.told = True, str(error)
+                self._kill_group()  # what the worker has started
         return self._is_over
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import platformdirs
 
+from ansor.parent_death import ending_with_this
 from ansor.targets.cpu.probe.benchmark import REVISION, Probe
 from ansor.targets.cpu.probe.meter import Spec
 from ansor.targets.host.memory import PLAIN_PAGES
@@ -78,7 +79,7 @@ def run_probe(spec: Spec) -> Probe:
         **PLAIN_PAGES,
         **module_path(),
     }
-    command = [sys.executable, "-m", "ansor.targets.cpu.probe", text]
+    command = ending_with_this([sys.executable, "-m", "ansor.targets.cpu.probe", text])
     try:
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True
