@@ -125,7 +125,14 @@ def random(spec: Any, rng: np.random.Generator) -> np.ndarray:
     return rng.integers(0, 50, spec.shape).astype(dtype)
 
 
-@pytest.mark.parametrize("name", CASES)
+# The normal suite has one definition of each kind of these.
+SLOW = {"two sums", "product of elements", "float64", "float16", "bfloat16 to float32", "int64"}
+SLOW |= {"uint8 to int32", "float16 to float32"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in CASES]
+)
 def test_tuned_programs_compute_what_numpy_does(name: str) -> None:
     make, tolerance = CASES[name]
     tensors, expected = make()

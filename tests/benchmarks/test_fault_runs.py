@@ -47,6 +47,7 @@ def test_disks_are_full_and_read_only_for_everybody() -> None:
     assert not disk.exists()
 
 
+@pytest.mark.slow
 def test_a_record_of_the_log_that_the_database_lacks_is_lost(tmp_path: Path) -> None:
     files = Files.of(tmp_path)
     assert (files.lines(), files.lost()) == (0, 0)

@@ -170,6 +170,7 @@ def two_layers() -> tvm.IRModule:
     return builder.get()
 
 
+@pytest.mark.slow
 def test_a_network_takes_the_schedule_where_it_fits() -> None:
     tuned = ansor.auto_schedule(two_layers(), trials=8, templates=[by_rows], sketches=False)
     by_hand = [task for task in tuned.finish.tasks if task.key.endswith("by_rows")]
