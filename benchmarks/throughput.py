@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 
@@ -25,7 +26,9 @@ from ansor.features.legality import legal
 from ansor.features.profile import profile
 from ansor.lowering.lower import lower
 from ansor.measure.local_device import LocalDevice
+from ansor.measure.result import Measurement
 from ansor.program.nest import build_nest
+from ansor.program.program import Program
 from ansor.program.sketch import Population, Sketch
 from ansor.report.formatting import align
 from ansor.run.prepare import prepare_network
@@ -41,6 +44,7 @@ from ansor.targets.target import resolve_target, target_text
 from ansor.task import Task
 from ansor.workloads import build as build_workload
 from benchmarks.environment import environment, write
+from benchmarks.surrogate_fitting import runs_s
 
 _RECORDS = 64  # measurements that the model is trained on, made up
 
@@ -128,6 +132,29 @@ def machine_rates(task: Task, best: Population, threads: int) -> list[Row]:
         ]
 
 
+def trial_rate(task: Task, programs: Sequence[Program], threads: int) -> Row:
+    """Trials per second without their builds and their timed runs: messages, arguments, the known
+    work that shows the speed of the machine, and pauses beside other work. On one worker."""
+    with LocalDevice(task.target, threads, replace(FULL.measure, workers=1)) as device:
+        device.measure(task, programs[:1], None)  # starts the worker
+        start = time.perf_counter()
+        results = device.measure(task, programs, None)
+        taken_s = time.perf_counter() - start
+    rest_s = taken_s - work_s(results)
+    return Row("a trial beyond its build and its runs", len(programs) / rest_s, len(programs))
+
+
+def work_s(results: Sequence[Measurement]) -> float:
+    """Seconds of the builds and timed runs of programs that were measured one after the other."""
+    total_s, best_s = 0.0, math.inf
+    for result in results:
+        total_s += result.build_s
+        if result.latency_s is not None:
+            total_s += runs_s(result.latency_s, best_s, FULL.measure)
+            best_s = min(best_s, result.latency_s)
+    return total_s
+
+
 def fittest(sketch: Sketch, hardware: Hardware, count: int) -> Population:
     """The programs that the draft prefers, as the search would measure them."""
     model = CostModel(hardware, CPU_SEARCH, FULL.cost_model, FULL.sketch)
@@ -153,7 +180,9 @@ def main(programs: int, repeats: int, measured: int, file: str | None) -> None:
     with one_core():
         rows = search_rates(sketch, hardware, programs, repeats)
     if measured:
-        rows += machine_rates(task, fittest(sketch, hardware, measured), threads)
+        best = fittest(sketch, hardware, measured)
+        rows += machine_rates(task, best, threads)
+        rows.append(trial_rate(task, [best.program(row) for row in range(len(best))], threads))
     print(table(rows))
     about = environment(threads, sketch=sketch.name)
     write(file, {"environment": about, "results": [asdict(row) for row in rows]})

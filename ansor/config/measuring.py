@@ -29,7 +29,7 @@ class MeasureConfig:
     short_group: int = 8  # short repeats between two pauses
     short_pause_s: float = 0.002  # before each group
     short_repeats: int = 48  # without a delay, that are enough
-    short_s: float = 0.3  # for all of them
+    short_s: float = 0.15  # for all of them
     least_short: int = 4  # without a delay, for each repeat that is wanted
     turn_s: float = 6e-3  # beside other work; longer runs meet it and are not repeated like this
     others_s: float = 2.5  # that the end of other work is waited for, with a program

@@ -23,6 +23,7 @@ from ansor.compare.rounds import compare, peer_systems
 from ansor.compare.system_process import ChildError
 from ansor.config import COMPARE
 from ansor.errors import ArgumentError
+from ansor.measure.result import Measurement
 from benchmarks import environment, network, operators, throughput
 
 ROW = {
@@ -196,6 +197,14 @@ def test_parts_of_the_search_have_rates(tmp_path: Path) -> None:
     rates = {row["part"]: row["programs_per_s"] for row in found["results"]}
     assert {"sampling", "loop nest", "draft", "features", "evolution"} <= set(rates)
     assert all(rate > 0 for rate in rates.values())
+
+
+def test_the_work_of_trials_is_their_builds_and_their_runs() -> None:
+    """Of 1 ms: a first run and three repeats of 7; of one 3.5 times as slow, the first run."""
+    fast = Measurement((1e-3,), build_s=0.1, run_s=0.5)
+    slow, failed = Measurement((3.5e-3,), build_s=0.2), Measurement(build_s=0.3)
+    found = throughput.work_s([fast, slow, failed])
+    assert found == pytest.approx(0.1 + 22e-3 + 0.2 + 3.5e-3 + 0.3)
 
 
 def test_the_environment_is_plain_json() -> None:

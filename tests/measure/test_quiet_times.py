@@ -63,11 +63,11 @@ class System:
         """What has been counted: not of a thread that waits now."""
         return 0.0 if self._held_until() and self.runs == 0 else self._counted_s
 
-    def timing(self, config: MeasureConfig = CONFIG, run_s: float = RUN_S) -> Timing:
+    def timing(self, run_s: float = RUN_S, slow_s: float = 1.0) -> Timing:
         self.clock.sleep(self._random.uniform(0, 4 * SLICE_S))
-        number = max(1, round(config.min_time_s / config.repeats / run_s))
-        repeats = Repeats(config.repeats, number, max(1, round(config.short_run_s / run_s)), 1.0)
-        return quiet_times(self.run, repeats, Conditions((), self.delay, self.patience), config)
+        number = max(1, round(CONFIG.min_time_s / CONFIG.repeats / run_s))
+        repeats = Repeats(CONFIG.repeats, number, max(1, round(CONFIG.short_run_s / run_s)), slow_s)
+        return quiet_times(self.run, repeats, Conditions((), self.delay, self.patience), CONFIG)
 
 
 def test_a_busy_loop_half_of_the_time_changes_a_latency_by_less_than_five_per_cent(
@@ -125,6 +125,18 @@ def test_long_runs_wait_for_the_end_of_other_work(monkeypatch: pytest.MonkeyPatc
     assert not any(timing.disturbed for timing in found)
     latencies = [timing.latency_s for timing in found]
     assert (max(latencies) - min(latencies)) / statistics.median(latencies) <= 0.05
+
+
+def test_a_slow_program_beside_other_work_is_not_repeated_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    system = System(monkeypatch)
+    began_s = system.clock.now_s
+    timing = system.timing(slow_s=RUN_S / 1.5)
+    assert timing.disturbed
+    assert timing.latency_s > RUN_S / 1.5
+    assert system.clock.now_s - began_s < 4 * SLICE_S + 0.05
+    assert system.patience.is_left
 
 
 def test_a_slow_core_is_no_reason_for_short_repeats() -> None:

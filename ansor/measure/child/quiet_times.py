@@ -85,7 +85,8 @@ def _beside_others(
         every += some
     if len(clean) >= config.least_short * repeats.count:
         return Timing(_lower_quartiles(clean, repeats.count), False, conditions.reference_s)
-    if conditions.patience.is_left and repeats.number * min(every) <= config.longest_waiting_s:
+    is_short = repeats.number * min(every) <= config.longest_waiting_s
+    if conditions.patience.is_left and is_short and min(every) <= repeats.slow_s:
         quiet = _after_others(run, repeats, conditions, config)
         if quiet:
             return Timing(quiet, False, conditions.reference_s)
@@ -143,7 +144,7 @@ def _timed(run: Run, number: int, conditions: Conditions) -> tuple[float, float]
 def _short(
     run: Run, repeats: Repeats, conditions: Conditions, config: MeasureConfig
 ) -> tuple[list[float], list[float]]:
-    """Short repeats: those without a delay, and all of them.
+    """Short repeats: those without a delay, and all of them; of a slow program one group.
 
     A pause before a group lets the scheduler of the system prefer the threads of the program. A
     repeat does not count either if the next one has a delay: a thread that waits is counted later.
@@ -158,6 +159,8 @@ def _short(
         while len(group) < config.short_group and time.perf_counter() < end_s:
             group.append(_timed(run, repeats.short, conditions))
         every += [seconds for seconds, _ in group]
+        if min(every) > repeats.slow_s:
+            break
         if is_quiet:
             free = [waited <= config.delayed_share for _, waited in group]
             clean += [group[i][0] for i in range(len(group) - 1) if free[i] and free[i + 1]]
