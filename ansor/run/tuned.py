@@ -25,6 +25,7 @@ from ansor.report.network_table import Summary, network_table
 from ansor.report.precision_table import PrecisionRow, precision_text
 from ansor.run.check.network import NetworkCheck, check_from_json
 from ansor.run.chosen_programs import ChosenPrograms
+from ansor.run.saved_notes import known_fields
 from ansor.targets.host.threads import start_threads
 from ansor.targets.registry import backend_of
 from ansor.targets.target import NATIVE, check_runs_here, resolve_target
@@ -287,11 +288,11 @@ def export_saved(
     cannot be read.
     """
     stored = load_model(path)
-    notes = stored.notes
-    model = stored.model
+    model, notes = stored.model, stored.notes
+    threads = int(notes.get("threads", model.target.attrs.get("num-cores", 1)))
     if model.code is None:
-        model = rebuilt(model, model.target, int(notes["threads"]))
-    export_network(model, stored.state, _calling(notes), int(notes["threads"]), folder, runtime)
+        model = rebuilt(model, model.target, threads)
+    export_network(model, stored.state, _calling(notes), threads, folder, runtime)
 
 
 def load(
@@ -318,7 +319,7 @@ def load(
     compiled = loaded(_ready(stored.model, os.fspath(path), count, recompile), count)
     notes = stored.notes
     checks = tuple(map(check_from_json, notes.get("checks", ())))
-    precision = tuple(PrecisionRow(**row) for row in notes.get("precision", ()))
+    precision = tuple(known_fields(PrecisionRow, row) for row in notes.get("precision", ()))
     seed, tasks = int(notes.get("seed", 0)), _tasks(notes)
     return TunedModel(
         compiled,
@@ -363,4 +364,4 @@ def _in_row(result: Any) -> Sequence[Any]:
 
 def _tasks(notes: Mapping[str, Any]) -> tuple[TaskResult, ...]:
     rows: Sequence[Mapping[str, Any]] = notes.get("tasks", ())
-    return tuple(TaskResult(**row) for row in rows)
+    return tuple(known_fields(TaskResult, row) for row in rows)

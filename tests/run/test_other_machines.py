@@ -11,6 +11,7 @@ import pytest
 
 import ansor
 from ansor.callbacks import Callback
+from ansor.cli.main import main
 from ansor.errors import UnsupportedError
 from ansor.frontend.deploy.export.write import RUNTIME_LIBRARIES
 from ansor.measure.fake import FakeDevice
@@ -132,3 +133,12 @@ def test_a_device_of_the_caller_is_used() -> None:
     ansor.auto_schedule(model, TARGET, trials=0, device=device)
     assert device.verified
     assert device.closed
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    words = ["tune", "matmul:rows=32,columns=32", "--target", "cortex-a76", "--threads", "4"]
+    main([*words, "--out", str(tmp_path / "out")], standalone_mode=False)
+    main(
+        ["export", str(tmp_path / "out/model.ansor"), str(tmp_path / "made")], standalone_mode=False
+    )
+    assert "cortex-a76 (aarch64)" in (tmp_path / "made/README.md").read_text()

@@ -24,6 +24,7 @@ from ansor.run.check.compare import NETWORK_TOLERANCE, SAME, Difference, differe
 from ansor.run.check.deviation import Deviation
 from ansor.run.check.input_sets import InputSet, input_sets
 from ansor.run.check.locate import Fault, first_failure, first_fault
+from ansor.run.saved_notes import known_fields
 from ansor.targets.host.threads import running_threads
 from ansor.targets.registry import backend_of
 from ansor.targets.target import NATIVE, resolve_target, runs_here
@@ -80,10 +81,8 @@ class NetworkCheck:
 def check_from_json(data: Mapping[str, Any]) -> NetworkCheck:
     """Inverse of `dataclasses.asdict`, after a way through JSON."""
     found = data.get("deviation")
-    sets = tuple(data["sets"])
-    return NetworkCheck(
-        **{**data, "sets": sets, "deviation": None if found is None else Deviation(**found)}
-    )
+    deviation = None if found is None else known_fields(Deviation, found)
+    return known_fields(NetworkCheck, {**data, "sets": tuple(data["sets"]), "deviation": deviation})
 
 
 class ResultError(AnsorError):
