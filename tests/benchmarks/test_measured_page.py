@@ -353,12 +353,13 @@ def test_search_policies(tmp_path: Path) -> None:
 def test_the_claim_of_opevo(
     tmp_path: Path, near: int | None, spread: float, trials: str, variance: str
 ) -> None:
-    """The default policy and policies with a filter do not count."""
+    """Policies that the study does not compare do not count."""
     rows = [
         overall_row("ours", 1.0, 0.001, 10),
         overall_row("opevo", 1.1, spread, near),
         overall_row("ga", 1.2, 0.05, 50),
         overall_row("ga+draft", 1.1, 0.0, 5),
+        overall_row("grid", 40.0, 0.0, None),
         overall_row("best of the others", 1.1, 0.0, 5),
     ]
     text = search_policies(written(tmp_path, policy_run(*rows)))
