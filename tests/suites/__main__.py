@@ -19,7 +19,7 @@ from ansor.targets.host.threads import available_cores
 from tests.suites.in_children import run_in_children
 from tests.suites.outcome import Outcome, Verdict
 
-SUITES = ("onnx_nodes", "torch_operators", "networks", "quantised_networks")
+SUITES = ("onnx_nodes", "torch_operators", "networks", "compiled_networks", "quantised_networks")
 LIMIT_S = 240.0  # of one case
 REASONS = 25  # that are listed for a suite
 _REASON = 110  # characters of a reason in the table

@@ -1,0 +1,104 @@
+"""What `benchmarks.torch_compile` compares, and its end in the process of a system.
+
+``python -m benchmarks.torch_compile_case CASE``, a `CompileCase` as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from ansor.compare.child import timed
+from ansor.compare.turns import LATENCY, Answer, answer_turns
+from ansor.errors import GraphWarning
+from ansor.run.tuned import load
+from ansor.torch_compile.backend import compile_graph
+from benchmarks.torch_networks import network
+
+EAGER, INDUCTOR, SCHEDULED, OWN = "eager", "inductor", "auto_schedule", "ansor"
+SYSTEMS = (EAGER, INDUCTOR, SCHEDULED, OWN)
+ERROR, COMPILE, IN_PYTORCH = "max_rel_err", "compile_s", "graphs_in_pytorch"
+_WARM_UP_S = 0.1
+
+
+@dataclass(frozen=True)
+class CompileCase:
+    """One network in one system.
+
+    Attributes:
+        model: of `benchmarks.torch_networks`.
+        file: the network that `auto_schedule` tuned, saved.
+        database: its records.
+        threads: that the system uses.
+        system: of `SYSTEMS`.
+        seconds: of timed runs, each turn.
+    """
+
+    model: str
+    file: str
+    database: str
+    threads: int
+    system: str
+    seconds: float
+
+    def arguments(self) -> list[str]:
+        """Of the interpreter that runs the system."""
+        return ["-m", "benchmarks.torch_compile_case", json.dumps(asdict(self))]
+
+
+def _ready(case: CompileCase, module: torch.nn.Module) -> Callable[..., Any]:
+    if case.system == SCHEDULED:
+        return load(case.file, case.threads)
+    options = {"database": case.database, "threads": case.threads}
+    found: Callable[..., Any] = {
+        EAGER: lambda: module,
+        INDUCTOR: lambda: torch.compile(module),
+        OWN: lambda: torch.compile(module, backend=compile_graph, options=options),
+    }[case.system]()
+    return found
+
+
+def _loaded(case: CompileCase) -> tuple[Answer, Callable[[], Answer]]:
+    """A system's network, after a first run that is compared with eager PyTorch."""
+    torch.set_num_threads(case.threads)
+    module, inputs = network(case.model)
+
+    def call() -> Any:
+        with torch.no_grad():
+            return system(*inputs)
+
+    with torch.no_grad():
+        expected = _first(module(*inputs))
+    began = time.perf_counter()
+    system = _ready(case, module)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", GraphWarning)
+        first = _first(call())
+    compile_s = time.perf_counter() - began
+    difference = float((first - expected).abs().max() / expected.abs().max())
+    count = sum(one.category is GraphWarning for one in found)
+
+    def turn() -> Answer:
+        return {LATENCY: timed(call, _WARM_UP_S, case.seconds)}
+
+    return {ERROR: difference, COMPILE: compile_s, IN_PYTORCH: count}, turn
+
+
+def _first(result: Any) -> torch.Tensor:
+    """The first tensor of a result."""
+    if isinstance(result, torch.Tensor):
+        return result
+    found: torch.Tensor = result[0]
+    return found
+
+
+if __name__ == "__main__":
+    given = CompileCase(**json.loads(sys.argv[1]))
+    answer_turns(lambda: _loaded(given))

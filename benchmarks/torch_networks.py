@@ -1,0 +1,58 @@
+"""Networks of torchvision and transformers in their usual sizes, with random weights."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+# torchvision's compiled operators may not load beside a CPU-only PyTorch; no network here uses one.
+for _name in ("_meta_registrations", "_autograd_registrations"):
+    sys.modules.setdefault(f"torchvision.{_name}", types.ModuleType(_name))
+
+import torchvision  # noqa: E402
+import transformers  # noqa: E402
+
+TOKENS = 128
+Network = tuple[torch.nn.Module, tuple[torch.Tensor, ...]]
+
+
+def _vision(name: str) -> Callable[[], Network]:
+    def build() -> Network:
+        module = getattr(torchvision.models, name)(weights=None)
+        return module, (torch.randn(1, 3, 224, 224),)
+
+    return build
+
+
+def _language(kind: str, settings: str, **sizes: Any) -> Callable[[], Network]:
+    def build() -> Network:
+        config = getattr(transformers, settings)(use_cache=False, **sizes)
+        module = getattr(transformers, kind)(config)
+        return module, (torch.randint(config.vocab_size, (1, TOKENS)),)
+
+    return build
+
+
+NETWORKS: Mapping[str, Callable[[], Network]] = {
+    "resnet18": _vision("resnet18"),
+    "resnet50": _vision("resnet50"),
+    "mobilenet_v2": _vision("mobilenet_v2"),
+    "efficientnet_b0": _vision("efficientnet_b0"),
+    "shufflenet_v2": _vision("shufflenet_v2_x1_0"),
+    "vit_b_16": _vision("vit_b_16"),
+    "bert": _language("BertModel", "BertConfig"),
+    "distilbert": _language("DistilBertModel", "DistilBertConfig"),
+    "gpt2": _language("GPT2Model", "GPT2Config"),
+    "t5_encoder": _language("T5EncoderModel", "T5Config"),
+}
+
+
+def network(name: str) -> Network:
+    """A network in eval mode and its inputs; the same in every process."""
+    torch.manual_seed(0)
+    module, inputs = NETWORKS[name]()
+    return module.eval(), inputs
