@@ -1,9 +1,9 @@
 """A template-free auto-scheduler for tensor programs.
 
-`auto_schedule(model, target)` searches for fast programs of every function of a network (or of one
-operator) and returns it compiled, `auto_schedule_many` several networks at once; `load` brings a
+`auto_schedule(model, target)` searches for fast programs of every function of a network and returns
+it compiled, `auto_schedule_many` several networks at once, `tune` one operator; `load` brings a
 saved one back. `apply_best` compiles a model with the best programs of a log, and `quantize` makes
-an 8-bit model of a float one. Read `tune.py` first: it follows a model through all folders, in
+an 8-bit model of a float one. Read `calls.py` first: it follows a model through all folders, in
 order.
 """
 
@@ -23,13 +23,13 @@ from ansor.errors import (
 )
 
 if TYPE_CHECKING:
+    from ansor.calls import apply_best, auto_schedule, auto_schedule_many, tune
     from ansor.quantization.quantize import quantize
     from ansor.run.tuned import TunedModel, load
     from ansor.task_scheduler.objective import GeometricSpeedup, LatencyRequirement, total_latency
     from ansor.templates.imported_trace import import_trace
     from ansor.templates.schedule import Schedule
     from ansor.templates.template import template
-    from ansor.tune import apply_best, auto_schedule, auto_schedule_many
 
 __version__ = "0.1.0"
 
@@ -53,13 +53,15 @@ __all__ = [
     "quantize",
     "template",
     "total_latency",
+    "tune",
 ]
 
 # Measurement workers import this package too and need none of the below: it is loaded on demand.
 _HOME = {
-    "apply_best": "ansor.tune",
-    "auto_schedule": "ansor.tune",
-    "auto_schedule_many": "ansor.tune",
+    "apply_best": "ansor.calls",
+    "auto_schedule": "ansor.calls",
+    "tune": "ansor.calls",
+    "auto_schedule_many": "ansor.calls",
     "TunedModel": "ansor.run.tuned",
     "import_trace": "ansor.templates.imported_trace",
     "load": "ansor.run.tuned",

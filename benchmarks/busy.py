@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 
 import click
 
+from ansor.calls import auto_schedule
 from ansor.compare.case import Case
 from ansor.compare.child import EXPORT
 from ansor.compare.rounds import ENTRY
@@ -27,7 +28,6 @@ from ansor.compare.systems import SYSTEMS
 from ansor.compare.turns import take_turns
 from ansor.report.formatting import align
 from ansor.targets.host.threads import available_cores
-from ansor.tune import auto_schedule
 from benchmarks.environment import environment, write
 
 _SYSTEMS = ("ansor", "onnxruntime")

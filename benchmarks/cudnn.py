@@ -22,6 +22,7 @@ import click
 import tvm
 from tvm import tirx
 
+from ansor.calls import auto_schedule
 from ansor.errors import AnsorError, ArgumentError
 from ansor.report.formatting import align
 from ansor.report.progress import Progress
@@ -29,7 +30,6 @@ from ansor.targets.cuda.detect import read_gpu
 from ansor.targets.cuda.target import rounds_to_tf32
 from ansor.targets.host.threads import available_cores
 from ansor.targets.target import check_runs_here, resolve_target, target_text
-from ansor.tune import auto_schedule
 from benchmarks.environment import environment, write
 from benchmarks.gpu_peers import (
     Run,

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from ansor.calls import auto_schedule
 from ansor.compare.case import Case
 from ansor.compare.comparison_table import comparison_table
 from ansor.compare.results import Comparison
@@ -30,7 +31,6 @@ from ansor.run.tuned import TunedModel
 from ansor.targets.host.threads import available_cores
 from ansor.targets.registry import backend_of
 from ansor.targets.target import check_runs_here, resolve_target
-from ansor.tune import auto_schedule
 from benchmarks.environment import environment, write
 
 

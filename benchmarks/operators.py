@@ -22,12 +22,12 @@ from tvm import tirx
 from tvm.ir import save_json
 
 from ansor.callbacks import Callback, Round
+from ansor.calls import auto_schedule
 from ansor.compare.turns import Outcome, ratio, take_turns
 from ansor.report.progress import Progress
 from ansor.targets.cpu.detect import peak_flops
 from ansor.targets.host.threads import available_cores
 from ansor.targets.target import resolve_target, target_text
-from ansor.tune import auto_schedule
 from ansor.workloads import Workload, suite
 from benchmarks.environment import environment, write
 from benchmarks.neighbours import neighbours_of

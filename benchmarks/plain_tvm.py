@@ -13,11 +13,11 @@ from pathlib import Path
 import click
 import numpy as np
 
+from ansor.calls import auto_schedule
 from ansor.compare.system_process import Child
 from ansor.compare.turns import Outcome, ratio, take_turns
 from ansor.run.tuned import TunedModel
 from ansor.targets.host.threads import available_cores
-from ansor.tune import auto_schedule
 from benchmarks.environment import environment, write
 from benchmarks.plain_tvm_case import OUTPUT, PlainCase
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import click
 
+from ansor.calls import auto_schedule
 from ansor.models import model_config, model_names
 from ansor.report.formatting import align
 from ansor.report.progress import Progress
 from ansor.run.tuned import TunedModel
 from ansor.targets.host.threads import available_cores
-from ansor.tune import auto_schedule
 from benchmarks.environment import environment, write
 
 _AUTO, _FIXED = "auto", ("bfloat16", "float32")

@@ -15,10 +15,10 @@ from typing import Any
 
 import click
 
+from ansor.calls import auto_schedule
 from ansor.compare.system_process import Child
 from ansor.compare.turns import Outcome, ratio, take_turns
 from ansor.targets.host.threads import available_cores
-from ansor.tune import auto_schedule
 from benchmarks.environment import environment, write
 from benchmarks.torch_compile_case import (
     COMPILE,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tvm import te, tirx
 
-from ansor.tune import auto_schedule
+from ansor.calls import auto_schedule
 
 TRIALS = 4  # a few programs of each; the search is tested elsewhere
 Expected = Callable[..., tuple[np.ndarray, ...]]

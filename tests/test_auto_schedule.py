@@ -20,7 +20,7 @@ from tvm import relax, te, tirx
 from tvm.relax.frontend import nn
 
 import ansor
-import ansor.tune
+import ansor.calls
 from ansor.callbacks import Callback, Finish, Round, Start, TaskStatus
 from ansor.closing import Closing
 from ansor.config import QUICK

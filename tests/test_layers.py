@@ -29,7 +29,7 @@ LAYERS = (
     ("policy", "frontend"),
     ("report", "task_scheduler", "quantization"),
     ("run",),
-    ("tune",),
+    ("calls",),
     ("torch_compile",),
     ("compare",),
     ("cli",),

@@ -6,6 +6,7 @@ import tempfile
 
 import click
 
+from ansor.calls import auto_schedule
 from ansor.cli.tune import keep, prepare_folder
 from ansor.compare.case import Case
 from ansor.compare.comparison_table import comparison_table
@@ -14,7 +15,6 @@ from ansor.compare.systems import PEERS
 from ansor.models import model_config, model_names
 from ansor.report.progress import Progress
 from ansor.targets.host.threads import available_cores
-from ansor.tune import auto_schedule
 
 _PEERS = ", ".join(PEERS["float32"])
 

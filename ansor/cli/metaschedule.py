@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
+from ansor.calls import auto_schedule
 from ansor.cli.model_argument import HELP, parse_model
 from ansor.cli.tune import prepare_folder
 from ansor.frontend.deploy.metaschedule import NETWORK_FILE
 from ansor.run.tuned import TunedModel, load
-from ansor.tune import auto_schedule
 
 
 @click.command("export-metaschedule", epilog=HELP)

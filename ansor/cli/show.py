@@ -20,6 +20,7 @@ from ansor.report.database_tables import best_table, records_table
 from ansor.report.formatting import align, shorten
 from ansor.report.runs_table import runs_table
 from ansor.run.prepare import prepare_network
+from ansor.run.tuned import load
 from ansor.targets.host.threads import available_cores
 from ansor.targets.registry import backend_of
 from ansor.targets.target import resolve_target, target_text
@@ -119,6 +120,22 @@ def trace(model: str, database: str, task: str | None, target: str, threads: int
     for found, record in _best_records(model, database, task, target, threads):
         text = _trace_text(found, record.program) if record else _NO_RECORD
         click.echo(f"# {found.name}\n{text}\n")
+
+
+@show.command()
+@click.argument("network", type=_FILE)
+@click.argument("function", required=False)
+def source(network: str, function: str | None) -> None:
+    """Prints the loops of a FUNCTION of NETWORK, a saved file, in TensorIR."""
+    click.echo(load(network).source(function))
+
+
+@show.command()
+@click.argument("network", type=_FILE)
+@click.argument("function", required=False)
+def assembly(network: str, function: str | None) -> None:
+    """Prints the assembly of a FUNCTION of NETWORK, a saved file."""
+    click.echo(load(network).assembly(function))
 
 
 def _best_records(

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from ansor.calls import auto_schedule_many
 from ansor.cli.model_argument import HELP, parse_model
 from ansor.cli.size_options import read_sizes, size_options
 from ansor.config import CHECK, FULL, QUICK
@@ -19,7 +20,6 @@ from ansor.run.arguments import PRECISIONS, RAY
 from ansor.run.tuned import TunedModel
 from ansor.targets.target import resolve_target, runs_here
 from ansor.task_scheduler.objective import LatencyRequirement, total_latency
-from ansor.tune import auto_schedule_many
 
 PRESETS = {"quick": QUICK, "full": FULL}
 _BUDGETS = ("minutes", "trials", "trials_per_task", "early_stopping")

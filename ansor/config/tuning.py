@@ -97,6 +97,7 @@ class TuneConfig:
     # Of the budget, for both forms of each function where the precision is chosen; the rest is for
     # the functions of the mixture.
     forms_share: float = 0.75
+    default_trials: int = 64  # of an operator without a budget: those of the operators' benchmark
     default_minutes: float = 5.0  # of the command, where neither minutes nor trials are given
     finish_base_s: float = 14.0  # kept back from `minutes`: compiling the network
     finish_per_task_s: float = 0.2  # kept back from `minutes`: checking a winner

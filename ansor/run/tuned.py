@@ -15,6 +15,7 @@ from ansor.callbacks import Finish
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.calling import Calling, calling_from_json, calling_to_json
 from ansor.frontend.deploy.built import DeployableNetwork, rebuilt
+from ansor.frontend.deploy.code_text import assembly_text, source_text
 from ansor.frontend.deploy.export.write import export_network
 from ansor.frontend.deploy.foreign import ForeignModel
 from ansor.frontend.deploy.metaschedule import write_final, write_traces
@@ -210,6 +211,21 @@ class TunedModel:
         measured, target = benchmark or self.benchmark(), self.compiled.target
         peak = backend_of(target).machine.peak_flops(target, self.compiled.threads)
         return Summary(measured.latency_s, measured.untuned_s, peak)
+
+    def source(self, function: str | None = None) -> str:
+        """The loops of a function as they are compiled, in TensorIR, which prints as Python.
+
+        Args:
+            function: its name in the compiled network; an operator has only one.
+
+        Raises:
+            ArgumentError: there is no such function, or there are several.
+        """
+        return source_text(self.compiled.complete, function)
+
+    def assembly(self, function: str | None = None) -> str:
+        """The assembly of a function, or CUDA's language for a GPU; see `source`."""
+        return assembly_text(self.compiled.complete, function, self.compiled.threads)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the network, machine code and weights, to one file; `load` reads it.

@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
+from ansor.calls import auto_schedule
 from ansor.errors import ArgumentError, GraphWarning
 from ansor.run.settings import Settings
 from ansor.torch_compile.captured import CapturedGraph
 from ansor.torch_compile.weights import is_weight
-from ansor.tune import auto_schedule
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 

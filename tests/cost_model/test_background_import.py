@@ -10,7 +10,7 @@ from ansor.targets.host.threads import module_path
 
 PROGRAM = """
 import sys, threading
-import ansor.tune
+import ansor.calls
 from ansor.config import CostModelConfig
 from ansor.cost_model.gbdt import ResidualModel
 assert "xgboost" not in sys.modules

@@ -13,6 +13,7 @@ from gpu import GPU, TARGET, TF32_GPU, legal_sample, on_tensor_cores, sketches_o
 from tvm import relax
 from tvm.relax.frontend import nn
 
+from ansor.calls import auto_schedule
 from ansor.config import FULL
 from ansor.cost_model.model import CostModel
 from ansor.errors import ArgumentError, UnsupportedError
@@ -28,7 +29,6 @@ from ansor.targets.cuda.rules.tensor_cores import left_to_plain_cores
 from ansor.targets.cuda.search import CUDA_SEARCH
 from ansor.targets.target import check_runs_here, resolve_target, target_text
 from ansor.task import Task
-from ansor.tune import auto_schedule
 from ansor.workloads import build
 
 

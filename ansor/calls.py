@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from ansor.config import FULL
 from ansor.database.log import opened_records
 from ansor.errors import ArgumentError
 from ansor.frontend.importers.sizes import Sizes
+from ansor.frontend.operator import is_operator
 from ansor.run.arguments import check_models, check_short_products
 from ansor.run.opening import check_machine, opened_session
 from ansor.run.prepare import merged
@@ -17,8 +19,10 @@ from ansor.run.remarks import check_applicable
 from ansor.run.settings import Settings, takes_settings
 from ansor.run.tuned import TunedModel
 from ansor.targets.target import Target, resolve_target
+from ansor.templates.template import TemplateCall
 
-_OF_SEARCHES = ("minutes", "trials", "trials_per_task", "early_stopping", "tasks", "transfer")
+_BUDGETS = ("minutes", "trials", "trials_per_task", "early_stopping")
+_OF_SEARCHES = (*_BUDGETS, "tasks", "transfer")
 _OF_RECORDS = ("database", "log", "resume")
 
 
@@ -70,6 +74,34 @@ def auto_schedule(
         sizes={"model": Sizes(shapes, dims)},
         **settings,
     )["model"]
+
+
+@takes_settings
+def tune(operator: object, target: str | Target = "native", **settings: Any) -> TunedModel:
+    """Tunes one operator and compiles the best program found.
+
+    Args:
+        operator: TE tensors (a list, inputs first), a TensorIR `PrimFunc`, or a template with its
+            arguments (`ansor.template`).
+        target: as for `auto_schedule`.
+        settings: as for `auto_schedule`. Without a budget, `trials` is `config.default_trials`.
+
+    Returns:
+        a function of NumPy arrays or torch tensors. Its `source()` shows the loops, and its
+        `assembly()` the machine code.
+
+    Raises:
+        ArgumentError: an argument is wrong; nothing has been done yet.
+        UnsupportedError: the definition cannot be scheduled.
+
+    Other errors are those of `auto_schedule`.
+    """
+    if not (is_operator(operator) or isinstance(operator, TemplateCall)):
+        remedy = "give TE tensors, a PrimFunc or a template; auto_schedule takes networks"
+        raise ArgumentError("operator", type(operator).__name__, remedy)
+    if all(settings.get(name) is None for name in _BUDGETS):
+        settings["trials"] = settings.get("config", FULL).default_trials
+    return auto_schedule(operator, target, **settings)
 
 
 @takes_settings
