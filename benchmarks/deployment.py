@@ -19,11 +19,11 @@ from pathlib import Path
 import click
 import numpy as np
 
+from ansor.calls import auto_schedule
 from ansor.frontend.deploy.runtime import random_inputs
 from ansor.models import model_names
 from ansor.report.formatting import align
 from ansor.targets.host.threads import available_cores, module_path
-from ansor.tune import auto_schedule
 from benchmarks.environment import environment, write
 
 _TIMEOUT_S = 600.0
