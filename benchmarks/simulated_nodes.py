@@ -119,9 +119,9 @@ class SimulatedNodes:
 
     def wait(self, tickets: Sequence[object], seconds: float) -> list[object]:
         """See `Nodes.wait`; the clock goes on to the first answer or event."""
-        until_s = self._now_s + max(seconds, 1e-9)
+        until_s, asked = self._now_s + max(seconds, 1e-9), set(tickets)
         while True:
-            own = sorted(each for each in self._tickets if each.number in tickets)
+            own = sorted(each for each in self._tickets if each.number in asked)
             done = [each for each in own if each.end_s <= self._now_s]
             if done:
                 return [each.number for each in done]
@@ -138,7 +138,7 @@ class SimulatedNodes:
 
     def result(self, ticket: object) -> Any:
         """See `Nodes.result`."""
-        (found,) = (each for each in self._tickets if each.number == ticket)
+        found = next(each for each in self._tickets if each.number == ticket)
         self._tickets.remove(found)
         if found.is_lost:
             raise NodeLostError("the simulated node is gone")

@@ -82,8 +82,9 @@ class NodePool:
         return f"start nodes for {given.target} with {given.threads} or more cores"
 
     def submit(self, job: Job) -> None:
-        """Takes a job; a free node gets it in the next call of `wait`."""
+        """Takes a job; a free node gets it at once."""
         self._waiting.append(job)
+        self._give_out()
 
     def wait(self) -> Job:
         """Waits for any job to end.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import ray
@@ -20,6 +23,7 @@ from ansor.config import CLUSTER, MeasureConfig
 from ansor.errors import ArgumentError, MeasureError
 
 AUTO = "auto"
+_ATTEMPTS = "RAY_gcs_server_port_wait_time_s"  # read by Ray's `Node`, in attempts of some seconds
 
 
 class RayNodes(Closing):
@@ -118,11 +122,34 @@ class RayNodes(Closing):
 def _connect(address: str) -> None:
     """Raises an `ArgumentError` if there is no cluster."""
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="error")
+        if address != AUTO:
+            _check_port(address)
+        with _few_attempts():
+            ray.init(address=address, log_to_driver=False, logging_level="error")
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         reason = str(error).strip().splitlines()[0]
         remedy = f"no Ray cluster answers ({reason}); start one with: ray start --head"
         raise ArgumentError("cluster", address, remedy) from error
+
+
+def _check_port(address: str) -> None:
+    """Raises an OSError or a ValueError if nothing listens at "host:port"."""
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), CLUSTER.connect_s):
+        pass
+
+
+@contextmanager
+def _few_attempts() -> Iterator[None]:
+    """Lets Ray give up after 10 s; it waits minutes for the last cluster of this machine, which
+    may have ended."""
+    before = os.environ.get(_ATTEMPTS)
+    os.environ[_ATTEMPTS] = before or "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_ATTEMPTS]
 
 
 def ray_device(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 class ClusterConfig:
     """Nodes that join, leave and slow down (`ansor.cluster`)."""
 
+    connect_s: float = 5.0  # until a cluster's address has answered
     poll_s: float = 2.0  # between two looks at the list of nodes
     start_s: float = 120.0  # until a node describes itself: its process imports TVM, in 3 to 10 s
     choice_s: float = 20.0  # after the first description, for others, before the kind is chosen

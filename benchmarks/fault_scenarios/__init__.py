@@ -14,4 +14,5 @@ SCENARIOS: tuple[str, ...] = (
     "shared_database",
     "busy_machine",
     "mutated_files",
+    "ray_cluster",
 )

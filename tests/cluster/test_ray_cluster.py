@@ -86,6 +86,7 @@ def test_a_network_is_tuned_on_a_cluster(cluster: Any, monkeypatch: pytest.Monke
         time.sleep(0.1)
 
 
-def test_an_address_without_a_cluster_is_an_error_with_a_remedy() -> None:
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere"])
+def test_an_address_without_a_cluster_is_an_error_with_a_remedy(address: str) -> None:
     with pytest.raises(ArgumentError, match="ray start --head"):
-        ansor.auto_schedule("resnet18", trials=8, device="ray:127.0.0.1:1")
+        ansor.auto_schedule("resnet18", trials=8, device=f"ray:{address}")
