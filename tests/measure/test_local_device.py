@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import os
 import signal
 import subprocess
@@ -39,9 +38,6 @@ CONFIG = MeasureConfig(
     run_timeout_s=4.0,
     min_time_s=0.002,
     recycle_after=1000,
-    quiet_factor=math.inf,  # other work of the machine changes no result of a test
-    far_factor=math.inf,
-    delayed_share=math.inf,
     # No repeat is disturbed, so that they can be counted on any machine.
     quiet_factor=1e9,
     delayed_share=1e9,
