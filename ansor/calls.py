@@ -44,7 +44,8 @@ def auto_schedule(
             first), a TensorIR `PrimFunc`, a template with its arguments (`ansor.template`), or
             the name of a built-in network.
         target: "native" (this machine), "llvm -mcpu=...", "cuda", or a TVM target; on "cuda -tf32"
-            products in float32 may be rounded for tensor cores.
+            products in float32 may be rounded for tensor cores. For an Arm core of another machine,
+            such as "graviton3", the draft chooses the programs (`trials=0`).
         example_inputs: arguments of a `torch.nn.Module`: one tensor, a sequence of arguments, or a
             mapping of their names, nested as the module takes them. For an ONNX model, arrays
             that fix its dynamic dimensions.

@@ -72,7 +72,7 @@ class Settings:
         transfer: logs or databases of earlier runs. The search begins with the best programs of
             its tasks and of similar tasks, and the cost model learns from records of its tasks.
         callbacks: told of progress.
-        threads: that programs run on; all cores by default.
+        threads: that programs run on; all cores by default, those of the target's machine.
         config: limits of the search space, sizes and rates of the search.
         rules: derivation rules tried before the built-in ones.
         allow: the only kinds of variants that may stand for a function, of "winograd2", "winograd3"

@@ -14,7 +14,8 @@ import ansor
 from ansor.frontend.deploy.export.write import RUNTIME_LIBRARIES
 
 RUNTIME = Path(os.environ.get("ANSOR_ARM_RUNTIME", "nowhere"))  # folder of TVM's libraries for Arm
-COMPILER, EMULATOR = "aarch64-linux-gnu-g++", "qemu-aarch64"
+COMPILER = "aarch64-linux-gnu-g++"
+EMULATOR = "qemu-aarch64" if shutil.which("qemu-aarch64") else "qemu-aarch64-static"
 CMAKE = (
     "-DCMAKE_SYSTEM_NAME=Linux",
     "-DCMAKE_SYSTEM_PROCESSOR=aarch64",
