@@ -97,6 +97,18 @@ def test_it_tells_how_a_worker_ended(ready: Ready) -> None:
     assert worker._process.kill() == -signal.SIGTERM
 
 
+def test_the_compiler_of_a_worker_ends_with_the_fork_server(ready: Ready, tmp_path: Path) -> None:
+    file = tmp_path / "compiler"
+    worker = ready({"COMPILER": str(file)})
+    assert build(worker, "compiler") == ""
+    compiler, own = psutil.Process(int(file.read_text())), process(worker).parent()
+    assert own is not None
+    own.kill()
+    assert worker.has_ended
+    psutil.wait_procs([compiler], timeout=10.0)
+    assert not compiler.is_running() or compiler.status() == psutil.STATUS_ZOMBIE
+
+
 def test_what_a_worker_leaves_behind_is_killed_with_it(ready: Ready, tmp_path: Path) -> None:
     file = tmp_path / "compiler"
     worker = ready({"COMPILER": str(file)})

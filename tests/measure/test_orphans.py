@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
-import pytest
 
 from ansor import parent_death
 from ansor.parent_death import ending_with_this
@@ -26,7 +25,7 @@ sys.path.insert(0, {tests!r})
 import test_local_device as t
 config = t.dataclasses.replace(t.ONE, build_timeout_s=600.0, run_timeout_s=600.0)
 device = t.open_device(config)
-print([m.error for m in device.measure(t.make_task(), t.sketches("compile"), None)], flush=True)
+device.measure(t.make_task(), t.sketches("compiler and slow"), None)
 """
 STARTING = """
 import subprocess, sys, time
@@ -60,8 +59,7 @@ def alive_after(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
     return [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
-@pytest.mark.parametrize("victim", ["parent", "fork server"])
-def test_a_worker_in_machine_code_and_its_compiler_end(victim: str, tmp_path: Path) -> None:
+def test_a_worker_in_machine_code_and_its_compiler_end(tmp_path: Path) -> None:
     file = tmp_path / "compiler"
     script = MEASURING.format(tests=str(Path(__file__).parent))
     with start(script, COMPILER=str(file)) as parent:
@@ -73,10 +71,8 @@ def test_a_worker_in_machine_code_and_its_compiler_end(victim: str, tmp_path: Pa
         assert fork_server is not None
         built_s = worker.cpu_times().user
         wait_for(lambda: worker.cpu_times().user > built_s + 1.0)
-        (parent if victim == "parent" else fork_server).kill()
+        parent.kill()
         assert alive_after([compiler, worker, fork_server]) == []
-        output, _ = parent.communicate(timeout=PATIENCE_S)
-    assert output == ("" if victim == "parent" else "[<ErrorKind.CRASH: 'crash'>]\n")
 
 
 def test_a_child_ends_with_its_parent() -> None:
