@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from ansor.errors import GraphWarning, UnsupportedError
-from ansor.torch_compile.functional import FunctionalGraph, Network
-from ansor.torch_compile.parts import Parts, divided
+from ansor.torch_compile.functional import FunctionalGraph
+from ansor.torch_compile.parts import Network, Parts, divided, with_views
 from ansor.torch_compile.weights import Weights
 
 Tune = Callable[[torch.nn.Module, Sequence[torch.Tensor]], Callable[..., Any]]
@@ -101,27 +101,27 @@ class CapturedGraph:
             for x in functional.origins
         ]
         network = self._network(parts, [values[place] for place in parts.inputs])
-        return Compiled(functional.with_network(network), weights)
+        if functional.is_plain and parts.views is None:
+            used = [x for n in parts.inputs if (x := functional.origins[n].place) is not None]
+            if len(used) == len(parts.inputs):
+                return Compiled(lambda *args: network(*(args[x] for x in used)), weights)
+        return Compiled(functional.with_network(with_views(network, parts)), weights)
 
     def _network(self, parts: Parts, inputs: Sequence[Any]) -> Network:
-        """What computes the functional graph.
+        """The network of the parts as a function of its inputs.
 
         Raises:
-            UnsupportedError: the network has what cannot be imported.
+            UnsupportedError: it has what cannot be imported.
         """
         if not any(node.op == "call_function" for node in parts.network.graph.nodes):
-            return lambda *args: parts.views(*args)
+            return lambda *_: ()
         if not inputs:
             raise UnsupportedError("no tensor among its inputs")
         with torch.inference_mode(False), torch.no_grad():
             tuned = self._tune(parts.network, [tensor.detach().clone() for tensor in inputs])
-
-        def run(*args: Any) -> Any:
-            results = tuned(*(args[place] for place in parts.inputs))
-            pairs = zip(results, parts.layouts, strict=True)
-            return parts.views(*args, *(_laid_out(tensor, layout) for tensor, layout in pairs))
-
-        return run
+        if not any(parts.layouts):
+            return tuned
+        return lambda *args: [*map(_laid_out, tuned(*args), parts.layouts)]
 
 
 def _attribute(graph: torch.fx.GraphModule, name: str) -> torch.Tensor:

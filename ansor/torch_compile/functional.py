@@ -18,11 +18,11 @@ from torch._functorch._aot_autograd.descriptors import (
     InputMutationAOTOutput,
     ParamAOTInput,
     PlainAOTInput,
+    PlainAOTOutput,
 )
 
 from ansor.errors import UnsupportedError
-
-Network = Callable[..., Sequence[Any]]
+from ansor.torch_compile.parts import Network
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class FunctionalGraph:
     Attributes:
         graph: takes the tensors of the captured graph, and returns results and written tensors.
         origins: of its inputs.
+        is_plain: whether its results are those of the captured graph, which writes to nothing.
 
     Raises:
         UnsupportedError: inputs share memory, and one of them is written; or gradients are needed.
@@ -64,6 +65,8 @@ class FunctionalGraph:
         nodes = self.graph.graph.find_nodes(op="placeholder")
         written = _written(self.graph)
         self.origins = [_origin(node, written) for node in nodes]
+        results = self.graph.graph.output_node().meta["desc"]
+        self.is_plain = list(results) == [PlainAOTOutput(i) for i in range(len(results))]
 
     def _take(self, graph: torch.fx.GraphModule, _: Sequence[Any]) -> Any:
         self.graph = graph

@@ -7,12 +7,14 @@ network therefore returns the tensor that they are views of.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.fx import Graph, GraphModule, Node
+
+Network = Callable[..., Sequence[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,13 +26,13 @@ class Parts:
         inputs: places among the inputs of the whole graph.
         layouts: strides of the network's results; None where they are contiguous.
         views: takes all inputs of the whole graph and the network's results; returns the results of
-            the whole graph.
+            the whole graph. None where these are the network's results.
     """
 
     network: GraphModule
     inputs: tuple[int, ...]
     layouts: tuple[tuple[int, ...] | None, ...]
-    views: GraphModule
+    views: GraphModule | None
 
 
 def divided(whole: GraphModule, constants: Mapping[int, torch.Tensor]) -> Parts:
@@ -41,7 +43,8 @@ def divided(whole: GraphModule, constants: Mapping[int, torch.Tensor]) -> Parts:
         constants: values of inputs, by their places.
     """
     inputs = list(whole.graph.find_nodes(op="placeholder"))
-    results = _leaves(whole.graph.output_node().args[0])
+    given = whole.graph.output_node().args[0]
+    results = _leaves(given)
     views = _views(inputs, results)
     roots = dict.fromkeys(_root(node, views) for node in results)
     computed = [node for node in roots if node not in inputs]
@@ -50,7 +53,7 @@ def divided(whole: GraphModule, constants: Mapping[int, torch.Tensor]) -> Parts:
         network,
         places,
         tuple(_layout(node.meta["val"]) for node in computed),
-        _view_graph(whole, inputs, computed, views),
+        None if computed == list(given) else _view_graph(whole, inputs, computed, views),
     )
 
 
@@ -145,3 +148,17 @@ def _copy(whole: GraphModule, graph: Graph, copies: dict[Node, Node], nodes: set
     for node in whole.graph.nodes:
         if node in nodes and node not in copies and node.op not in ("placeholder", "output"):
             copies[node] = graph.node_copy(node, lambda operand: copies[operand])
+
+
+def with_views(network: Network, parts: Parts) -> Network:
+    """The whole graph as a function of all its inputs.
+
+    Args:
+        network: computes that of the parts.
+    """
+
+    def run(*args: Any) -> Any:
+        results = network(*(args[place] for place in parts.inputs))
+        return results if parts.views is None else parts.views.forward(*args, *results)
+
+    return run
