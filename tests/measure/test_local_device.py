@@ -40,6 +40,7 @@ CONFIG = MeasureConfig(
     recycle_after=1000,
     # No repeat is disturbed, so that they can be counted on any machine.
     quiet_factor=1e9,
+    far_factor=1e9,
     delayed_share=1e9,
 )
 ONE = dataclasses.replace(CONFIG, workers=1)  # a worker takes 2 s to import TVM
