@@ -24,6 +24,7 @@ from ansor.errors import (
 
 if TYPE_CHECKING:
     from ansor.calls import apply_best, auto_schedule, auto_schedule_many, tune
+    from ansor.measure.rpc_device import RpcDevice
     from ansor.quantization.quantize import quantize
     from ansor.run.tuned import TunedModel, load
     from ansor.task_scheduler.objective import GeometricSpeedup, LatencyRequirement, total_latency
@@ -41,6 +42,7 @@ __all__ = [
     "GraphWarning",
     "LatencyRequirement",
     "MeasureError",
+    "RpcDevice",
     "Schedule",
     "TemplateMismatchError",
     "TunedModel",
@@ -63,6 +65,7 @@ _HOME = {
     "tune": "ansor.calls",
     "auto_schedule_many": "ansor.calls",
     "TunedModel": "ansor.run.tuned",
+    "RpcDevice": "ansor.measure.rpc_device",
     "import_trace": "ansor.templates.imported_trace",
     "load": "ansor.run.tuned",
     "quantize": "ansor.quantization.quantize",

@@ -13,12 +13,12 @@ from ansor.errors import ArgumentError
 from ansor.frontend.importers.sizes import Sizes
 from ansor.frontend.operator import is_operator
 from ansor.run.arguments import check_models, check_short_products
-from ansor.run.opening import check_machine, opened_session
+from ansor.run.opening import opened_session, target_of
 from ansor.run.prepare import merged
 from ansor.run.remarks import check_applicable
 from ansor.run.settings import Settings, takes_settings
 from ansor.run.tuned import TunedModel
-from ansor.targets.target import Target, resolve_target
+from ansor.targets.target import Target
 from ansor.templates.template import TemplateCall
 
 _BUDGETS = ("minutes", "trials", "trials_per_task", "early_stopping")
@@ -128,8 +128,7 @@ def auto_schedule_many(
     began_s = time.monotonic()
     check_models(models, example_inputs)
     given = Settings.of(settings, len(models))
-    resolved = resolve_target(target)
-    check_machine(resolved, given)
+    resolved = target_of(target, given)
     check_short_products(given.precision, resolved)
     with opened_session(given, resolved, began_s) as session:
         session.import_models(models, example_inputs, sizes)
@@ -170,10 +169,9 @@ def apply_best(
         if name in settings:
             raise ArgumentError(name, settings[name], "nothing is measured here; leave it out")
     check_models({"model": model}, {})
-    resolved = resolve_target(target)
     with opened_records("log", log) as records:
         given = Settings.of({**settings, "database": records}, networks=1)
-        check_machine(resolved, given)
+        resolved = target_of(target, given)
         check_short_products(given.precision, resolved)
         with opened_session(given, resolved, began_s) as session:
             sizes = {"model": Sizes(shapes, dims)}

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ansor.closing import Closing
 from ansor.executor import Executor, in_turns
 from ansor.measure.call_plan import CallPlan
 from ansor.measure.device import Device, OnResult, TaskProgram, ignored
@@ -29,7 +28,7 @@ class Trial:
     time_s: float
 
 
-class ReplayDevice(Closing):
+class ReplayDevice(Device):
     """A `Device` that asks another one, at most once per program if it replays.
 
     Args:

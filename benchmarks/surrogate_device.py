@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ansor.closing import Closing
 from ansor.config import FULL, MeasureConfig
 from ansor.errors import ArgumentError
 from ansor.measure.call_plan import CallPlan
-from ansor.measure.device import OnResult, TaskProgram, ignored
+from ansor.measure.device import Device, OnResult, TaskProgram, ignored
 from ansor.measure.result import (
     ErrorKind,
     InTurns,
@@ -33,7 +32,7 @@ from benchmarks.surrogate_fitting import runs_s
 from benchmarks.surrogate_model import Prediction, Surrogate
 
 
-class SurrogateDevice(Closing):
+class SurrogateDevice(Device):
     """A deterministic `Device` that builds nothing and runs nothing.
 
     Args:

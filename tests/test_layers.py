@@ -20,7 +20,7 @@ LAYERS = (
     ("errors", "config", "callbacks", "closing", "executor", "parent_death"),
     ("dag", "targets.machine", "targets.cpu.machine", "targets.cpu.vectors"),
     ("targets.host", "targets.cuda.machine"),
-    ("program",),
+    ("program", "linking"),
     ("sketch", "annotate", "features", "lowering", "task", "templates"),
     ("targets",),
     ("workloads", "models"),

@@ -1,4 +1,4 @@
-"""``ansor hardware``: what is known of this machine."""
+"""``ansor hardware``: what is known of this machine, or of the servers of a key."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import click
 
+from ansor.cli.rpc_options import rpc_device, rpc_options
 from ansor.targets.host.threads import available_cores
 from ansor.targets.registry import backend_of
 from ansor.targets.target import resolve_target, target_text
@@ -14,8 +15,18 @@ from ansor.targets.target import resolve_target, target_text
 @click.command()
 @click.option("--target", default="native", show_default=True)
 @click.option("--threads", type=int, help="That programs run on; all cores by default.")
-def hardware(target: str, threads: int | None) -> None:
-    """Shows what was detected and measured of this machine."""
+@rpc_options
+def hardware(
+    target: str, threads: int | None, rpc: str | None, key: str | None, linker: str | None
+) -> None:
+    """Shows what was detected and measured of this machine, or of a server behind TVM's RPC."""
+    device = rpc_device(rpc, key, linker, target, threads)
+    if device is not None:
+        with device:
+            remote = device.remote()
+        click.echo(f"target          {remote.target}")
+        click.echo(as_lines(backend_of(remote.target).machine.describe(remote.parameters)))
+        return
     resolved, cores = resolve_target(target), threads or available_cores()
     reader = backend_of(resolved).machine
     click.echo(f"target          {target_text(resolved, cores)}")

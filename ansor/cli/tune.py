@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 
 from ansor.calls import auto_schedule_many
 from ansor.cli.model_argument import HELP, parse_model
+from ansor.cli.rpc_options import rpc_device, rpc_options
 from ansor.cli.size_options import read_sizes, size_options
 from ansor.config import CHECK, FULL, QUICK
 from ansor.errors import ArgumentError
@@ -92,6 +94,7 @@ MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
     f"{CHECK.max_squared_error:g}.",
 )
 @size_options
+@rpc_options
 @click.option(
     "--check/--no-check",
     "check_import",
@@ -111,6 +114,9 @@ def tune(
     cluster: str | None,
     shapes: tuple[str, ...],
     dims: tuple[str, ...],
+    rpc: str | None,
+    key: str | None,
+    linker: str | None,
     **settings: Any,
 ) -> None:
     """Searches for fast programs of one or several MODELs and saves them compiled.
@@ -119,17 +125,24 @@ def tune(
     """
     sizes = read_sizes(shapes, dims)
     folders = _folders(models, out)
-    if all(settings[limit] is None for limit in _BUDGETS) and runs_here(resolve_target(target)):
-        settings["minutes"] = PRESETS[preset].default_minutes
-    with Progress() as progress:
+    config = PRESETS[preset]
+    remote = rpc_device(rpc, key, linker, target, settings["threads"], config.measure)
+    if remote is not None and cluster is not None:
+        raise ArgumentError("cluster", cluster, "give --rpc or --cluster")
+    if remote is not None:
+        settings["threads"] = None
+    is_measured = remote is not None or runs_here(resolve_target(target))
+    if all(settings[limit] is None for limit in _BUDGETS) and is_measured:
+        settings["minutes"] = config.default_minutes
+    with remote or nullcontext(), Progress() as progress:
         tuned = auto_schedule_many(
             {name: parse_model(name) for name in folders},
             target,
             sizes=dict.fromkeys(folders, sizes),
-            config=PRESETS[preset],
+            config=config,
             objective=total_latency if until_ms is None else LatencyRequirement(until_ms * 1e-3),
             callbacks=[progress],
-            device=None if cluster is None else f"{RAY}:{cluster}",
+            device=remote if cluster is None else f"{RAY}:{cluster}",
             **{name: value for name, value in settings.items() if value != ()},
         )
     keep({folder: tuned[name] for name, folder in folders.items()})

@@ -6,19 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ansor.closing import Closing
 from ansor.cluster.job import Job
 from ansor.cluster.node_pool import NodePool
 from ansor.config import MeasureConfig
 from ansor.measure.batches import Batch, MeasuredBatch
 from ansor.measure.call_plan import CallPlan
-from ansor.measure.device import OnResult, TaskProgram, ignored
+from ansor.measure.device import Device, OnResult, TaskProgram, ignored
 from ansor.measure.result import ErrorKind, InTurns, Measurement, Verification
 from ansor.program.program import Program
 from ansor.task import Task
 
 
-class ClusterDevice(Closing):
+class ClusterDevice(Device):
     """A `Device` and a `BatchQueue` on the nodes of a pool.
 
     Args:

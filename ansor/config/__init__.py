@@ -28,7 +28,7 @@ from ansor.config.importing import (
     ImportConfig,
     PrecisionConfig,
 )
-from ansor.config.measuring import WORKERS, MeasureConfig, WorkerConfig
+from ansor.config.measuring import RPC, WORKERS, MeasureConfig, RpcConfig, WorkerConfig
 from ansor.config.quantizing import QUANTIZATION, QuantizationConfig
 from ansor.config.search_space import GpuSketchConfig, SketchConfig
 from ansor.config.templates import TEMPLATES, TemplateConfig
@@ -56,6 +56,7 @@ __all__ = [
     "PREFETCH",
     "QUANTIZATION",
     "QUICK",
+    "RPC",
     "STORAGE",
     "TEMPLATES",
     "WORKERS",
@@ -76,6 +77,7 @@ __all__ = [
     "PrecisionConfig",
     "PrefetchConfig",
     "QuantizationConfig",
+    "RpcConfig",
     "SchedulerConfig",
     "SketchConfig",
     "StorageConfig",

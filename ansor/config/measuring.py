@@ -102,6 +102,24 @@ class MeasureConfig:
 
 
 @dataclass(frozen=True)
+class RpcConfig:
+    """Servers behind a tracker of TVM's RPC (`ansor.measure.rpc`)."""
+
+    tracker_s: float = 5.0  # until an answer of the tracker is given up
+    tracker_pause_s: float = 0.5  # until a tracker that was lost is asked again
+    connect_s: float = 10.0  # until a server that does not open a session is given up
+    wait_s: float = 60.0  # without a server that opens a session, while programs wait
+    lease_s: float = 30.0  # after which a server is given back, for other users of the key
+    session_s: float = 600.0  # after which a server ends a session: its client may be gone
+    retries: int = 1  # of a program whose server died or did not answer
+    ask_s: float = 120.0  # of what is read or measured of a server's machine
+    upload_s: float = 10.0  # of a program and its arguments, beyond the time limit of its runs
+
+
+RPC = RpcConfig()
+
+
+@dataclass(frozen=True)
 class WorkerConfig:
     """Messages of worker processes (`ansor.measure.local`, `ansor.measure.child`)."""
 

@@ -1,12 +1,14 @@
-"""What the search asks of a device. `LocalDevice` and `FakeDevice` are devices."""
+"""What the search asks of a device. `LocalDevice`, `RpcDevice` and `FakeDevice` are devices."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from ansor.executor import R, in_turns
 from ansor.measure.call_plan import CallPlan
+from ansor.measure.remote_machine import RemoteMachine
 from ansor.measure.result import InTurns, Measurement, Verification
 from ansor.program.program import Program
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:  # a task brings TVM along, which a device need not
     from ansor.task import Task
 
 TaskProgram = tuple["Task", Program]
+D = TypeVar("D", bound="Device")
 # Gets the place of a program in its batch, and its measurement.
 OnResult = Callable[[int, Measurement], None]
 
@@ -25,10 +28,18 @@ def ignored(number: int, result: Measurement) -> None:
 class Device(Protocol):
     """Builds, times and checks programs. Nothing that a program does makes a method raise.
 
-    A subclass implements `measure`, `verify`, `compare` and `close`. The defaults of `start`,
-    `compare_turns` and `rehearse` are for a device that needs no preparation, has one time for each
+    A subclass implements `measure`, `verify`, `compare` and `close`. The defaults of the other
+    methods are for a device of this machine that needs no preparation, has one time for each
     program, and runs no networks.
     """
+
+    def remote(self) -> RemoteMachine | None:
+        """The machine that runs the programs; None for this one."""
+        return None
+
+    def share(self, function: Callable[..., R], arguments: Sequence[tuple[Any, ...]]) -> list[R]:
+        """An `Executor` of the search; by default this thread does everything."""
+        return in_turns(function, arguments)
 
     def start(self, count: int | None = None) -> None:
         """Gets ready for `count` programs at a time, or as many as there may be; returns at once.
@@ -92,7 +103,7 @@ class Device(Protocol):
     def close(self) -> None:
         """Frees what the device holds; may be called twice."""
 
-    def __enter__(self) -> Device:
+    def __enter__(self: D) -> D:
         return self
 
     def __exit__(

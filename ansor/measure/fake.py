@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ansor.closing import Closing
 from ansor.measure.call_plan import CallPlan
-from ansor.measure.device import OnResult, ignored
+from ansor.measure.device import Device, OnResult, TaskProgram, ignored
 from ansor.measure.result import (
     ErrorKind,
     InTurns,
@@ -20,7 +19,6 @@ from ansor.measure.result import (
 from ansor.program.program import Program
 
 if TYPE_CHECKING:
-    from ansor.measure.device import TaskProgram
     from ansor.task import Task
 
 
@@ -34,7 +32,7 @@ def steady(number: int) -> float:
     return 1.0
 
 
-class FakeDevice(Closing):
+class FakeDevice(Device):
     """A deterministic `Device` that compiles nothing.
 
     Args:
@@ -134,9 +132,6 @@ class FakeDevice(Closing):
             name: [calls[name] * self._latency_of(task, program) for task, program in own]
             for name, own in candidates.items()
         }
-
-    def start(self, count: int | None = None) -> None:
-        """See `Device.start`; a formula needs no preparation."""
 
     def close(self) -> None:
         """See `Device.close`."""

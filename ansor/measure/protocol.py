@@ -8,6 +8,7 @@ from typing import Any
 
 from ansor.config import MeasureConfig
 from ansor.measure.call_plan import CallPlan
+from ansor.measure.remote_program import Library, Server
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
 from ansor.task import Converted
@@ -17,12 +18,14 @@ from ansor.task import Converted
 class Setup:
     """First message. `backend` names the `Backend` of all tasks, as "module:NAME".
 
-    `memory_bytes` limits the data of the worker; None is no limit.
+    `memory_bytes` limits the data of the worker; None is no limit. Programs are timed in this
+    process if they are timed `here`.
     """
 
     config: MeasureConfig
     backend: str
     memory_bytes: int | None = None
+    here: bool = True
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,87 @@ class Call:
     arguments: tuple[Any, ...]
 
 
-Request = Setup | Define | Build | Time | Compare | Rehearse | Verify | Call
+class RemoteRequest:
+    """A request of a device behind TVM's RPC (`ansor.measure.rpc`)."""
+
+
+@dataclass(frozen=True)
+class Export(RemoteRequest):
+    """Lower and compile a program of a task. Value: a `Library`.
+
+    Attributes:
+        linker: see `ansor.targets.library.deployable`.
+    """
+
+    key: str
+    program: Program
+    linker: str | None = None
+
+
+@dataclass(frozen=True)
+class Connect(RemoteRequest):
+    """Open a session with a server.
+
+    Attributes:
+        seconds: after which the server ends it.
+        threads: of the programs.
+        watch: known work that tells whether the server is disturbed.
+    """
+
+    server: Server
+    seconds: float
+    threads: int
+    watch: Library | None = None
+
+
+@dataclass(frozen=True)
+class TimeThere(RemoteRequest):
+    """Time a library on the server, as `Time`; with `cold` weights in a network. Value: a
+    `Timing`."""
+
+    library: Library
+    best_s: float
+    cold: bool
+
+
+@dataclass(frozen=True)
+class CompareThere(RemoteRequest):
+    """Time libraries in turns on the server, `rounds` times each, or less often where `seconds`
+    pass. Value: the `InTurns` of each, None where it failed."""
+
+    libraries: tuple[Library, ...]
+    rounds: int
+    seconds: float
+    cold: bool
+
+
+@dataclass(frozen=True)
+class Prepare(RemoteRequest):
+    """Build a program and compute the reference for `VerifyThere`; keep both as `slot`."""
+
+    key: str
+    slot: int
+    program: Program
+    linker: str | None = None
+
+
+@dataclass(frozen=True)
+class VerifyThere(RemoteRequest):
+    """Run what is kept as `slot` on the server, compare, and end the session. Value: relative
+    difference."""
+
+    slot: int
+
+
+@dataclass(frozen=True)
+class CallThere(RemoteRequest):
+    """Call a function with the session and further arguments. Value: what it returns."""
+
+    function: Callable[..., object]
+    arguments: tuple[Any, ...]
+
+
+Request = Setup | Define | Build | Time | Compare | Rehearse | Verify | Call | RemoteRequest
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ class ErrorKind(enum.Enum):
     TIMEOUT = "timeout"  # building or running took too long
     CRASH = "crash"  # the worker process died
     WRONG = "wrong"  # its result differs from the reference
+    DEVICE = "device"  # the remote servers that ran it died or did not answer
 
 
 @dataclass(frozen=True)

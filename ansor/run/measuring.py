@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from ansor.errors import ArgumentError
-from ansor.executor import Executor, in_turns
+from ansor.executor import Executor
 from ansor.measure.absent_device import AbsentDevice
 from ansor.measure.device import Device
 from ansor.measure.local_device import LocalDevice
@@ -36,7 +36,7 @@ def measuring(
     given = _given(settings, target)
     if given is not None and not isinstance(given, str):
         with given:
-            yield given, in_turns
+            yield given, given.share
         return
     with LocalDevice(text, threads, settings.config.measure) as local:
         if given is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from ansor.database.log import logged, opened_records
-from ansor.errors import UnsupportedError
+from ansor.errors import ArgumentError, UnsupportedError
 from ansor.frontend.precision.stages import WIDE
 from ansor.run.arguments import check_threads_here, opened
 from ansor.run.garbage_collection import frozen_heap
@@ -16,7 +16,45 @@ from ansor.run.session import Session
 from ansor.run.settings import Settings
 from ansor.targets.host.threads import start_threads
 from ansor.targets.registry import backend_of
-from ansor.targets.target import Target, check_runs_here, target_text
+from ansor.targets.target import (
+    NATIVE,
+    Target,
+    check_runs_here,
+    resolve_target,
+    runs_here,
+    target_text,
+)
+
+
+def target_of(target: str | Target, settings: Settings) -> Target:
+    """The target of a run: that of the device, if the device is another machine.
+
+    Args:
+        target: as the user wrote it.
+
+    Raises:
+        ArgumentError: the device runs programs for another target, or has its own threads.
+        UnsupportedError: the precision is to be chosen for a machine that this one is not.
+
+    Other errors are those of `check_machine`.
+    """
+    device = settings.device
+    remote = None if device is None or isinstance(device, str) else device.remote()
+    if remote is None:
+        resolved = resolve_target(target)
+        check_machine(resolved, settings)
+        return resolved
+    if target != NATIVE and target_text(resolve_target(target), remote.threads) != remote.target:
+        remedy = f"the device runs programs for {remote.target}; leave the target out"
+        raise ArgumentError("target", str(target), remedy)
+    if settings.threads is not None:
+        remedy = "give the threads of the programs to the device"
+        raise ArgumentError("threads", settings.threads, remedy)
+    resolved = resolve_target(remote.target)
+    if settings.precision != WIDE and not runs_here(resolved):
+        remedy = f'its error cannot be measured here; give precision="{WIDE}"'
+        raise UnsupportedError(f"target {remote.target}: {remedy}")
+    return resolved
 
 
 def check_machine(target: Target, settings: Settings) -> None:
@@ -64,11 +102,14 @@ def opened_session(settings: Settings, target: Target, began_s: float) -> Iterat
         logged(records, settings.log),
         measuring(settings, target, text, threads) as (device, executor),
     ):
+        remote = device.remote()
+        if remote is not None:
+            threads, text = remote.threads, remote.target
         sources = [opened_records("transfer", source) for source in settings.sources]
         earlier = tuple(map(stack.enter_context, sources))
         device.start(1)  # in the background, where it takes as long as to import a model
         session = Session(
-            settings, target, text, threads, records, device, executor, clock, earlier
+            settings, target, text, threads, records, device, executor, clock, remote, earlier
         )
         try:
             yield session

@@ -18,6 +18,7 @@ from ansor.executor import Executor
 from ansor.frontend.deploy.foreign import ForeignModel
 from ansor.frontend.importers.sizes import Sizes
 from ansor.measure.device import Device
+from ansor.measure.remote_machine import RemoteMachine
 from ansor.policy.registry import policy_named
 from ansor.run.arguments import check_records
 from ansor.run.budget import INTERRUPTED, NOTHING, Budget, together
@@ -62,6 +63,7 @@ class Session:
         device: builds, times and checks programs.
         executor: spreads the search over the cores.
         clock: seconds since this call began.
+        remote: the machine of the device, if it is not this one.
         earlier: records of earlier runs.
         networks: the imported networks by name.
         comparisons: of networks with their originals.
@@ -78,6 +80,7 @@ class Session:
     device: Device
     executor: Executor
     clock: Callable[[], float]
+    remote: RemoteMachine | None = None
     earlier: tuple[Database, ...] = ()
     networks: dict[str, Network] = field(default_factory=dict)
     comparisons: dict[str, SourceComparison] = field(default_factory=dict)
@@ -120,6 +123,13 @@ class Session:
         return offers([*given.templates, *recorded_traces(given.seeds, [t.func for t in tasks])])
 
     @cached_property
+    def machine(self) -> Any:
+        """The parameters of the machine that runs the programs."""
+        if self.remote is not None:
+            return self.remote.parameters
+        return backend_of(self.target).machine.detect(self.target, self.threads)
+
+    @cached_property
     def precision(self) -> PrecisionPhase:
         """Puts the networks into the precision of the settings."""
         return PrecisionPhase(self.settings, self.target, self.text, self.note)
@@ -143,7 +153,7 @@ class Session:
         remarks = choice_remarks(tasks, given.choices, self.records)
         for remark in remarks + transfer_remarks(tasks, self.earlier):
             self.note(remark)
-        machine = backend_of(self.target).machine.detect(self.target, self.threads)
+        machine = self.machine
         whole = Budget(given.trials, self._plan.search_s, given.limits)
         if not self.precision.mixtures:
             return self._searched(whole, machine)
@@ -228,7 +238,8 @@ class Session:
             finish: how the search of the run ended.
             leaders: programs of a function that are timed again.
         """
-        self.note("checking the winners" if runs_here(self.target) else NOT_CHECKED)
+        is_checked = self.remote is not None or runs_here(self.target)
+        self.note("checking the winners" if is_checked else NOT_CHECKED)
         given = self.settings
         measure, keeps = given.config.measure, bool(self.precision.allowed)
         with compiling(self.target, self.threads, candidates) as finishers:
@@ -266,6 +277,8 @@ class Session:
         if comparison is None:
             return model
         if isinstance(model.compiled, ForeignModel):
+            if self.remote is not None:
+                self.note(f"{name} is for another machine: its functions were checked there alone")
             return replace(model, checks=tuple(comparison.checks))
         comparison.check_tuned(model.compiled)
         return replace(model, checks=tuple(comparison.checks))
@@ -275,8 +288,7 @@ class Session:
 
         New functions are searched in the time that is left. Without any, the draft chooses.
         """
-        machine = backend_of(self.target).machine.detect(self.target, self.threads)
-        tuner = self._tuner(*merged({"": network}), machine)
+        tuner = self._tuner(*merged({"": network}), self.machine)
         tuner.seed_unknown()
         left_s = self._plan.left_s or 0.0
         limits = self.settings.limits

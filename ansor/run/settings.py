@@ -99,7 +99,8 @@ class Settings:
         cost_model: makes what learns from measurements, from the settings of the cost model and a
             seed, see `ansor.cost_model.learned`; by default boosted trees.
         device: builds, times and checks programs, and is closed at the end; by default worker
-            processes of this machine. "ray" stands for the Ray cluster of this machine, and
+            processes of this machine. `ansor.RpcDevice` runs programs on other machines: it decides
+            on the target and the threads. "ray" stands for the Ray cluster of this machine, and
             "ray:HOST:PORT" for another one.
     """
 

@@ -21,8 +21,8 @@ from ansor.database.database import Database
 from ansor.errors import DatabaseError
 from ansor.measure.call_plan import CallPlan
 from ansor.measure.device import Device, TaskProgram
-from ansor.measure.local_device import tolerance
 from ansor.measure.result import Measurement, Verification
+from ansor.measure.tolerance import tolerance
 from ansor.program.program import Program
 from ansor.run.leader_times import retimed
 from ansor.run.leaders import Leader, latency_of, leaders_of, measured_leaders

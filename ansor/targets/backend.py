@@ -61,6 +61,8 @@ class MachineReader(Generic[M]):
         describe: the parameters by name, as text with units.
         known: the parameters of a machine that is not this one; None if they are not known, or if
             this machine runs the target's programs.
+        elsewhere: the parameters of a machine of which the third argument reads files and runs the
+            micro-benchmark; None for kinds of targets that are tuned on this machine only.
     """
 
     read: Callable[[Target, int], M]
@@ -68,6 +70,7 @@ class MachineReader(Generic[M]):
     peak_flops: Callable[[Target, int], float | None]
     describe: Callable[[M], Mapping[str, str]]
     known: Callable[[Target], M | None] = nothing_known
+    elsewhere: Callable[[Target, int, Any], M] | None = None
 
 
 def unchanged(mod: tvm.IRModule, target: Target, threads: int | None = None) -> tvm.IRModule:

@@ -55,5 +55,13 @@ def code_target(text: str) -> Target:
 
 
 def host_text(text: str) -> str:
-    """Text of the target of functions that run on the host, given the text of a task's target."""
-    return text if backend_of(text).execution.on_host else CPU.kind
+    """Text of the target of functions that run on this machine, given the text of a task's
+    target."""
+    backend = backend_of(text)
+    if not backend.execution.on_host:
+        return CPU.kind
+    try:
+        backend.syntax.check_here(Target(text))
+    except UnsupportedError:  # the code of another processor
+        return CPU.kind
+    return text

@@ -15,4 +15,5 @@ SCENARIOS: tuple[str, ...] = (
     "busy_machine",
     "mutated_files",
     "ray_cluster",
+    "rpc_farm",
 )

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansor.frontend.deploy.linking.elf import ArmRelocation
-from ansor.frontend.deploy.linking.processors import AARCH64, RangeError
+from ansor.linking.elf import ArmRelocation
+from ansor.linking.processors import AARCH64, RangeError
 
 PAGE = 4096
 PLACES = st.integers(0, 1 << 20).map(lambda word: 4 * word)

@@ -1,8 +1,9 @@
-"""What every device keeps to: this machine, the fake one, a surrogate, and one of a test."""
+"""What every device keeps to: this machine, TVM's RPC, the fake one, a surrogate, one of a test."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 
 import numpy as np
@@ -21,13 +22,16 @@ from ansor.measure.device import Device
 from ansor.measure.fake import FakeDevice
 from ansor.measure.local_device import LocalDevice
 from ansor.measure.result import Measurement
+from ansor.measure.rpc_device import RpcDevice
 from ansor.program.program import Program
 from ansor.task import Task
 from ansor.workloads import build
+from benchmarks.rpc_farm import KEY, LIMITS, Farm
 from benchmarks.surrogate_device import SurrogateDevice
 from benchmarks.surrogate_fitting import fitted, sample_of
 
 NAME = "matmul_relu"
+CONFIG = MeasureConfig(workers=1, min_time_s=0.002)
 ANSWERING: Mapping[str, Callable[[], Device]] = {
     "fake": lambda: FakeDevice(latency_of),
     "formula": FormulaDevice,
@@ -47,20 +51,26 @@ def surrogate() -> SurrogateDevice:
     return SurrogateDevice([fit], HARDWARE, workers=1)
 
 
-@pytest.fixture(scope="module", params=["local", *ANSWERING])
-def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    made: Device
-    if request.param == "local":
-        made = LocalDevice("llvm", 1, MeasureConfig(workers=1, min_time_s=0.002))
-    else:
-        made = ANSWERING[request.param]()
-    with made as opened:
-        yield opened
+@pytest.fixture(scope="module", params=["local", "rpc", *ANSWERING])
+def device(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Device]:
+    with ExitStack() as stack:
+        if request.param == "local":
+            yield stack.enter_context(LocalDevice("llvm", 1, CONFIG))
+        elif request.param == "rpc":
+            farm = stack.enter_context(Farm(tmp_path_factory.mktemp("farm")))
+            farm.serve()
+            made = RpcDevice(farm.host, farm.port, KEY, "llvm", 1, config=CONFIG, limits=LIMITS)
+            yield stack.enter_context(made)
+        else:
+            yield stack.enter_context(ANSWERING[request.param]())
 
 
 @pytest.fixture
-def task() -> Task:
-    return replace(make_task(NAME), target="llvm")
+def task(device: Device) -> Task:
+    target = device.target if isinstance(device, RpcDevice) else "llvm"
+    return replace(make_task(NAME), target=target)
 
 
 def programs(count: int) -> list[Program]:

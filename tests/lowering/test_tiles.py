@@ -21,7 +21,7 @@ from tvm import te, tirx
 from ansor.config import SketchConfig
 from ansor.dag.from_tir.read import read_dag
 from ansor.features.legality import legal
-from ansor.frontend.deploy.linking.link import link
+from ansor.linking.link import link
 from ansor.lowering import pipeline
 from ansor.lowering.for_cpu import for_cpu
 from ansor.lowering.lower import lower

@@ -33,7 +33,7 @@ Ready = Callable[..., WorkerProcess]
 
 @pytest.fixture
 def fork_server() -> Iterator[ForkServer]:
-    made = ForkServer(worker_environment(1, {}))
+    made = ForkServer(worker_environment({}))
     yield made
     made.kill()
 
@@ -143,7 +143,7 @@ def test_its_end_is_that_of_its_workers_and_the_next_begins(ready: Ready) -> Non
 
 
 def test_one_that_cannot_start_says_why() -> None:
-    environment = {**worker_environment(1, {}), "PYTHONPATH": "/nowhere", "PYTHONHOME": "/nowhere"}
+    environment = {**worker_environment({}), "PYTHONPATH": "/nowhere", "PYTHONHOME": "/nowhere"}
     fork_server = ForkServer(environment)
     worker = WorkerProcess(Setup(MeasureConfig(), FAULTY.home), fork_server)
     try:

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from test_local_device import CONFIG, make_task, open_device, sketches
 
+from ansor.measure import turns
 from ansor.measure.local import comparison
 from ansor.measure.local.comparison import time_in_turns
 from ansor.measure.local.worker_pool import Pool
@@ -74,8 +75,8 @@ def test_the_spread_is_that_of_all_turns(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_rounds_on_a_disturbed_machine_do_not_count() -> None:
     quiet = [Timing((1.0,)), Timing((1.1,))]
     busy = [Timing((3.0,), disturbed=True)]
-    assert comparison._counted([*quiet, *busy]) == [1.0, 1.1]
-    assert comparison._counted([*quiet[:1], *busy, *busy]) == [1.0, 3.0, 3.0]
+    assert turns.counted([*quiet, *busy]) == [1.0, 1.1]
+    assert turns.counted([*quiet[:1], *busy, *busy]) == [1.0, 3.0, 3.0]
 
 
 @pytest.mark.parametrize(

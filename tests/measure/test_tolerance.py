@@ -9,7 +9,7 @@ from tvm import te
 
 from ansor.config import MeasureConfig
 from ansor.dag.from_tir.read import read_dag
-from ansor.measure.local_device import tolerance
+from ansor.measure.tolerance import tolerance
 
 CONFIG = MeasureConfig()
 

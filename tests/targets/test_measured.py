@@ -20,7 +20,7 @@ from ansor.targets.cpu.probe import benchmark_kernels
 from ansor.targets.cpu.probe import kept as measured
 from ansor.targets.cpu.probe.benchmark import Probe
 from ansor.targets.cpu.probe.kept import ProbeError, key_of, run_probe
-from ansor.targets.cpu.probe.meter import Spec
+from ansor.targets.cpu.probe.meter import Spec, seconds_meter
 from ansor.targets.target import resolve_target, target_text
 
 PROBE = Probe(500e9, 250e9, 125e9, 240e9, (400e9, 200e9, 40e9), 2e-6, (130e-9, 450e-9))
@@ -155,9 +155,11 @@ def _at_once() -> float:
 def test_no_level_is_slower_than_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """As when other work held a core during every run of an array in the second level."""
     rates = iter([17e9, 170e9, 40e9])
-    monkeypatch.setattr(probe, "_stream_meter", lambda spec, size: partial(float, next(rates)))
+    monkeypatch.setattr(
+        probe, "_stream_meter", lambda spec, size, meter: partial(float, next(rates))
+    )
     monkeypatch.setattr(probe, "_PAUSE_S", 0.0)
-    assert probe._streams(make_spec(), _at_once) == (170e9, 170e9, 40e9)
+    assert probe._streams(make_spec(), _at_once, seconds_meter) == (170e9, 170e9, 40e9)
 
 
 def test_other_work_in_one_pass_does_not_change_the_start_of_threads(
@@ -171,9 +173,8 @@ def test_other_work_in_one_pass_does_not_change_the_start_of_threads(
         parallel = next(meters)
         return lambda: next(passes[parallel])
 
-    monkeypatch.setattr(probe, "seconds_meter", meter)
     monkeypatch.setattr(probe, "_PAUSE_S", 0.0)
-    assert probe._overhead(make_spec(), _at_once) == pytest.approx(0.65e-6)
+    assert probe._overhead(make_spec(), _at_once, meter) == pytest.approx(0.65e-6)
 
 
 def test_a_pass_waits_until_no_core_is_held(monkeypatch: pytest.MonkeyPatch) -> None:

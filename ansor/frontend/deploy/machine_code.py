@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import tvm
 from tvm import relax
 
-from ansor.frontend.deploy.linking.link import link
-from ansor.frontend.deploy.linking.object_file import LinkError
+from ansor.linking.link import link
+from ansor.linking.object_file import LinkError
+from ansor.targets.library import written
 
 _LLVM = "llvm"  # what TVM calls modules of functions for the host
 
@@ -42,18 +42,10 @@ def machine_code(executable: relax.VMExecutable) -> MachineCode | None:
     if [module.kind for module in imported] != [_LLVM]:
         return None
     try:
-        library = link(_written(imported[0], "code.o", "o"))
+        library = link(written(imported[0], "code.o", "o"))
     except LinkError:  # an architecture, or something in its code, that our linker does not know
         return None
-    return MachineCode(_written(executable.mod, "program.vm", "vm"), library)
-
-
-def _written(module: Any, name: str, form: str) -> bytes:
-    """What a module writes to a file."""
-    with tempfile.TemporaryDirectory(prefix="ansor-") as folder:
-        path = Path(folder, name)
-        module.write_to_file(str(path), form)
-        return path.read_bytes()
+    return MachineCode(written(executable.mod, "program.vm", "vm"), library)
 
 
 def load_code(code: MachineCode) -> relax.VMExecutable:

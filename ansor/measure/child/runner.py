@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,11 +11,12 @@ from tvm import tirx
 
 from ansor.config import MeasureConfig
 from ansor.dag.from_tir.read import buffer_names
-from ansor.errors import AnsorError
 from ansor.lowering.lower import lower
 from ansor.measure.child.cold_weights import ColdMemory
 from ansor.measure.child.neighbours import Neighbours
 from ansor.measure.child.rehearsal import CompiledKernel, rehearse
+from ansor.measure.child.remote.runner import RemoteRunner
+from ansor.measure.child.stage import stage
 from ansor.measure.child.timing import Timed, time_program, time_round
 from ansor.measure.child.timing_conditions import Watch, watch_over
 from ansor.measure.child.worker_task import WorkerTask, run
@@ -34,23 +33,6 @@ from ansor.targets.build import compile_function
 from ansor.targets.host.threads import free_cores, on_cores
 
 
-class StageError(AnsorError):
-    """Something failed at a known stage."""
-
-    def __init__(self, kind: ErrorKind, cause: Exception) -> None:
-        super().__init__(f"{type(cause).__name__}: {cause}")
-        self.kind = kind
-
-
-@contextmanager
-def stage(kind: ErrorKind) -> Iterator[None]:
-    """Gives every exception inside the block a kind."""
-    try:
-        yield
-    except Exception as error:
-        raise StageError(kind, error) from error
-
-
 @dataclass(frozen=True, eq=False)
 class BuiltProgram:
     """A program that was built: its machine code, and its function as it was scheduled."""
@@ -62,7 +44,11 @@ class BuiltProgram:
 
 @dataclass
 class Runner:
-    """Answers the requests of `ansor.measure.protocol`, one method each."""
+    """Answers the requests of `ansor.measure.protocol`, one method each.
+
+    Attributes:
+        here: whether programs are timed in this process.
+    """
 
     config: MeasureConfig
     backend: Backend[Any]
@@ -72,16 +58,22 @@ class Runner:
     neighbours: dict[str, Neighbours] = field(default_factory=dict)
     rounds: int = 0
     uses: int = 0
+    here: bool = True
 
     @cached_property
     def cold(self) -> ColdMemory:
         """Memory that weights are taken from in turns."""
         return ColdMemory(self.config.cold_pool_bytes, self.config.max_copies)
 
+    @cached_property
+    def remote(self) -> RemoteRunner:
+        """Answers the requests of a device behind TVM's RPC."""
+        return RemoteRunner(self)
+
     def define(self, task: Define) -> None:
         """Keeps a task; of the first for a target, also makes what tells whether all is quiet."""
         func = tvm.ir.load_json(task.func_json)
-        if task.target not in self.watches:
+        if self.here and task.target not in self.watches:
             self.watches[task.target] = watch_over(task.target, self.config)
         by_hand = None if task.by_hand is None else unpickled(task.by_hand)
         self.tasks[task.key] = WorkerTask(
@@ -101,7 +93,7 @@ class Runner:
     def time(self, slot: int, best_s: float) -> Timing:
         """Times a kept program and drops it."""
         built = self.slots.pop(slot)
-        self._make_room(built.task)
+        self.make_room(built.task)
         with stage(ErrorKind.RUN):
             return time_program(self._timed(built), best_s, self.config)
 
@@ -110,7 +102,7 @@ class Runner:
         kept = [self.slots.pop(slot) for slot in slots]
         self.rounds += 1
         for built in kept:
-            self._make_room(built.task)
+            self.make_room(built.task)
         with stage(ErrorKind.RUN):
             times = tuple(self._time_round(built) for built in kept)
         if keep:
@@ -143,21 +135,24 @@ class Runner:
     def verify(self, key: str, program: Program) -> float:
         """Difference between the program and the reference, relative to the largest value."""
         task = self.tasks[key]
-        self._make_room(task)
+        self.make_room(task)
         built = self._compiled(task, program)
         with stage(ErrorKind.RUN):
-            arrays, _ = task.reference
-            names = list(buffer_names(task.func).values())
-            packed = packed_arrays(program, dict(zip(names, arrays, strict=False)))
-            given = list(packed.values())
-            params, written = task.func.params, task.written
-            actual = run(
-                built.module, arguments_for(params, given, task.device, written, task.rows)
-            )
-            same_layout = [i for i, a in enumerate(packed.values()) if a.shape == arrays[i].shape]
-            return task.difference(actual, same_layout)
+            return self.difference(task, program, built.module, task.device)
 
-    def _make_room(self, task: WorkerTask) -> None:
+    def difference(self, task: WorkerTask, program: Program, module: Any, device: Any) -> float:
+        """Difference between the results of a module on a device and the reference, relative to
+        the largest value."""
+        arrays, _ = task.reference
+        names = list(buffer_names(task.func).values())
+        packed = packed_arrays(program, dict(zip(names, arrays, strict=False)))
+        given = list(packed.values())
+        params, written = task.func.params, task.written
+        actual = run(module, arguments_for(params, given, device, written, task.rows))
+        same_layout = [i for i, a in enumerate(packed.values()) if a.shape == arrays[i].shape]
+        return task.difference(actual, same_layout)
+
+    def make_room(self, task: WorkerTask) -> None:
         """Lets go of other tasks' arrays, those not used for longest first, where they are many."""
         self.uses += 1
         task.last_use = self.uses
@@ -213,11 +208,14 @@ class Runner:
             sets.append(changed)
         return sets
 
+    def lowered(self, task: WorkerTask, program: Program) -> tirx.PrimFunc:
+        """The scheduled function of a program."""
+        if task.by_hand is None:
+            return self.backend.lower(task.func, program)
+        return lower(task.func, program, task.by_hand)
+
     def _compiled(self, task: WorkerTask, program: Program) -> BuiltProgram:
         with stage(ErrorKind.LOWER):
-            if task.by_hand is None:
-                func = self.backend.lower(task.func, program)
-            else:
-                func = lower(task.func, program, task.by_hand)
+            func = self.lowered(task, program)
         with stage(ErrorKind.BUILD):
             return BuiltProgram(task, func, compile_function(func, task.target))

@@ -1,4 +1,4 @@
-"""Timing one built program in place."""
+"""Timing one built program."""
 
 from __future__ import annotations
 
@@ -9,14 +9,31 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import cycle, islice
-from typing import Any
+from typing import Any, Protocol
 
 from ansor.config import MeasureConfig
-from ansor.measure.child.quiet_times import Repeats, quiet_times
+from ansor.measure.child.quiet_times import Repeats, Run, quiet_times
 from ansor.measure.child.timing_conditions import Conditions, Watch
 from ansor.measure.result import Timing
 from ansor.targets.build import ENTRY
 from ansor.targets.host.threads import free_cores, on_cores
+
+
+class Timeable(Protocol):
+    """A program that can be run and timed."""
+
+    @property
+    def others_s(self) -> float:
+        """Seconds that each run takes beyond those of the program."""
+
+    def total(self, number: int) -> float:
+        """Seconds of `number` runs."""
+
+    def run(self) -> Run:
+        """Tells the mean seconds of some runs."""
+
+    def conditions(self, first_s: float) -> Conditions:
+        """What matters to a program that runs for `first_s`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +73,37 @@ class Timed:
             return 0.0
         return statistics.median([_duration(self.others) for _ in range(self.other_runs)])
 
+    def total(self, number: int) -> float:
+        """Seconds of `number` runs, the sets of arguments in turns."""
+        kernel, calls = self.module[ENTRY], list(islice(self.turns, number))
+        if self.others is not None:
+            return _among_others(kernel, calls, self.others, self.others_s)
+        start = time.perf_counter()
+        for arguments in calls:
+            kernel(*arguments)
+        self.device.sync()
+        return time.perf_counter() - start
 
-def time_program(timed: Timed, best_s: float, config: MeasureConfig) -> Timing:
+    def run(self) -> Run:
+        """Tells the mean seconds of some runs; see `layouts` and `flush_bytes`."""
+        if self.flush_bytes:
+            return partial(_flushed, self)
+        layouts = cycle([*self.sets[:1], *self.layouts])
+        evaluator = cache(partial(self.module.time_evaluator, ENTRY, self.device, repeat=1))
+
+        def run(number: int) -> float:
+            if len(self.sets) > 1 or self.others is not None:
+                return self.total(number) / number
+            return float(evaluator(number=number)(*next(layouts)).results[0])
+
+        return run
+
+    def conditions(self, first_s: float) -> Conditions:
+        """What matters to a program that runs for `first_s`."""
+        return self.watch.over(first_s) if self.watch else Conditions()
+
+
+def time_program(timed: Timeable, best_s: float, config: MeasureConfig) -> Timing:
     """Times a program: once if it is slow, else in several repeats.
 
     Args:
@@ -74,29 +120,27 @@ def time_program(timed: Timed, best_s: float, config: MeasureConfig) -> Timing:
         return _repeats(timed, number, repeats, first_s, config, best_s * config.repeat_factor)
 
 
-def _once(timed: Timed, seconds: float) -> Timing:
+def _once(timed: Timeable, seconds: float) -> Timing:
     """The timing of a program that is not repeated."""
-    if timed.watch is None:
-        return Timing((seconds,))
-    is_quiet = timed.watch.cores.is_quiet()
-    return Timing((seconds,), not is_quiet, timed.watch.cores.last_s)
+    conditions = timed.conditions(seconds)
+    return Timing((seconds,), not conditions.is_quiet(), conditions.reference_s)
 
 
-def _first(timed: Timed, limit_s: float, config: MeasureConfig) -> float:
+def _first(timed: Timeable, limit_s: float, config: MeasureConfig) -> float:
     """Seconds of a first run; of several, if cold caches and sleeping threads may be all that it
     tells of."""
-    first_s = _seconds(timed, 1)
+    first_s = timed.total(1)
     is_slow = first_s > limit_s
     if first_s >= (config.retry_below_s if is_slow else config.warm_below_s):
         return first_s
     number = runs_per_repeat(first_s + timed.others_s, config)
-    return _seconds(timed, number) / number
+    return timed.total(number) / number
 
 
-def time_round(timed: Timed, config: MeasureConfig) -> Timing:
+def time_round(timed: Timeable, config: MeasureConfig) -> Timing:
     """Times a program in a single repeat; a very slow one in its first run."""
     with on_cores(free_cores()):
-        first_s = _seconds(timed, 1)
+        first_s = timed.total(1)
         if first_s > config.once_s:
             return _once(timed, first_s)
         number = runs_per_repeat(first_s + timed.others_s, config)
@@ -110,7 +154,7 @@ def runs_per_repeat(first_s: float, config: MeasureConfig) -> int:
 
 
 def _repeats(
-    timed: Timed,
+    timed: Timeable,
     number: int,
     repeats: int,
     first_s: float,
@@ -118,19 +162,9 @@ def _repeats(
     slow_s: float = math.inf,
 ) -> Timing:
     """Repeats of `number` runs of what takes about `first_s`; a single one beyond `slow_s`."""
-    if timed.flush_bytes:
-        return Timing(tuple(_flushed(timed, number) for _ in range(repeats)))
-    layouts = cycle([*timed.sets[:1], *timed.layouts])
-    evaluator = cache(partial(timed.module.time_evaluator, ENTRY, timed.device, repeat=1))
-
-    def run(number: int) -> float:
-        if len(timed.sets) > 1 or timed.others is not None:
-            return _seconds(timed, number) / number
-        return float(evaluator(number=number)(*next(layouts)).results[0])
-
     short = max(1, min(number, round(config.short_run_s / max(first_s, 1e-9))))
-    conditions = timed.watch.over(first_s) if timed.watch else Conditions()
-    return quiet_times(run, Repeats(repeats, number, short, slow_s), conditions, config)
+    wanted = Repeats(repeats, number, short, slow_s)
+    return quiet_times(timed.run(), wanted, timed.conditions(first_s), config)
 
 
 def _flushed(timed: Timed, number: int) -> float:
@@ -139,18 +173,6 @@ def _flushed(timed: Timed, number: int) -> float:
         ENTRY, timed.device, number=1, repeat=number, cache_flush_bytes=timed.flush_bytes
     )
     return statistics.fmean(evaluator(*timed.sets[0]).results)
-
-
-def _seconds(timed: Timed, number: int) -> float:
-    """Seconds of `number` runs, the sets of arguments in turns."""
-    kernel, calls = timed.module[ENTRY], list(islice(timed.turns, number))
-    if timed.others is not None:
-        return _among_others(kernel, calls, timed.others, timed.others_s)
-    start = time.perf_counter()
-    for arguments in calls:
-        kernel(*arguments)
-    timed.device.sync()
-    return time.perf_counter() - start
 
 
 def _among_others(

@@ -10,13 +10,15 @@ import time
 from ansor.config import WORKERS
 from ansor.measure.channel import Channel
 from ansor.measure.child.resource_limits import limit_resources
-from ansor.measure.child.runner import Runner, StageError
+from ansor.measure.child.runner import Runner
+from ansor.measure.child.stage import StageError
 from ansor.measure.protocol import (
     Build,
     Call,
     Compare,
     Define,
     Rehearse,
+    RemoteRequest,
     Reply,
     Request,
     Setup,
@@ -33,7 +35,7 @@ def main(read_fd: int, write_fd: int) -> None:
     setup = channel.receive()
     assert isinstance(setup, Setup)
     limit_resources(setup.memory_bytes)
-    runner = Runner(setup.config, load_backend(setup.backend))
+    runner = Runner(setup.config, load_backend(setup.backend), here=setup.here)
     channel.send(Reply())
     serve_requests(channel, runner)
 
@@ -77,6 +79,8 @@ def dispatch(runner: Runner, request: Request) -> object:
             return runner.verify(key, program)
         case Call(function, arguments):
             return function(*arguments)
+        case RemoteRequest():
+            return runner.remote.answer(request)
         case _:
             raise TypeError(f"unknown request {request!r}")
     return None

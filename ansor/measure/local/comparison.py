@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -11,6 +10,7 @@ from ansor.measure.local.worker_pool import Pool
 from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Compare, Define
 from ansor.measure.result import InTurns, Timing
+from ansor.measure.turns import counted, joined
 from ansor.program.program import Program
 
 
@@ -37,17 +37,7 @@ def time_in_turns(
         for i, values in seconds.items():
             found[i].append(values)
         left = {i: left[i] for i in sorted(seconds, key=lambda i: i ^ 1)}  # neighbours swap places
-    return [_joined(each) if len(each) == len(halves) else None for each in found.values()]
-
-
-def _joined(parts: Sequence[Sequence[float]]) -> InTurns:
-    """The mean of the medians of the parts, and the spread of all turns."""
-    latency_s = statistics.fmean(map(statistics.median, parts))
-    turns = [seconds for part in parts for seconds in part]
-    if len(turns) < 2:
-        return InTurns(latency_s)
-    low_s, _, high_s = statistics.quantiles(turns, n=4, method="inclusive")
-    return InTurns(latency_s, (high_s - low_s) / latency_s)
+    return [joined(each) if len(each) == len(halves) else None for each in found.values()]
 
 
 def _rounds(
@@ -65,13 +55,7 @@ def _rounds(
                 numbers, _timed(pool, worker, slots, turn + 1 < rounds), strict=False
             ):
                 timings[i].append(value)
-    return {i: _counted(each) for i, each in timings.items() if len(each) == rounds}
-
-
-def _counted(timings: Sequence[Timing]) -> list[float]:
-    """Seconds of the rounds on a quiet machine, if at least half of them were; else of all."""
-    quiet = [timing.latency_s for timing in timings if not timing.disturbed]
-    return quiet if 2 * len(quiet) >= len(timings) else [t.latency_s for t in timings]
+    return {i: counted(each) for i, each in timings.items() if len(each) == rounds}
 
 
 def _timed(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import weakref
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,13 +12,13 @@ from ansor.config import MeasureConfig
 from ansor.errors import MeasureError
 from ansor.measure.local.drift import Drift
 from ansor.measure.local.fork_server import ForkServer
+from ansor.measure.local.spread import Spread
 from ansor.measure.local.worker_process import (
     WorkerFailure,
     WorkerProcess,
-    not_started,
     wait_for_any,
 )
-from ansor.measure.protocol import Build, Define, Reply, Setup
+from ansor.measure.protocol import Build, Define, Reply, Request, Setup
 from ansor.program.program import Program
 from ansor.targets.backend import Backend
 from ansor.targets.host.memory import PLAIN_PAGES
@@ -35,6 +34,8 @@ class Pool:
     Args:
         threads: of a kernel while it is timed.
         backend: of the target. In each of its lanes, one program at a time is timed.
+        here: whether programs are timed in these processes.
+        fork_server: makes the workers; by default one for them alone.
 
     Attributes:
         config: of the device.
@@ -50,18 +51,20 @@ class Pool:
         threads: int,
         config: MeasureConfig,
         backend: Backend[Any],
+        here: bool = True,
+        fork_server: ForkServer | None = None,
     ) -> None:
         self.config = config
-        self.lanes = backend.execution.lanes()
+        self.lanes = [pool_variables(threads) | lane for lane in backend.execution.lanes()]
         self.on_host = backend.execution.on_host
         self.replaced = 0
         self.drift = Drift(config.quiet_factor)
-        self._fork_server = ForkServer(worker_environment(threads, backend.compiler.variables()))
+        self._fork_server = fork_server or new_fork_server(backend)
         self._slots = itertools.count()
         count = max(len(self.lanes), min(config.workers, len(os.sched_getaffinity(0))))
         # A driver of a GPU reserves address space as it likes.
         memory_bytes = worker_memory_bytes(config) if self.on_host else None
-        self._setup = Setup(config, backend.home, memory_bytes)
+        self._setup = Setup(config, backend.home, memory_bytes, here)
         self.workers = [self._new(place) for place in range(count)]
         self.close = weakref.finalize(self, _kill_all, self.workers, self._fork_server)
 
@@ -130,11 +133,25 @@ class Pool:
         Raises:
             MeasureError, WorkerFailure: as `define`.
         """
-        self.define(worker, task)
-        slot = next(self._slots)
-        worker.builds += 1
-        worker.send(Build(task.key, slot, program), self.config.build_timeout_s)
+        slot = self.new_slot()
+        self.send_job(worker, task, Build(task.key, slot, program), self.config.build_timeout_s)
         return slot
+
+    def new_slot(self) -> int:
+        """A slot that no worker has."""
+        return next(self._slots)
+
+    def send_job(
+        self, worker: WorkerProcess, task: Define, request: Request, timeout_s: float
+    ) -> None:
+        """Sends a request that builds a program of a task.
+
+        Raises:
+            MeasureError, WorkerFailure: as `define`.
+        """
+        self.define(worker, task)
+        worker.builds += 1
+        worker.send(request, timeout_s)
 
     def spread(
         self, jobs: Mapping[int, Callable[[WorkerProcess], None]]
@@ -145,37 +162,13 @@ class Pool:
         Raises:
             MeasureError: two workers died before a job had begun, or one did not start.
         """
-        self.recycle()
-        self.start(len(jobs))
-        waiting = deque(jobs)
-        under_way: dict[WorkerProcess, int] = {}
+        spread = Spread(self, jobs)
         done: dict[int, tuple[WorkerProcess, Outcome]] = {}
-        while waiting or under_way:
-            for worker in list(self.workers):
-                if waiting and worker.is_ready and worker not in under_way:
-                    number = waiting.popleft()
-                    under_way[self._given(worker, jobs[number])] = number
-            starting = [worker for worker in self.workers if waiting and worker.is_starting]
-            for worker, outcome in self.wait([*under_way, *starting]):
-                if worker in under_way:
-                    done[under_way.pop(worker)] = worker, outcome
-                elif isinstance(outcome, WorkerFailure):
-                    raise not_started(outcome)
+        while spread.is_open:
+            spread.give()
+            wait_for_any(spread.waited)
+            done |= spread.take()
         return done
-
-    def _given(self, worker: WorkerProcess, job: Callable[[WorkerProcess], None]) -> WorkerProcess:
-        """Who has taken a job: the worker, or a new one where it died of what came before."""
-        try:
-            job(worker)
-        except WorkerFailure:
-            worker = self.replace(worker)
-        else:
-            return worker
-        try:
-            job(worker)
-        except WorkerFailure as failure:
-            raise MeasureError(f"a new worker died of a task: {failure.message}") from None
-        return worker
 
     def wait(self, workers: Sequence[WorkerProcess]) -> list[tuple[WorkerProcess, Outcome]]:
         """Waits until at least one busy worker has answered or failed; a failed one is replaced."""
@@ -196,14 +189,19 @@ class Pool:
             return failure
 
 
-def worker_environment(threads: int, compiler: Mapping[str, str]) -> Mapping[str, str]:
+def new_fork_server(backend: Backend[Any]) -> ForkServer:
+    """One whose processes compile for a kind of target."""
+    return ForkServer(worker_environment(backend.compiler.variables()))
+
+
+def worker_environment(compiler: Mapping[str, str]) -> Mapping[str, str]:
     """The environment of a worker: the parent's modules, and how TVM's threads behave.
 
     They sleep soon: as long as they spin, the worker whose turn it was disturbs the one whose turn
     it is (half of the speed). NumPy's have nothing to do, and would spin while others start.
     """
     return os.environ | {
-        **pool_variables(threads),
+        **pool_variables(1),
         **PLAIN_PAGES,
         **compiler,
         **module_path(),

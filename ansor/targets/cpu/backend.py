@@ -17,6 +17,7 @@ from ansor.targets.backend import (
 from ansor.targets.cpu import target
 from ansor.targets.cpu.describe import describe
 from ansor.targets.cpu.detect import detect, peak_flops, read_system
+from ansor.targets.cpu.elsewhere import detect_elsewhere
 from ansor.targets.cpu.known_cores import SHORTHANDS, known_core
 from ansor.targets.cpu.low_precision import (
     activations,
@@ -37,7 +38,7 @@ CPU = Backend(
         target.check_here,
         MappingProxyType({target.NATIVE: target.native_options, **SHORTHANDS}),
     ),
-    machine=MachineReader(read_system, detect, peak_flops, describe, known_core),
+    machine=MachineReader(read_system, detect, peak_flops, describe, known_core, detect_elsewhere),
     search=CPU_SEARCH,
     compiler=Compiler(
         target.compiler_target, for_cpu, portable=for_plain_tvm, pipeline=CPU_PIPELINE

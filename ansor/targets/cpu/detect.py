@@ -8,7 +8,7 @@ from dataclasses import replace
 from tvm.target import Target
 
 from ansor.program.tile_instructions import TILE_INSTRUCTIONS, TILE_ROWS, TILE_WORDS
-from ansor.targets.cpu.caches import read_caches
+from ansor.targets.cpu.caches import Caches, read_caches
 from ansor.targets.cpu.known_cores import known_core
 from ansor.targets.cpu.low_precision import dot_instructions, peak_of
 from ansor.targets.cpu.machine import DotUnit, Hardware
@@ -55,7 +55,7 @@ def detect(target: Target, threads: int, *, run: Run | None = None) -> Hardware:
     hardware = read_system(target, threads)
     if known_core(target) is not None:
         return hardware
-    found = measured(_spec(target, hardware), run=run)
+    found = measured(spec_of(target, hardware), run=run)
     return hardware if found is None else with_probe(hardware, found)
 
 
@@ -65,9 +65,14 @@ def read_system(target: Target, threads: int) -> Hardware:
     if known is not None:
         known = replace(known, cores=threads)
         return replace(known, dot_units=_dot_units(target, known))
-    unit, caches = vector_unit(target), read_caches()
+    return described(target, threads, processor_name(), read_caches())
+
+
+def described(target: Target, threads: int, name: str, caches: Caches | None) -> Hardware:
+    """The parameters that a target and the name and the caches of a processor say."""
+    unit = vector_unit(target)
     hardware = Hardware(
-        name=processor_name(),
+        name=name,
         cores=threads,
         vector_bytes=unit.bytes,
         vector_registers=unit.registers,
@@ -183,23 +188,24 @@ def peak_flops(
         fresh: measure now, whatever was measured before.
         run: does the measuring; by default a process of its own.
     """
-    found = measured(_spec(target, read_system(target, threads)), run=run, fresh=fresh)
+    found = measured(spec_of(target, read_system(target, threads)), run=run, fresh=fresh)
     return None if found is None else found.peak_flops
 
 
 def peak_meter_here(target: Target, threads: int) -> Callable[[], float]:
     """Tells the peak in GFLOP/s at any moment, for this process, whose pool of threads has its size
     already."""
-    flops = peak_meter(_spec(target, read_system(target, threads)))
+    flops = peak_meter(spec_of(target, read_system(target, threads)))
     return lambda: flops() / 1e9
 
 
 def start_meter_here(target: Target, threads: int) -> Callable[[], float]:
     """Tells the seconds that the start of threads takes at any moment, for such a process."""
-    return start_meter(_spec(target, read_system(target, threads)))
+    return start_meter(spec_of(target, read_system(target, threads)))
 
 
-def _spec(target: Target, hardware: Hardware) -> Spec:
+def spec_of(target: Target, hardware: Hardware) -> Spec:
+    """What the micro-benchmark measures for a target."""
     return Spec(
         text(target, hardware.cores), hardware.cores, hardware.vector_bytes, hardware.cache_bytes
     )

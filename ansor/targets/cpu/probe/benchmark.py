@@ -18,7 +18,7 @@ import tvm
 
 from ansor.targets.cpu.probe import benchmark_kernels
 from ansor.targets.cpu.probe.instruction_peak import INSTRUCTIONS, operations_meter
-from ansor.targets.cpu.probe.meter import Spec, seconds_meter
+from ansor.targets.cpu.probe.meter import Meter, Spec, seconds_meter
 
 T = TypeVar("T")
 
@@ -95,56 +95,58 @@ def _each(better: Callable[[float, float], float], ours: Any, theirs: Any) -> An
     return tuple(map(better, ours, theirs))
 
 
-def probe(spec: Spec) -> Probe:
-    """Runs the micro-benchmark; the pool of threads must have its size already."""
-    core, half, product = _core_flops(spec)
-    peak = partial(_peak, peak_meter(spec), spec.threads * core)
+def probe(spec: Spec, meter: Meter = seconds_meter) -> Probe:
+    """Runs the micro-benchmark; the pool of threads must have its size already.
+
+    Args:
+        meter: runs the kernels; by default in this process.
+    """
+    core, half, product = _core_flops(spec, meter)
+    peak = partial(_peak, peak_meter(spec, meter), spec.threads * core)
     return Probe(
         peak_flops=peak(),
         core_flops=core,
         half_flops=half,
         product_flops=product,
-        stream_bytes=_streams(spec, peak),
-        parallel_overhead_s=_overhead(spec, peak),
-        chain_s=_chains(spec),
-        instructions=_instruction_rates(spec, peak),
+        stream_bytes=_streams(spec, peak, meter),
+        parallel_overhead_s=_overhead(spec, peak, meter),
+        chain_s=_chains(spec, meter),
+        instructions=_instruction_rates(spec, peak, meter),
     )
 
 
-def _core_flops(spec: Spec) -> tuple[float, float, float]:
+def _core_flops(spec: Spec, meter: Meter) -> tuple[float, float, float]:
     """Flop/s of one core on whole registers, on half registers, and of products; each at its best
     of a few passes, as the clock may change between them."""
     meters = (
-        _flops_meter(spec, 1, spec.lanes),
-        _flops_meter(spec, 1, spec.lanes // 2),
-        _product_meter(spec),
+        _flops_meter(spec, 1, spec.lanes, meter),
+        _flops_meter(spec, 1, spec.lanes // 2, meter),
+        _product_meter(spec, meter),
     )
-    passes = _in_passes(lambda: [meter() for meter in meters])
+    passes = _in_passes(lambda: [flops() for flops in meters])
     core, half, product = (max(found) for found in zip(*passes, strict=True))
     return core, half, product
 
 
-def _flops_meter(spec: Spec, parts: int, lanes: int) -> Callable[[], float]:
-    best_s = seconds_meter(benchmark_kernels.fma(parts, lanes, _FMA_ROUNDS), spec.target, number=3)
+def _flops_meter(spec: Spec, parts: int, lanes: int, meter: Meter) -> Callable[[], float]:
+    best_s = meter(benchmark_kernels.fma(parts, lanes, _FMA_ROUNDS), spec.target, 3)
     return lambda: benchmark_kernels.fma_flops(parts, lanes, _FMA_ROUNDS) / best_s()
 
 
-def _product_meter(spec: Spec) -> Callable[[], float]:
-    best_s = seconds_meter(
-        benchmark_kernels.product(spec.lanes, _FMA_ROUNDS), spec.target, number=3
-    )
+def _product_meter(spec: Spec, meter: Meter) -> Callable[[], float]:
+    best_s = meter(benchmark_kernels.product(spec.lanes, _FMA_ROUNDS), spec.target, 3)
     return lambda: benchmark_kernels.fma_flops(1, spec.lanes, _FMA_ROUNDS) / best_s()
 
 
-def peak_meter(spec: Spec) -> Callable[[], float]:
+def peak_meter(spec: Spec, meter: Meter = seconds_meter) -> Callable[[], float]:
     """Tells flop/s of all cores at the moment; the pool of threads must have its size already."""
-    return _flops_meter(spec, spec.threads, spec.lanes)
+    return _flops_meter(spec, spec.threads, spec.lanes, meter)
 
 
 def start_meter(spec: Spec) -> Callable[[], float]:
     """Tells seconds that threads take to start and to be joined at the moment; the pool of threads
     must have its size already."""
-    return seconds_meter(benchmark_kernels.touch(spec.threads, True), spec.target, number=200)
+    return seconds_meter(benchmark_kernels.touch(spec.threads, True), spec.target, 200)
 
 
 def _peak(flops: Callable[[], float], expected: float) -> float:
@@ -158,7 +160,7 @@ def _peak(flops: Callable[[], float], expected: float) -> float:
     return best
 
 
-def _streams(spec: Spec, wait: Callable[[], object]) -> tuple[float, float, float]:
+def _streams(spec: Spec, wait: Callable[[], object], meter: Meter) -> tuple[float, float, float]:
     """Bytes per second from each level: the arrays lie well inside it and well outside the one
     before. The best of a few passes: others may use the shared levels for a while. What a level
     gives, those before it give too, whatever disturbed their runs.
@@ -172,28 +174,27 @@ def _streams(spec: Spec, wait: Callable[[], object]) -> tuple[float, float, floa
         max(last // 2 // spec.threads, min(2 * level2, last // spec.threads)),
         min(_MEMORY_FACTOR * last, _MOST_MEMORY) // spec.threads,
     )
-    meters = [_stream_meter(spec, size) for size in sizes]
-    passes = _in_passes(lambda: [meter() for meter in meters], wait)
+    meters = [_stream_meter(spec, size, meter) for size in sizes]
+    passes = _in_passes(lambda: [rate() for rate in meters], wait)
     first, second, third = (max(found) for found in zip(*passes, strict=True))
     return max(first, second, third), max(second, third), third
 
 
-def _stream_meter(spec: Spec, part_bytes: int) -> Callable[[], float]:
+def _stream_meter(spec: Spec, part_bytes: int, meter: Meter) -> Callable[[], float]:
     """Tells bytes per second that all cores read, each from its own array of `part_bytes`."""
     rows = max(1, part_bytes // (benchmark_kernels.ACCUMULATORS * spec.vector_bytes))
     read = spec.threads * rows * benchmark_kernels.ACCUMULATORS * spec.vector_bytes
     rounds = max(1, _STREAM_BYTES // read)
-    best_s = seconds_meter(
-        benchmark_kernels.stream(spec.threads, spec.lanes, rows, rounds), spec.target
-    )
+    kernel = benchmark_kernels.stream(spec.threads, spec.lanes, rows, rounds)
+    best_s = meter(kernel, spec.target, 1)
     return lambda: read * rounds / best_s()
 
 
-def _overhead(spec: Spec, wait: Callable[[], object]) -> float:
+def _overhead(spec: Spec, wait: Callable[[], object], meter: Meter) -> float:
     """Seconds that a parallel loop adds; both loops at their best of a few passes, each over in
     milliseconds."""
     parallel, serial = (
-        seconds_meter(benchmark_kernels.touch(spec.threads, parallel), spec.target, number=200)
+        meter(benchmark_kernels.touch(spec.threads, parallel), spec.target, 200)
         for parallel in (True, False)
     )
     passes = _in_passes(lambda: (parallel(), serial()), wait)
@@ -201,13 +202,11 @@ def _overhead(spec: Spec, wait: Callable[[], object]) -> float:
     return max(least[0] - least[1], 0.0)
 
 
-def _chains(spec: Spec) -> tuple[float, float]:
+def _chains(spec: Spec, meter: Meter) -> tuple[float, float]:
     """Seconds of one run of each length; the best of a few arrays, as where they lie matters."""
     short, long = (
         min(
-            seconds_meter(
-                benchmark_kernels.chains(_CHAIN_RUNS, length, spec.lanes), spec.target, number=10
-            )()
+            meter(benchmark_kernels.chains(_CHAIN_RUNS, length, spec.lanes), spec.target, 10)()
             for _ in range(_PLACES)
         )
         for length in CHAINS
@@ -215,13 +214,15 @@ def _chains(spec: Spec) -> tuple[float, float]:
     return short / _CHAIN_RUNS, long / _CHAIN_RUNS
 
 
-def _instruction_rates(spec: Spec, wait: Callable[[], object]) -> tuple[tuple[str, float], ...]:
+def _instruction_rates(
+    spec: Spec, wait: Callable[[], object], meter: Meter
+) -> tuple[tuple[str, float], ...]:
     """Operations per second of the instructions; the best of a few passes."""
     target = tvm.target.Target(spec.target)
     available = [each for each in INSTRUCTIONS if each.is_usable(target)]
-    meters = {each.name: operations_meter(each, spec) for each in available}
-    passes = _in_passes(lambda: {name: meter() for name, meter in meters.items()}, wait)
-    return tuple((name, max(found[name] for found in passes)) for name in sorted(meters))
+    rates = {each.name: operations_meter(each, spec, meter) for each in available}
+    passes = _in_passes(lambda: {name: rate() for name, rate in rates.items()}, wait)
+    return tuple((name, max(found[name] for found in passes)) for name in sorted(rates))
 
 
 def _in_passes(run: Callable[[], T], wait: Callable[[], object] = lambda: None) -> list[T]:

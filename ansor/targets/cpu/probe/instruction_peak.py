@@ -20,7 +20,7 @@ from ansor.targets.cpu.probe.instruction_kernels import (
     TILE_SUMS,
     function_name,
 )
-from ansor.targets.cpu.probe.meter import Spec, seconds_meter
+from ansor.targets.cpu.probe.meter import Meter, Spec, seconds_meter
 from ansor.targets.host.tiles import why_no_tiles
 
 _ROUNDS = 1 << 15  # of a run; some 0.2 ms, as threads that start take some 10 µs
@@ -101,13 +101,15 @@ def instruction_named(name: str) -> PeakInstruction:
     return known[name]
 
 
-def operations_meter(instruction: PeakInstruction, spec: Spec) -> Callable[[], float]:
+def operations_meter(
+    instruction: PeakInstruction, spec: Spec, meter: Meter = seconds_meter
+) -> Callable[[], float]:
     """Tells operations per second of all threads of `spec` at the moment.
 
     The pool of threads must have its size already. The machine must have the instruction.
     """
     module = peak_kernel(instruction, spec.threads, spec.vector_bytes, _ROUNDS)
-    best_s = seconds_meter(module, spec.target, number=3)
+    best_s = meter(module, spec.target, 3)
     issued = spec.threads * _ROUNDS * _sums(instruction, spec.vector_bytes)
     return lambda: issued * instruction.operations(spec.vector_bytes) / best_s()
 

@@ -38,19 +38,25 @@ def cache_file() -> Path:
 
 
 def measured(
-    spec: Spec, *, run: Run | None = None, file: Path | None = None, fresh: bool = False
+    spec: Spec,
+    *,
+    run: Run | None = None,
+    file: Path | None = None,
+    fresh: bool = False,
+    processor: str | None = None,
 ) -> Probe | None:
-    """What the micro-benchmark says of this machine; None, and a warning, where it fails.
+    """What the micro-benchmark says of a machine; None, and a warning, where it fails.
 
     Args:
         spec: what to measure.
         run: does the measuring; by default a process of its own.
         file: where results are kept; by default in the user's cache directory.
         fresh: measure even if a result is kept; of the two, the better figures are kept then.
+        processor: name of the machine's processor; by default that of this machine.
     """
     run, file = run or run_probe, file or cache_file()
-    kept = _read(file)
-    found = _decode(kept.get(key_of(spec)))
+    kept, key = _read(file), key_of(spec, processor)
+    found = _decode(kept.get(key))
     if found is not None and not fresh:
         return found
     try:
@@ -62,7 +68,7 @@ def measured(
         _LOG.warning("other work ran while this machine was measured; it will be measured again")
         return result
     best = result if found is None else result.at_best(found)
-    _write(file, {**kept, key_of(spec): dataclasses.asdict(best)})
+    _write(file, {**kept, key: dataclasses.asdict(best)})
     return result
 
 
@@ -95,21 +101,31 @@ def run_probe(spec: Spec) -> Probe:
     return found
 
 
-def key_of(spec: Spec) -> str:
-    """What a result depends on, as text."""
+def key_of(spec: Spec, processor: str | None = None) -> str:
+    """What a result depends on, as text; the processor is by default this machine's."""
     parts = dataclasses.asdict(spec)
-    parts |= {"processor": processor_name(), "tvm": version("apache-tvm"), "probe": REVISION}
+    parts |= {
+        "processor": processor or processor_name(),
+        "tvm": version("apache-tvm"),
+        "probe": REVISION,
+    }
     return json.dumps(parts, sort_keys=True)
 
 
 def processor_name() -> str:
     """The processor as the system calls it."""
     try:
-        lines = _CPUINFO.read_text().splitlines()
+        name = named_processor(_CPUINFO.read_text())
     except OSError:
-        lines = []
+        name = ""
+    return name or platform.processor() or platform.machine()
+
+
+def named_processor(cpuinfo: str) -> str:
+    """The name in the text of Linux' /proc/cpuinfo; "" if there is none, as on Arm."""
+    lines = cpuinfo.splitlines()
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+    return names[0] if names else ""
 
 
 def _parsed(lines: list[str]) -> object:

@@ -11,7 +11,11 @@ import tvm
 
 from ansor.targets.host.threads import free_cores, on_cores, running_threads
 
-_REPEATS = 7  # the best counts: whatever else runs can only make a kernel slower
+# Of a kernel, a target and a number of runs: makes a function that tells the seconds of the fastest
+# of several means over these runs.
+Meter = Callable[[tvm.IRModule, str, int], Callable[[], float]]
+
+REPEATS = 7  # the best counts: whatever else runs can only make a kernel slower
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ def seconds_meter(module: tvm.IRModule, target: str, number: int = 1) -> Callabl
     running_threads()  # what is compiled before takes TVM's own
     arrays = [_zeros(buffer) for buffer in module["main"].params]
     built: Any = tvm.compile(module, tvm.target.Target(target)).mod
-    evaluator = built.time_evaluator("main", tvm.cpu(), number=number, repeat=_REPEATS)
+    evaluator = built.time_evaluator("main", tvm.cpu(), number=number, repeat=REPEATS)
     built["main"](*arrays)  # wakes the threads
 
     def best_s() -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ansor.frontend.deploy.linking.elf import (
+from ansor.linking.elf import (
     FILE_HEADER,
     MAGIC,
     RELOCATION,

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ansor.frontend.deploy.linking.elf import (
+from ansor.linking.elf import (
     DYNAMIC_ENTRY,
     FILE_HEADER,
     MAGIC,

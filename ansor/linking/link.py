@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ansor.frontend.deploy.linking.library_file import (
+from ansor.linking.library_file import (
     READ,
     READ_RUN,
     READ_WRITE,
@@ -18,7 +18,7 @@ from ansor.frontend.deploy.linking.library_file import (
     relocations_bytes,
     symbols_bytes,
 )
-from ansor.frontend.deploy.linking.object_file import (
+from ansor.linking.object_file import (
     LinkError,
     ObjectFile,
     Relocation,
@@ -26,7 +26,7 @@ from ansor.frontend.deploy.linking.object_file import (
     Symbol,
     read_object,
 )
-from ansor.frontend.deploy.linking.processors import PROCESSORS, RangeError
+from ansor.linking.processors import PROCESSORS, RangeError
 
 _NEEDED = ("libm.so.6", "libc.so.6")
 

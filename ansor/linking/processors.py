@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ansor.frontend.deploy.linking.elf import Architecture, ArmRelocation, RelocationType
+from ansor.linking.elf import Architecture, ArmRelocation, RelocationType
 
 Write = Callable[[bytearray, int, int], None]  # of the value of a relocation: image, P, V
 _PAGE = 4096  # that ADRP counts in, whatever the pages of the system

@@ -11,8 +11,8 @@ import pytest
 import tvm
 from tvm import te, tirx
 
-from ansor.frontend.deploy.linking.link import link
-from ansor.frontend.deploy.linking.object_file import LinkError, read_object
+from ansor.linking.link import link
+from ansor.linking.object_file import LinkError, read_object
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="links for x86-64")
 

@@ -1,0 +1,78 @@
+"""Jobs that are spread over the workers of a pool."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from ansor.errors import MeasureError
+from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess, not_started
+
+if TYPE_CHECKING:
+    from ansor.measure.local.worker_pool import Outcome, Pool
+
+
+class Spread:
+    """Jobs, each of which sends a worker one request; a worker takes the next when it is free.
+
+    Args:
+        jobs: by number.
+    """
+
+    def __init__(self, pool: Pool, jobs: Mapping[int, Callable[[WorkerProcess], None]]) -> None:
+        pool.recycle()
+        pool.start(len(jobs))
+        self._pool, self._jobs = pool, jobs
+        self._waiting = deque(jobs)
+        self._under_way: dict[WorkerProcess, int] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a job has no outcome yet."""
+        return bool(self._waiting or self._under_way)
+
+    def give(self) -> None:
+        """Gives jobs to the workers that are free.
+
+        Raises:
+            MeasureError: two workers died before a job had begun.
+        """
+        for worker in list(self._pool.workers):
+            if self._waiting and worker.is_ready and worker not in self._under_way:
+                number = self._waiting.popleft()
+                self._under_way[self._given(worker, self._jobs[number])] = number
+
+    @property
+    def waited(self) -> list[WorkerProcess]:
+        """The workers whose replies are waited for."""
+        starting = [worker for worker in self._pool.workers if self._waiting and worker.is_starting]
+        return [*self._under_way, *starting]
+
+    def take(self) -> dict[int, tuple[WorkerProcess, Outcome]]:
+        """Under the numbers of jobs that have ended, who did it and what came of it.
+
+        Raises:
+            MeasureError: a worker did not start.
+        """
+        done: dict[int, tuple[WorkerProcess, Outcome]] = {}
+        for worker, outcome in self._pool.answers(self.waited):
+            if worker in self._under_way:
+                done[self._under_way.pop(worker)] = worker, outcome
+            elif isinstance(outcome, WorkerFailure):
+                raise not_started(outcome)
+        return done
+
+    def _given(self, worker: WorkerProcess, job: Callable[[WorkerProcess], None]) -> WorkerProcess:
+        """Who has taken a job: the worker, or a new one where it died of what came before."""
+        try:
+            job(worker)
+        except WorkerFailure:
+            worker = self._pool.replace(worker)
+        else:
+            return worker
+        try:
+            job(worker)
+        except WorkerFailure as failure:
+            raise MeasureError(f"a new worker died of a task: {failure.message}") from None
+        return worker

@@ -1,0 +1,21 @@
+"""The machine of a device that is not this one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class RemoteMachine:
+    """What a search on another machine depends on.
+
+    Attributes:
+        target: text of the target with the number of threads.
+        threads: of the programs.
+        parameters: of the machine, of the type of the target's backend.
+    """
+
+    target: str
+    threads: int
+    parameters: Any
