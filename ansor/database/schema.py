@@ -15,6 +15,9 @@ from ansor.database.formats import FORMAT_VERSION, migrate
 from ansor.database.integrity import check_integrity, damaged
 from ansor.errors import DatabaseError
 
+# Of SQLite; and of Python, where the message about a damaged name is no UTF-8.
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+_ATTEMPTS = 4  # to check a file that changes
 _MAGIC = b"SQLite format 3\0"
 
 
@@ -45,7 +48,7 @@ def connect(path: str | os.PathLike[str] | None) -> sqlite3.Connection:
         if file.exists() and file.stat().st_size:
             _check(file)
         return _prepare(_open(str(file)))
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, *_ERRORS) as error:
         raise DatabaseError(
             f"database={str(file)!r}: {error}; give a file in a folder that can be written to"
         ) from error
@@ -65,18 +68,19 @@ def _open(name: str, uri: bool = False, busy_timeout_s: float = 120.0) -> sqlite
 def _prepare(connection: sqlite3.Connection) -> sqlite3.Connection:
     try:
         _make_tables(connection)
-    except (sqlite3.Error, DatabaseError):
+    except (*_ERRORS, DatabaseError):
         connection.close()
         raise
     return connection
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")  # with WAL, safe when the process is killed
     connection.execute("PRAGMA foreign_keys = ON")
     with transaction(connection):
         migrate(connection)
+    # Afterwards, because it is written to a file whose tables are refused too.
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")  # with WAL, safe when the process is killed
 
 
 @contextmanager
@@ -94,9 +98,17 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         finally:
             if connection.in_transaction:  # SQLite may have ended it by itself
                 connection.execute("ROLLBACK")
-    except sqlite3.Error as error:
-        remedy = "see whether its disk is full or another process holds it"
-        raise DatabaseError(f"database={file_of(connection)!r}: {error}; {remedy}") from error
+    except _ERRORS as error:
+        raise _failure(connection, error) from error
+
+
+def _failure(connection: sqlite3.Connection, error: Exception) -> DatabaseError:
+    """What is raised where a statement fails."""
+    file = file_of(connection)
+    if not isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
+        return damaged(Path(file), str(error))
+    remedy = "see whether its disk is full or another process holds it"
+    return DatabaseError(f"database={file!r}: {error}; {remedy}")
 
 
 def vacuum(connection: sqlite3.Connection) -> None:
@@ -124,11 +136,13 @@ def query(
         DatabaseError: the file is damaged.
     """
     try:
-        yield from connection.execute(statement, values)
+        # `yield from` would close the cursor, which fails after its database is closed.
+        for row in connection.execute(statement, values):  # noqa: UP028
+            yield row
     except UnicodeEncodeError:
         return  # a text of a damaged row, which no other row can have
-    except sqlite3.Error as error:
-        raise damaged(Path(file_of(connection)), str(error)) from error
+    except _ERRORS as error:
+        raise _failure(connection, error) from error
 
 
 def file_of(connection: sqlite3.Connection) -> str:
@@ -138,7 +152,32 @@ def file_of(connection: sqlite3.Connection) -> str:
 
 
 def _check(file: Path) -> None:
-    """Raises DatabaseError for a file that is not ours. Opens it for reading only."""
+    """Raises DatabaseError for a file that is not ours or damaged. Opens it for reading only.
+
+    What another process writes meanwhile may look damaged.
+    """
+    for _ in range(_ATTEMPTS):
+        before = _state(file)
+        try:
+            return _check_once(file)
+        except DatabaseError:
+            if _state(file) == before:
+                raise
+    return _check_once(file)
+
+
+def _state(file: Path) -> tuple[object, ...]:
+    """What differs after another process has written to a file."""
+    found = file.stat()
+    return found.st_mtime_ns, found.st_size, _is_pending(file)
+
+
+def _is_pending(file: Path) -> bool:
+    """Whether another process has the file open, or ended before it had written all."""
+    return any(Path(f"{file}{suffix}").exists() for suffix in ("-wal", "-journal"))
+
+
+def _check_once(file: Path) -> None:
     if not is_sqlite(file):
         raise DatabaseError(
             f"database={str(file)!r}: not an SQLite file, left as it is; give another path"
@@ -146,13 +185,14 @@ def _check(file: Path) -> None:
     if not os.access(file, os.W_OK):
         raise DatabaseError(f"database={str(file)!r}: cannot be written; give a file that can be")
     # A log beside the file must be read too; without one, SQLite would make one and leave it there.
-    pending = any(Path(f"{file}{suffix}").exists() for suffix in ("-wal", "-journal"))
-    mode = "mode=ro" if pending else "mode=ro&immutable=1"
+    mode = "mode=ro" if _is_pending(file) else "mode=ro&immutable=1"
     connection = _open(f"{file.absolute().as_uri()}?{mode}", uri=True)
     try:
         _check_meta(file, connection)
         check_integrity(file, connection, DATABASE.checked_bytes)
-    except sqlite3.DatabaseError as error:
+    except _ERRORS as error:
+        if isinstance(error, sqlite3.OperationalError):
+            raise
         raise damaged(file, str(error)) from error
     finally:
         connection.close()

@@ -25,6 +25,7 @@ _KIND, _ATTRIBUTES = 0, 2
 _TILE, _CATEGORY = "SamplePerfectTile", "SampleCategorical"
 # TVM compiles the value of such an annotation ("_llvm", "_c") as code of the function's module.
 _IMPORTS = "pragma_import"
+_MAY_LACK = ("TransformLayout",)  # an attribute: the value of padding
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +172,7 @@ def replayed(
             [n, _decision(instructions[n], wanted[n]) if n in wanted else kept]
             for n, kept in decisions
         ]
+        _check_attributes(instructions)
         s_tir.Trace.apply_json_to_schedule([instructions, chosen], sch)
     except Exception as error:  # TVM's own are of many kinds
         reason = str(error).strip().splitlines()[-1:]
@@ -179,6 +181,13 @@ def replayed(
     if found != signature(func):
         raise LoweringError(f"the trace changes the parameters to {found}")
     return sch
+
+
+def _check_attributes(instructions: Sequence[Sequence[Any]]) -> None:
+    """Raises a ValueError for an attribute without a value, at which TVM ends the process."""
+    for instruction in instructions:
+        if None in instruction[_ATTRIBUTES] and instruction[_KIND] not in _MAY_LACK:
+            raise ValueError(f"an attribute of {instruction[_KIND]} has no value")
 
 
 def _decision(instruction: Sequence[Any], row: tuple[int, ...]) -> int | list[int]:

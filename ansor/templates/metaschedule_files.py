@@ -25,6 +25,7 @@ from ansor.errors import ArgumentError
 from ansor.templates.imported_trace import json_text, replayed
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"  # TVM's names
+_MOST = 200  # characters of a reason
 _LENGTH = struct.Struct("<Q")  # of a text, before it
 
 
@@ -60,7 +61,7 @@ def read_records(folder: str | os.PathLike[str], most: int) -> list[list[Recorde
                 found[number].append((sum(seconds) / len(seconds), trace))
         return [_best(_module(*workloads[n]), each, most) for n, each in sorted(found.items())]
     except Exception as error:  # TVM's own are of many kinds
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:_MOST]
         remedy = f"TVM cannot read it, or a trace in it does not replay: {reason}"
         raise ArgumentError("seeds", os.fspath(folder), remedy) from error
 

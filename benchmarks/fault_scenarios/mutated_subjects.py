@@ -15,6 +15,7 @@ from tvm import te
 import ansor
 from ansor.database import Database, export_jsonl, merge, opened_records, statistics
 from ansor.database.rows import to_row
+from ansor.database.runs import all_runs, readings_of, records_of
 from ansor.errors import DatabaseError, TemplateMismatchError
 from ansor.frontend import load_model
 from ansor.frontend.deploy.metaschedule import RECORD_FILES
@@ -123,6 +124,9 @@ class DatabaseSubject:
         with _opened(path) as database:
             _check(_answers(database), self._truth)
             statistics(database)
+            for run in all_runs(database.connection):
+                list(records_of(database.connection, run.number))
+                readings_of(database.connection, run.number)
             with Database() as merged:
                 merge(merged, [database])
                 _check(_answers(merged), self._truth)

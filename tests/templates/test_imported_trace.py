@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +98,41 @@ def test_a_trace_that_does_not_replay_is_refused_with_the_reason() -> None:
         ImportedTrace(text).fitted(func())
     with pytest.raises(ArgumentError, match=r"it fits no function of the model.*does not replay"):
         ansor.auto_schedule(matmul(), trials=1, templates=[ImportedTrace(text)])
+
+
+def test_an_attribute_without_a_value_is_refused() -> None:
+    """TVM would end the process."""
+    instructions, decisions = json.loads(json_text(sampled()))
+    split = next(each for each in instructions if each[0] == "Split")
+    split[2] = [None for _ in split[2]]
+    with pytest.raises(TemplateMismatchError, match="an attribute of Split has no value"):
+        ImportedTrace(json.dumps([instructions, decisions])).fitted(func())
+
+
+@pytest.mark.parametrize("number", [-1, 1, 7, None, "0", 0.5])
+def test_a_record_of_no_function_of_the_database_is_refused(
+    records: Path, tmp_path: Path, number: object
+) -> None:
+    """TVM's reader would end the process."""
+    for file in records.iterdir():
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        if "tuning_record" in file.name:
+            lines[0][0] = number
+        (tmp_path / file.name).write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(ArgumentError, match=r"seeds=.*a record of function"):
+        recorded_traces(tmp_path, [func()])
+
+
+def test_a_changed_function_of_a_database_is_refused(records: Path, tmp_path: Path) -> None:
+    for file in records.iterdir():
+        text = file.read_text()
+        if "workload" in file.name:
+            digest, module = json.loads(text)
+            data = base64.b64decode(module).replace(b"float32", b"float16")
+            text = json.dumps([digest, base64.b64encode(data).decode()])
+        (tmp_path / file.name).write_text(text)
+    with pytest.raises(ArgumentError, match=r"seeds=.*not the one that was written"):
+        recorded_traces(tmp_path, [func()])
 
 
 def test_other_decisions_may_not_replay() -> None:
