@@ -20,6 +20,8 @@ from ansor.config import CLUSTER
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
 from ansor.workloads import build
+from benchmarks.fault_scenarios import ray_cluster
+from benchmarks.fault_scenarios.row import Scale
 from benchmarks.ray_cluster import local_cluster
 
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'ansor[ray]'")
@@ -84,6 +86,11 @@ def test_a_network_is_tuned_on_a_cluster(cluster: Any, monkeypatch: pytest.Monke
     while has_workers():
         assert time.monotonic() < end_s, "workers end with their node"
         time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_a_run_survives_nodes_that_come_and_go() -> None:
+    assert [row for row in ray_cluster.run(Scale.QUICK) if not row.holds] == []
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere"])
