@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -18,6 +20,8 @@ from ansor.errors import DatabaseError
 # Of SQLite; and of Python, where the message about a damaged name is no UTF-8.
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
 _ATTEMPTS = 4  # to check a file that changes
+_TURNS = 100  # of processes that set the journal of a file
+_TURN_S = 0.05  # of them, at most
 _MAGIC = b"SQLite format 3\0"
 
 
@@ -78,9 +82,22 @@ def _make_tables(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     with transaction(connection):
         migrate(connection)
-    # Afterwards, because it is written to a file whose tables are refused too.
-    connection.execute("PRAGMA journal_mode = WAL")
+    _write_ahead(connection)  # afterwards, because it changes a file whose tables are refused, too
     connection.execute("PRAGMA synchronous = NORMAL")  # with WAL, safe when the process is killed
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Sets the journal of the file, unless it is set.
+
+    SQLite does not wait where two processes do so: each has what the other one wants.
+    """
+    for _ in range(_TURNS):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            time.sleep(random.uniform(0, _TURN_S))
+    connection.execute("PRAGMA journal_mode = WAL")
 
 
 @contextmanager

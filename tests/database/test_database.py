@@ -10,6 +10,8 @@ import signal
 import sqlite3
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from database_records import make_task, program, start_writer, took
@@ -111,6 +113,21 @@ def test_an_error_inside_a_transaction_leaves_none_open(statement: str) -> None:
         write()
     assert not connection.in_transaction
     assert connection.execute("SELECT COUNT(*) FROM tasks").fetchone() == (0,)
+
+
+def test_processes_that_make_a_file_at_once_wait_for_each_other() -> None:
+    """SQLite raises an error at once where two of them set its journal."""
+    answers = [sqlite3.OperationalError("database is locked")] * 3
+    asked: list[str] = []
+
+    def execute(statement: str) -> None:
+        asked.append(statement)
+        if answers:
+            raise answers.pop()
+
+    connection: Any = SimpleNamespace(execute=execute)
+    schema._write_ahead(connection)
+    assert asked == ["PRAGMA journal_mode = WAL"] * 4
 
 
 def refused(path: Path, reason: str) -> None:
