@@ -312,6 +312,9 @@ class Idle(Closing):
 
     def __init__(self, *_: object) -> None: ...
 
+    def remote(self) -> None:
+        """See `Device.remote`."""
+
     def start(self, count: int) -> None:
         assert count == 1
 

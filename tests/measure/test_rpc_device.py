@@ -145,6 +145,7 @@ def test_a_server_is_given_back_after_a_call(farm: Farm, device: RpcDevice) -> N
     until(lambda: f"{KEY}: 1 servers, 1 free, 0 requests" in farm.tracker.text())
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_leaves_nothing_under_way(farm: Farm, device: RpcDevice) -> None:
     farm.serve(KEY, wait_s=0.5)
     interrupting = Later(0.4, lambda: os.kill(os.getpid(), signal.SIGINT))
