@@ -80,4 +80,4 @@ def _versions(tensors: Sequence[torch.Tensor]) -> list[int]:
 
 
 def _addresses(tensors: Sequence[torch.Tensor]) -> list[int]:
-    return [tensor.data_ptr() for tensor in tensors]
+    return list(map(torch.Tensor.data_ptr, tensors))
