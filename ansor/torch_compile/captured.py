@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._dynamo.convert_frame import compile_lock
 
 from ansor.errors import GraphWarning, UnsupportedError
 from ansor.torch_compile.functional import FunctionalGraph
@@ -46,7 +46,6 @@ class CapturedGraph:
         count = len(graph.graph.find_nodes(op="placeholder"))
         self._inputs = [place for place in range(count) if place not in self._constant]
         self._compiled: dict[Any, Compiled] = {}
-        self._lock = threading.Lock()
 
     def run(self, *args: Any) -> Any:
         """The results of the graph.
@@ -57,7 +56,7 @@ class CapturedGraph:
         sizes = tuple(_size(args[place]) for place in self._inputs)
         found = self._compiled.get(sizes)
         if found is None or not found.weights.are_in(args):
-            with self._lock:
+            with compile_lock:  # PyTorch traces one graph at a time
                 found = self._compiled.get(sizes)
                 if found is None or not found.weights.are_in(args):
                     found = self._compiled[sizes] = self._compile(args, found)

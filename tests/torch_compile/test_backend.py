@@ -6,6 +6,7 @@ import copy
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,36 @@ def test_training_runs_in_pytorch() -> None:
         model(x).sum().backward()
     torch.testing.assert_close(found, model.weight.grad)
     check(fast, model, x)
+
+
+def test_inputs_that_share_memory_may_be_written() -> None:
+    def model(x: Any, y: Any) -> Any:
+        x.add_(1)
+        return y * 2
+
+    fast, base = compiled(model), torch.arange(6.0)
+    other = base.clone()
+    (text,) = texts(lambda: fast(base[:4], base[2:]))
+    assert "share memory" in text
+    expected = model(other[:4], other[2:])
+    again = torch.arange(6.0)
+    assert torch.equal(fast(again[:4], again[2:]), expected)
+    assert torch.equal(base, other)
+    assert torch.equal(again, other)
+
+
+def test_threads_may_call_a_graph_at_the_same_time() -> None:
+    model = nn.Linear(4, 4)
+    fast, inputs = compiled(model), [torch.randn(3, 4) for _ in range(16)]
+    check(fast, model, inputs[0])
+
+    def call(x: Any) -> Any:
+        with torch.no_grad():  # a setting of each thread
+            return fast(x)
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(call, inputs))
+    torch.testing.assert_close(found, [model(x) for x in inputs], rtol=1e-4, atol=1e-5)
 
 
 def test_inference_mode_needs_no_other_call() -> None:
