@@ -63,9 +63,9 @@ class Farm:
         Args:
             wait_s: how long its time evaluator waits for each program.
         """
-        before = self.tracker.servers(key)
-        pid = self._ask(f"server {free_port()} {key} {wait_s}")
-        until(lambda: self.tracker.servers(key) > before)
+        port = free_port()
+        pid = self._ask(f"server {port} {key} {wait_s}")
+        until(lambda: f"{self.host}:{port}" in self.tracker.servers(key))
         return pid
 
     def _has_tracker(self) -> bool:

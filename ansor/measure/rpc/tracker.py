@@ -35,13 +35,14 @@ class Tracker:
         """For messages."""
         return f"{self.host}:{self.port}"
 
-    def servers(self, key: str) -> int:
-        """Servers of a key, free or not.
+    def servers(self, key: str) -> list[str]:
+        """Addresses of the servers of a key, free or not.
 
         Raises:
             MeasureError: there is no tracker.
         """
-        return _counted(self._summary())[key]
+        found = self._summary()["server_info"]
+        return [":".join(map(str, info["addr"])) for info in found if _key_of(info) == key]
 
     def text(self) -> str:
         """The queues of all keys, in one line.
@@ -138,4 +139,9 @@ def _answer(connection: socket.socket) -> Any:
 
 def _counted(summary: Mapping[str, Any]) -> Counter[str]:
     """Number of servers by key."""
-    return Counter(str(info["key"]).partition(":")[2] for info in summary["server_info"])
+    return Counter(map(_key_of, summary["server_info"]))
+
+
+def _key_of(info: Mapping[str, Any]) -> str:
+    """The key of a server, which the tracker has as "server:KEY"."""
+    return str(info["key"]).partition(":")[2]
