@@ -29,7 +29,7 @@ from benchmarks.rpc_farm import LIMITS, Farm, closed_port, until
 
 NAME, KEY = "matmul_relu", "board"
 CONFIG = MeasureConfig(workers=2, min_time_s=0.002, run_timeout_s=1.5)
-BOUNDS = replace(LIMITS, upload_s=0.5)
+BOUNDS = replace(LIMITS, upload_s=0.5, connect_s=2.0)
 
 
 @pytest.fixture(scope="module")
