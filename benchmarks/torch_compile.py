@@ -99,11 +99,11 @@ def _rows(model: str, outcome: Outcome) -> list[Row]:
 
 def _table(rows: Sequence[Row]) -> str:
     head = ("model", "system", "latency ms", "to auto_schedule", "compile s", "error")
-    lines = ["{:16s} {:14s} {:>10s} {:>16s} {:>9s} {:>8s}".format(*head)]
+    lines = ["{:16s} {:20s} {:>10s} {:>16s} {:>9s} {:>8s}".format(*head)]
     for row in rows:
         to = "-" if row.to_auto_schedule is None else f"{row.to_auto_schedule:.3f}"
         figures = f"{row.latency_ms:10.3f} {to:>16s} {row.compile_s:9.1f} {row.max_rel_err:8.1e}"
-        lines.append(f"{row.model:16s} {row.system:14s} {figures}")
+        lines.append(f"{row.model:16s} {row.system:20s} {figures}")
     return "\n".join(lines)
 
 

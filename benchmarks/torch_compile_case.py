@@ -23,9 +23,11 @@ from ansor.torch_compile.backend import compile_graph
 from benchmarks.torch_networks import network
 
 EAGER, INDUCTOR, SCHEDULED, OWN = "eager", "inductor", "auto_schedule", "ansor"
-SYSTEMS = (EAGER, INDUCTOR, SCHEDULED, OWN)
+FEWER_GUARDS = "ansor, fewer guards"  # PyTorch does not look for changes of modules
+SYSTEMS = (EAGER, INDUCTOR, SCHEDULED, OWN, FEWER_GUARDS)
 ERROR, COMPILE, IN_PYTORCH = "max_rel_err", "compile_s", "graphs_in_pytorch"
 _WARM_UP_S = 0.1
+_FILTER = {"guard_filter_fn": torch.compiler.skip_guard_on_all_nn_modules_unsafe}
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,9 @@ def _ready(case: CompileCase, module: torch.nn.Module) -> Callable[..., Any]:
         EAGER: lambda: module,
         INDUCTOR: lambda: torch.compile(module),
         OWN: lambda: torch.compile(module, backend=compile_graph, options=options),
+        FEWER_GUARDS: lambda: torch.compile(
+            module, backend=compile_graph, options={**options, **_FILTER}
+        ),
     }[case.system]()
     return found
 

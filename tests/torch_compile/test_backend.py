@@ -243,6 +243,15 @@ def test_new_weights_need_no_new_search() -> None:
     assert device.count == 2
 
 
+def test_options_of_pytorch_itself_are_taken() -> None:
+    model, x = nn.Linear(3, 3), torch.randn(2, 3)
+    guards = torch.compiler.skip_guard_on_all_nn_modules_unsafe
+    fast = compiled(model, guard_filter_fn=guards)
+    check(fast, model, x)
+    model.weight.mul_(2)
+    assert len(texts(lambda: check(fast, model, x))) == 1, "weights are still checked"
+
+
 @pytest.mark.parametrize(
     ("options", "mode", "text"),
     [({"trails": 3}, None, "trails=3"), ({}, "reduce-overhead", "mode='reduce-overhead'")],
