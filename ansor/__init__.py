@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from ansor.calls import apply_best, auto_schedule, auto_schedule_many, tune
     from ansor.measure.rpc_device import RpcDevice
     from ansor.quantization.quantize import quantize
-    from ansor.run.tuned import TunedModel, load
+    from ansor.run.saved import load
+    from ansor.run.tuned import TunedModel
     from ansor.task_scheduler.objective import GeometricSpeedup, LatencyRequirement, total_latency
     from ansor.templates.imported_trace import import_trace
     from ansor.templates.schedule import Schedule
@@ -67,7 +68,7 @@ _HOME = {
     "TunedModel": "ansor.run.tuned",
     "RpcDevice": "ansor.measure.rpc_device",
     "import_trace": "ansor.templates.imported_trace",
-    "load": "ansor.run.tuned",
+    "load": "ansor.run.saved",
     "quantize": "ansor.quantization.quantize",
     "GeometricSpeedup": "ansor.task_scheduler.objective",
     "LatencyRequirement": "ansor.task_scheduler.objective",

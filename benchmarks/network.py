@@ -32,6 +32,7 @@ from ansor.targets.host.threads import available_cores
 from ansor.targets.registry import backend_of
 from ansor.targets.target import check_runs_here, resolve_target
 from benchmarks.environment import environment, write
+from benchmarks.options import comparison_options
 
 
 @dataclass(frozen=True)
@@ -147,11 +148,7 @@ def _samples_ms(comparison: Comparison) -> dict[str, list[list[float]]]:
 @click.option("--minutes", type=float, help="Tuning time of each network; 5 without --trials.")
 @click.option("--trials", type=int, help="Programs to measure; 0 uses the database as it is.")
 @click.option("--database", metavar="FILE", help="Records, read and extended.")
-@click.option("--threads", type=int, help="That every system uses; all cores by default.")
-@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
-@click.option("--seconds", type=float, default=0.4, show_default=True, help="Timed, each round.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--json", "file", metavar="FILE", help="Where results are written.")
+@comparison_options(rounds=3, seconds=0.4)
 def main(
     models: str,
     target: str,

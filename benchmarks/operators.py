@@ -36,6 +36,7 @@ from benchmarks.operator_peak import INSTRUCTION
 from benchmarks.operator_peers import OURS, Peers, parse_peers, start, systems_for
 from benchmarks.operator_row import Row, table
 from benchmarks.operator_summary import lines, summary
+from benchmarks.options import comparison_options
 
 
 class _Curve(Callback):
@@ -173,11 +174,7 @@ def default_cache() -> str:
 )
 @click.option("--peers", default="", help='Such as "zero,torch,metaschedule:128".')
 @click.option("--cache", default=default_cache, help="Where MetaSchedule's tuning is kept.")
-@click.option("--threads", type=int, help="All cores by default.")
-@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
-@click.option("--seconds", type=float, default=0.1, show_default=True, help="Timed in a turn.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--json", "file", metavar="FILE", help="Where results are written.")
+@comparison_options(rounds=3, seconds=0.1)
 def main(
     ops: str,
     dtypes: str,

@@ -19,6 +19,7 @@ from ansor.compare.turns import Outcome, ratio, take_turns
 from ansor.run.tuned import TunedModel
 from ansor.targets.host.threads import available_cores
 from benchmarks.environment import environment, write
+from benchmarks.options import comparison_options
 from benchmarks.plain_tvm_case import OUTPUT, PlainCase
 
 OWN, FINAL, TRACES = "ansor", "final functions", "traces"
@@ -72,11 +73,7 @@ def _row(name: str, outcome: Outcome) -> Row:
 @click.option("--model", default="resnet18", show_default=True, help="A built-in network.")
 @click.option("--trials", type=int, default=0, show_default=True, help="0: the draft chooses.")
 @click.option("--database", metavar="FILE", help="Records of the network.")
-@click.option("--threads", type=int, help="All cores by default.")
-@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
-@click.option("--seconds", type=float, default=0.3, show_default=True, help="Timed, each turn.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--json", "file", metavar="FILE", help="Where results are written.")
+@comparison_options(rounds=3, seconds=0.3)
 def main(
     model: str,
     trials: int,

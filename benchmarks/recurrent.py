@@ -20,6 +20,7 @@ from ansor.compare.turns import Outcome, ratio, take_turns
 from ansor.run.tuned import TunedModel
 from ansor.targets.host.threads import available_cores
 from benchmarks.environment import environment, write
+from benchmarks.options import comparison_options
 from benchmarks.recurrent_case import (
     ERROR,
     INPUTS,
@@ -121,11 +122,7 @@ def _table(rows: list[Row]) -> str:
 @click.command()
 @click.option("--kinds", default="lstm,gru", show_default=True, help=", ".join(KINDS))
 @click.option("--minutes", type=float, default=1.0, show_default=True, help="Of tuning, each.")
-@click.option("--threads", type=int, help="That we use; all cores by default.")
-@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
-@click.option("--seconds", type=float, default=0.2, show_default=True, help="Timed, each turn.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--json", "file", metavar="FILE", help="Where results are written.")
+@comparison_options(rounds=3, seconds=0.2)
 def main(
     kinds: str,
     minutes: float,

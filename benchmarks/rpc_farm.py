@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 
+from ansor.closing import Closing
 from ansor.config import RpcConfig
 from ansor.errors import MeasureError
 from ansor.measure.rpc.tracker import Tracker
@@ -27,7 +27,7 @@ LIMITS = RpcConfig(wait_s=20.0, connect_s=5.0)
 _START_S = 120.0
 
 
-class Farm:
+class Farm(Closing):
     """A tracker; servers come and go.
 
     Attributes:
@@ -108,17 +108,6 @@ class Farm:
             self.kill(pid)
         self._process.kill()
         self._process.communicate()
-
-    def __enter__(self) -> Farm:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from ansor.compare.system_process import Child
 from ansor.compare.turns import Outcome, ratio, take_turns
 from ansor.targets.host.threads import available_cores
 from benchmarks.environment import environment, write
+from benchmarks.options import comparison_options
 from benchmarks.torch_compile_case import (
     COMPILE,
     ERROR,
@@ -111,11 +112,7 @@ def _table(rows: Sequence[Row]) -> str:
 @click.option("--models", default=",".join(NETWORKS), show_default=True, help="Names.")
 @click.option("--minutes", type=float, help="Of tuning, each network.")
 @click.option("--trials", type=int, help="Of tuning, each network; 0 measures nothing.")
-@click.option("--threads", type=int, help="That all use; all cores by default.")
-@click.option("--rounds", type=click.IntRange(1), default=2, show_default=True)
-@click.option("--seconds", type=float, default=0.4, show_default=True, help="Timed, each turn.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--json", "file", metavar="FILE", help="Where results are written.")
+@comparison_options(rounds=2, seconds=0.4)
 def main(
     models: str,
     minutes: float | None,

@@ -41,12 +41,12 @@ assert "libtvm_compiler" not in open("/proc/self/maps").read()
 
 
 def many_dtypes() -> tvm.IRModule:
-    """A network with five inputs and five outputs."""
+    """A network with five inputs and five outputs, see `check_against_numpy`."""
     builder = relax.BlockBuilder()
     x, keep, small, half, index = (
         relax.Var(name, relax.TensorType(shape, dtype)) for name, (shape, dtype) in INPUTS.items()
     )
-    weight = np.random.default_rng(1).standard_normal((256, 128), dtype=np.float32)
+    weight = _weight()
     op, const = relax.op, relax.const
     with builder.function("main", [x, keep, small, half, index]):
         with builder.dataflow():
@@ -59,6 +59,28 @@ def many_dtypes() -> tvm.IRModule:
             result = builder.emit_output(relax.Tuple([kept, total, double, large, rows]))
         builder.emit_func_output(result)
     return builder.get()
+
+
+def _weight() -> Any:
+    return np.random.default_rng(1).standard_normal((256, 128), dtype=np.float32)
+
+
+def check_against_numpy(found: Sequence[Any], arrays: Sequence[Any]) -> None:
+    """Compares results of `many_dtypes` with those of NumPy; the first may be rounded."""
+    x, keep, small, half, index = arrays
+    kept = np.where(keep, np.maximum(x @ _weight(), 0), np.float32(0.5))
+    np.testing.assert_allclose(found[0], kept, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(found[1], small.astype(np.int32) + 7)
+    np.testing.assert_array_equal(found[2], half * half.dtype.type(2))
+    np.testing.assert_array_equal(found[3], found[0] > 1)
+    np.testing.assert_array_equal(found[4], found[0][index])
+
+
+def arrays_of(found: Sequence[bytes]) -> list[Any]:
+    """The results of `many_dtypes` from their numbers."""
+    dtypes = (np.float32, np.int32, ml_dtypes.bfloat16, np.bool_, np.float32)
+    pairs = zip(found, dtypes, strict=True)
+    return [np.frombuffer(raw, dtype).reshape(-1, 128) for raw, dtype in pairs]
 
 
 def with_state() -> tvm.IRModule:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ansor.run.tuned import export_saved
+from ansor.run.saved import export_saved
 
 
 @click.command()

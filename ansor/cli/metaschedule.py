@@ -10,7 +10,8 @@ from ansor.calls import auto_schedule
 from ansor.cli.model_argument import HELP, parse_model
 from ansor.cli.tune import prepare_folder
 from ansor.frontend.deploy.metaschedule import NETWORK_FILE
-from ansor.run.tuned import TunedModel, load
+from ansor.run.saved import load
+from ansor.run.tuned import TunedModel
 
 
 @click.command("export-metaschedule", epilog=HELP)

@@ -20,7 +20,7 @@ from ansor.report.database_tables import best_table, records_table
 from ansor.report.formatting import align, shorten
 from ansor.report.runs_table import runs_table
 from ansor.run.prepare import prepare_network
-from ansor.run.tuned import load
+from ansor.run.saved import load
 from ansor.targets.host.threads import available_cores
 from ansor.targets.registry import backend_of
 from ansor.targets.target import resolve_target, target_text

@@ -37,7 +37,7 @@ _COLUMNS = (
 
 
 class TaskRow(Protocol):
-    """What the table shows of one function; see `ansor.run.tuned.TaskResult`."""
+    """What the table shows of one function; see `ansor.run.results.TaskResult`."""
 
     @property
     def name(self) -> str: ...

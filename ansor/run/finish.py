@@ -20,7 +20,8 @@ from ansor.program.layout import PackedLayout, packings
 from ansor.program.program import Program
 from ansor.run.chosen_programs import ChosenPrograms
 from ansor.run.prepare import Network
-from ansor.run.tuned import TaskResult, TunedModel
+from ansor.run.results import TaskResult
+from ansor.run.tuned import TunedModel
 from ansor.run.winners import Winner
 from ansor.targets.build import pass_context
 from ansor.task import Task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,87 +12,22 @@ from typing import Any
 import tvm
 
 from ansor.callbacks import Finish
-from ansor.errors import ArgumentError, UnsupportedError
-from ansor.frontend.calling import Calling, calling_from_json, calling_to_json
-from ansor.frontend.deploy.built import DeployableNetwork, rebuilt
+from ansor.errors import ArgumentError
+from ansor.frontend.calling import Calling, calling_to_json
 from ansor.frontend.deploy.code_text import assembly_text, source_text
 from ansor.frontend.deploy.export.write import export_network
 from ansor.frontend.deploy.foreign import ForeignModel
 from ansor.frontend.deploy.metaschedule import write_final, write_traces
-from ansor.frontend.deploy.runtime import CompiledModel, compile_model, loaded
-from ansor.frontend.deploy.storage import StoredModel, load_model, save_model
+from ansor.frontend.deploy.runtime import CompiledModel, compile_model
+from ansor.frontend.deploy.storage import StoredModel, save_model
 from ansor.frontend.importers.source import Array
 from ansor.report.network_table import Summary, network_table
 from ansor.report.precision_table import PrecisionRow, precision_text
-from ansor.run.check.network import NetworkCheck, check_from_json
+from ansor.run.check.network import NetworkCheck
 from ansor.run.chosen_programs import ChosenPrograms
-from ansor.run.saved_notes import known_fields
-from ansor.targets.host.threads import start_threads
+from ansor.run.results import Benchmark, TaskResult
 from ansor.targets.registry import backend_of
-from ansor.targets.target import NATIVE, check_runs_here, resolve_target
-from ansor.task import DIRECT
-
-
-@dataclass(frozen=True)
-class TaskResult:
-    """One function of the network as it ended.
-
-    Attributes:
-        name: function of the network.
-        weight: calls per run.
-        flops: floating-point operations per call.
-        latency_s: seconds per call, measured alone; None where it was not.
-        trials: programs measured.
-        sketch: name of the chosen sketch; "untuned" for the definition as it was written.
-        difference: largest error relative to the reference's largest value; None if unchecked.
-            The reference is the definition as the model gives it, whatever the variant, in float64.
-        variant: "direct", or the kind of definition that was faster.
-        note: what went wrong, "" if nothing did.
-        runner_up_s: seconds of the next best program in the last comparison; None without one.
-        untuned_s: seconds of the definition as it was written; None where it was not timed.
-        spread: distance between the quartiles of the winner's turns, as a share of its latency;
-            None where it is not known.
-        errors: measured programs that failed, by kind.
-    """
-
-    name: str
-    weight: int
-    flops: int
-    latency_s: float | None
-    trials: int
-    sketch: str
-    difference: float | None
-    variant: str = DIRECT
-    note: str = ""
-    runner_up_s: float | None = None
-    untuned_s: float | None = None
-    spread: float | None = None
-    errors: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def speedup(self) -> float | None:
-        """How many times faster than untuned; None where one of both was not timed."""
-        return self.untuned_s / self.latency_s if self.untuned_s and self.latency_s else None
-
-    @property
-    def margin(self) -> float | None:
-        """How much longer the next best program takes, as a share of the latency."""
-        if not self.runner_up_s or not self.latency_s:
-            return None
-        return self.runner_up_s / self.latency_s - 1
-
-
-@dataclass(frozen=True)
-class Benchmark:
-    """Latency of whole networks, medians in seconds; `untuned_s` is None where it was not asked."""
-
-    latency_s: float
-    untuned_s: float | None
-
-    @property
-    def speedup(self) -> float | None:
-        """How many times faster than untuned."""
-        return None if self.untuned_s is None else self.untuned_s / self.latency_s
+from ansor.targets.target import check_runs_here
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +163,7 @@ class TunedModel:
         return assembly_text(self.compiled.complete, function, self.compiled.threads)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the network, machine code and weights, to one file; `load` reads it.
+        """Writes the network, machine code and weights, to one file; `ansor.load` reads it.
 
         Raises:
             ArgumentError: the file cannot be written.
@@ -290,94 +225,6 @@ class TunedModel:
         return write_traces(self.programs.mod, found, target, times | of_variants, folder)
 
 
-def export_saved(
-    path: str | os.PathLike[str],
-    folder: str | os.PathLike[str],
-    runtime: str | os.PathLike[str] | None = None,
-) -> None:
-    """Exports a saved network, which may be for another machine than this one.
-
-    Args:
-        path: a file that `TunedModel.save` wrote.
-
-    Other arguments and errors are those of `TunedModel.export`, and StorageError for a file that
-    cannot be read.
-    """
-    stored = load_model(path)
-    model, notes = stored.model, stored.notes
-    threads = int(notes.get("threads", model.target.attrs.get("num-cores", 1)))
-    if model.code is None:
-        model = rebuilt(model, model.target, threads)
-    export_network(model, stored.state, _calling(notes), threads, folder, runtime)
-
-
-def load(
-    path: str | os.PathLike[str], threads: int | None = None, *, recompile: bool = False
-) -> TunedModel:
-    """Reads a tuned network, which is ready to run then: nothing is tuned, nor compiled.
-
-    Compiled is a file that another version of TVM has written, or with code that this package
-    cannot store (for GPUs, and other processors than x86-64).
-
-    Args:
-        path: a file that `TunedModel.save` wrote.
-        threads: that the network runs on; all cores by default.
-        recompile: whether its loops are compiled for this machine, which takes some seconds; they
-            are as they were chosen for the machine that it was tuned on.
-
-    Raises:
-        ArgumentError: no such file, or fewer threads than one.
-        StorageError: the file cannot be read, is not ours, or is damaged.
-        UnsupportedError: the file is for a machine that this one is not.
-    """
-    stored = load_model(path)
-    count = start_threads(threads)
-    compiled = loaded(_ready(stored.model, os.fspath(path), count, recompile), count)
-    notes = stored.notes
-    checks = tuple(map(check_from_json, notes.get("checks", ())))
-    precision = tuple(known_fields(PrecisionRow, row) for row in notes.get("precision", ()))
-    seed, tasks = int(notes.get("seed", 0)), _tasks(notes)
-    return TunedModel(
-        compiled,
-        tasks,
-        None,
-        seed,
-        calling=_calling(notes),
-        state=stored.state,
-        checks=checks,
-        precision=precision,
-    )
-
-
-def _calling(notes: Mapping[str, Any]) -> Calling | None:
-    return calling_from_json(notes["calling"]) if "calling" in notes else None
-
-
-def _ready(model: DeployableNetwork, path: str, threads: int, recompile: bool) -> DeployableNetwork:
-    """The network with code for this machine.
-
-    Raises:
-        UnsupportedError: it has none.
-    """
-    on_host = backend_of(model.target).execution.on_host
-    if recompile and on_host:
-        return rebuilt(model, resolve_target(NATIVE), threads)
-    try:
-        check_runs_here(model.target)
-    except UnsupportedError as error:
-        remedy = "tune the model on this machine"
-        if on_host:
-            remedy += ", or load the file with recompile=True"
-        raise UnsupportedError(f"{path}: {error}; {remedy}") from error
-    needs_code = model.code is None or recompile
-    return rebuilt(model, model.target, threads) if needs_code else model
-
-
 def _in_row(result: Any) -> Sequence[Any]:
     """A network's result as a sequence of tensors."""
     return result if isinstance(result, tuple) else (result,)
-
-
-def _tasks(notes: Mapping[str, Any]) -> tuple[TaskResult, ...]:
-    rows: Sequence[Mapping[str, Any]] = notes.get("tasks", ())
-    return tuple(known_fields(TaskResult, row) for row in rows)

@@ -116,6 +116,12 @@ def tuned() -> ansor.TunedModel:
     return ansor.auto_schedule(exported.many_dtypes(), trials=0, threads=2, check_import=False)
 
 
+def test_the_network_agrees_with_numpy(tuned: ansor.TunedModel) -> None:
+    """The tests of programs compare their results with those of this network."""
+    arrays = exported.inputs()
+    exported.check_against_numpy(tuned(*arrays), arrays)
+
+
 @pytest.fixture(scope="module")
 def folder(tuned: ansor.TunedModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("exported") / "network"

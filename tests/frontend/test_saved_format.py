@@ -20,8 +20,8 @@ from ansor.frontend import compile_model, optimize
 from ansor.frontend.deploy.storage import VERSION
 from ansor.frontend.importers.from_relax import from_relax
 from ansor.report.precision_table import PrecisionRow
+from ansor.run.results import TaskResult
 from ansor.run.saved_notes import known_fields
-from ansor.run.tuned import TaskResult
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES = sorted(GOLDEN.glob("network_v*.ansor"))
