@@ -108,7 +108,7 @@ def compare_there(
 def _loaded(session: RemoteSession, library: Library, cold: bool) -> RemoteKernel | None:
     try:
         return kernel_of(session, library, cold)
-    except Exception:
+    except Exception:  # TVM's own, of many kinds: a program that fails has no times
         if not session.is_alive():
             raise
         return None
@@ -117,7 +117,7 @@ def _loaded(session: RemoteSession, library: Library, cold: bool) -> RemoteKerne
 def _round(kernel: RemoteKernel, config: MeasureConfig) -> Timing | None:
     try:
         return time_round(kernel, config)
-    except Exception:
+    except Exception:  # TVM's own, of many kinds: a program that fails has no times
         if not kernel.session.is_alive():
             raise
         return None
