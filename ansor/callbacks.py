@@ -23,6 +23,8 @@ class TaskStatus:
         sketch: name of the best program's sketch.
         group: function of the network; differs from `name` in a variant.
         errors: programs that failed, by kind, e.g. ``{"build": 2}``.
+        compute_s: seconds of the sums of products at the machine's peak; 0 if there are none.
+        memory_s: seconds of inputs and outputs at the bandwidth of the memory; 0 if it is unknown.
     """
 
     name: str
@@ -34,6 +36,8 @@ class TaskStatus:
     sketch: str | None = None
     group: str = ""
     errors: Mapping[str, int] = field(default_factory=dict)
+    compute_s: float = 0.0
+    memory_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -73,11 +77,22 @@ class Round:
 
 @dataclass(frozen=True)
 class Start:
-    """The beginning of a run, with its budget (None: unlimited)."""
+    """The beginning of a run.
+
+    Attributes:
+        tasks: as they stand.
+        trials: programs that may be measured; None is no limit.
+        seconds: that the search may take; None is no limit.
+        goal_s: seconds of all networks together at which the objective asks for nothing more; None
+            if it has no such limit.
+        reference_s: seconds that the networks take elsewhere, together, if the objective has them.
+    """
 
     tasks: Sequence[TaskStatus]
     trials: int | None
     seconds: float | None
+    goal_s: float | None = None
+    reference_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,12 @@ def milliseconds(seconds: float | None) -> str:
     return "-" if seconds is None else significant(seconds * 1e3)
 
 
+def duration(seconds: float) -> str:
+    """Whole seconds, or minutes and seconds from two minutes on."""
+    whole = round(seconds)
+    return f"{whole} s" if whole < 120 else f"{whole // 60} min {whole % 60} s"
+
+
 def microseconds(seconds: float | None) -> str:
     """Three significant digits or more, "-" for None."""
     return "-" if seconds is None else significant(seconds * 1e6)

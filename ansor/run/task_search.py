@@ -13,6 +13,7 @@ from ansor.config import SketchConfig
 from ansor.database.database import Database
 from ansor.database.journal import Journal
 from ansor.database.record import Record
+from ansor.measure.physical_limit import PeakTimes
 from ansor.measure.result import ErrorKind, Measurement
 from ansor.policy.base import Policy
 from ansor.policy.candidate import Candidate
@@ -50,6 +51,7 @@ class TaskSearch:
         task: what is searched.
         policy: proposes programs.
         least_s: seconds that no program of the task can fall below on the machine.
+        peak: seconds of the task at the peaks of the machine.
         history: seconds of the best program after each round, None before the first success.
         trail: the same before the search and after each of its trials.
         errors: programs that failed, by kind, earlier runs' records included.
@@ -58,6 +60,7 @@ class TaskSearch:
     task: Task
     policy: Policy
     least_s: float = 0.0
+    peak: PeakTimes = field(default_factory=PeakTimes)
     history: list[float | None] = field(default_factory=list)
     trail: list[float | None] = field(default_factory=lambda: [None])
     errors: Counter[str] = field(default_factory=Counter)
@@ -162,6 +165,8 @@ class TaskSearch:
             sketch=None if best is None else best.sketch.name,
             group=task.group,
             errors=dict(self.errors),
+            compute_s=self.peak.compute_s,
+            memory_s=self.peak.memory_s,
         )
 
 

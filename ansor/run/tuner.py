@@ -20,7 +20,7 @@ from ansor.errors import ArgumentError, DatabaseError
 from ansor.executor import Executor, in_turns
 from ansor.measure.batches import queue_of
 from ansor.measure.device import Device
-from ansor.measure.physical_limit import least_seconds
+from ansor.measure.physical_limit import least_seconds, peak_times
 from ansor.policy.base import Policy, PolicyFactory
 from ansor.policy.policy import SearchPolicy
 from ansor.program.sketch import Sketch
@@ -112,6 +112,7 @@ class Tuner:
                     task, space_of(task, search, machine, config.sketch, user_rules), stream
                 ),
                 least_seconds(task.dag, machine, config.measure),
+                peak_times(task.dag, machine),
             )
             for task, stream in zip(tasks, streams, strict=False)
         ]
@@ -165,7 +166,13 @@ class Tuner:
         Every measurement is in the database when this returns, but for one that could not be
         written, and each task keeps its best.
         """
-        start = Start(self.statuses, budget.trials, budget.seconds)
+        start = Start(
+            self.statuses,
+            budget.trials,
+            budget.seconds,
+            self._networks.goal_s,
+            self._networks.reference_s,
+        )
         self._tell(lambda callback: callback.on_start(start))
         is_complete = False
         try:

@@ -12,6 +12,7 @@ class Machine(Protocol):
         name: the product, for reports.
         peak_flops: floating-point operations per second in float32.
         peak_bytes: bytes per second that all cores load and store; infinite if nobody knows.
+        memory_bandwidth: bytes per second of the memory; infinite if nobody knows.
     """
 
     @property
@@ -22,6 +23,9 @@ class Machine(Protocol):
 
     @property
     def peak_bytes(self) -> float: ...
+
+    @property
+    def memory_bandwidth(self) -> float: ...
 
     def product_flops(self, item_bytes: int) -> float:
         """Operations per second of sums of products, at most, by the bytes of an operand;

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ansor.task_scheduler.objective import Objective, Seconds, slopes
+from ansor.task_scheduler.objective import (
+    GeometricSpeedup,
+    LatencyRequirement,
+    Objective,
+    Seconds,
+    slopes,
+)
 
 
 class Networks:
@@ -27,6 +33,22 @@ class Networks:
         self._group = np.array([functions.index(group) for group in groups], dtype=int)
         first = np.array([groups.index(group) for group in functions], dtype=int)
         self._calls_of_groups = calls[:, first]
+
+    @property
+    def goal_s(self) -> float | None:
+        """Seconds of all networks together at which the objective asks for nothing more."""
+        given = self._objective
+        return self._sum(given.seconds) if isinstance(given, LatencyRequirement) else None
+
+    @property
+    def reference_s(self) -> float | None:
+        """Seconds that the networks take elsewhere, together, if the objective compares them."""
+        given = self._objective
+        return self._sum(given.reference_s) if isinstance(given, GeometricSpeedup) else None
+
+    def _sum(self, seconds: float | Sequence[float]) -> float:
+        """Of a number for each network, or of one for all."""
+        return float(np.broadcast_to(seconds, len(self._calls)).sum())
 
     def latency_s(self, best_s: Sequence[float | None]) -> Seconds | None:
         """Seconds of each network, the sum of its functions; None until each function has some.

@@ -30,6 +30,7 @@ class ScalarCore:
     name: str = "scalar core"
     peak_flops: float = 1e9
     peak_bytes: float = math.inf
+    memory_bandwidth: float = math.inf
 
     def product_flops(self, item_bytes: int) -> float:
         return math.inf

@@ -9,7 +9,7 @@ import pytest
 from definitions import HARDWARE, NAMES, TILE_HARDWARE, dag
 
 from ansor.config import FULL
-from ansor.measure.physical_limit import least_seconds
+from ansor.measure.physical_limit import least_seconds, peak_times
 from ansor.measure.result import ErrorKind, Measurement, checked, is_time
 from ansor.targets.cuda.machine import gpu_of
 
@@ -52,6 +52,15 @@ def test_a_map_is_limited_by_its_bytes() -> None:
     """Of a sum of rows: the input of 64 KiB and an output of four floats."""
     name, moved = "row_sum", 4 * 4096 * 4 + 4 * 4
     assert least_seconds(dag(name), HARDWARE, EXACT) == pytest.approx(moved / HARDWARE.peak_bytes)
+
+
+def test_the_roofline_has_arithmetic_and_memory() -> None:
+    found = peak_times(dag("matmul_relu"), HARDWARE)
+    assert found.compute_s == pytest.approx(2 * 32 * 40 * 36 / HARDWARE.peak_flops)
+    moved = 4 * 4096 * 4 + 4 * 4
+    found = peak_times(dag("row_sum"), HARDWARE)
+    assert found.compute_s == 0
+    assert found.memory_s == pytest.approx(moved / HARDWARE.memory_bandwidth)
 
 
 def test_short_operands_have_their_own_peaks() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ansor.task_scheduler.networks import Networks
-from ansor.task_scheduler.objective import LatencyRequirement, total_latency
+from ansor.task_scheduler.objective import GeometricSpeedup, LatencyRequirement, total_latency
 
 CALLS = np.array([[2, 1, 2], [0, 4, 0]])  # the first and the third task are variants
 GROUPS = ("f", "g", "f")
@@ -36,3 +36,14 @@ def test_without_tasks_nothing_adds_up() -> None:
     networks = Networks(np.zeros((1, 0), dtype=int), (), total_latency)
     assert networks.latency_s([]) == pytest.approx([0.0])
     assert networks.weights([], []).shape == (0,)
+
+
+def test_the_goal_and_the_reference_of_an_objective_are_those_of_all_networks() -> None:
+    calls = np.array([[1], [2]])
+    limited = Networks(calls, ["a"], LatencyRequirement(0.5))
+    assert (limited.goal_s, limited.reference_s) == (1.0, None)
+    assert Networks(calls, ["a"], LatencyRequirement((0.5, 2.0))).goal_s == 2.5
+    compared = Networks(calls, ["a"], GeometricSpeedup((0.5, 2.0)))
+    assert (compared.goal_s, compared.reference_s) == (None, 2.5)
+    free = Networks(calls, ["a"], total_latency)
+    assert (free.goal_s, free.reference_s) == (None, None)
