@@ -132,11 +132,14 @@ def main(model: str, threads: int | None, turns: int, seconds: float, file: str 
     print(f"median ratio {ratio:.3f}; results {'equal' if equal else 'DIFFERENT'}")
     result = {
         "model": model,
-        "turns": [asdict(turn) for turn in found],
+        "python_ms": 1e3 * statistics.median(turn.python_s for turn in found),
+        "cpp_ms": 1e3 * statistics.median(turn.cpp_s for turn in found),
         "ratio": ratio,
         "equal": equal,
+        "turns": [asdict(turn) for turn in found],
     }
-    write(file, environment(case.threads, benchmark="deployment", seconds=seconds, **result))
+    about = environment(case.threads, seconds=seconds)
+    write(file, {"environment": about, "results": [result]})
 
 
 if __name__ == "__main__":

@@ -13,6 +13,12 @@ from benchmarks.measured_low_precision import low_networks, low_operators, preci
 from benchmarks.measured_policies import search_policies
 from benchmarks.measured_results import Entry
 from benchmarks.measured_search import cost_model, policies, throughput
+from benchmarks.measured_systems import (
+    clusters,
+    compiled_networks,
+    deployments,
+    schedules_by_hand,
+)
 
 
 @dataclass(frozen=True)
@@ -192,14 +198,46 @@ SECTIONS = (
         search_policies,
     ),
     Section(
+        "Schedules written by hand",
+        "Templates with knobs are tuned by several policies, and functions of a schedule by the "
+        "default policy. Derived sketches and MetaSchedule search the same operators with as many "
+        "programs. The winners are timed again in turns.",
+        "Above 1 the derived sketches are faster. The error is the largest difference from "
+        "NumPy's result, relative to its largest value.",
+        ("templates.json", "templates_metaschedule.json"),
+        "python -m benchmarks.templates --ops C2D.2,GMM.2 "
+        "--policies evolutionary,ga,opevo,xgb-sa --trials 200 --json FILE",
+        schedules_by_hand,
+    ),
+    Section(
         "Networks in plain TVM",
         "A tuned network and its exports take turns. Plain TVM applies the exported records and "
         "compiles, without ansor. Final functions stand as ansor compiles them. Traces hold the "
         "primitives of the schedule alone, see [MetaSchedule](metaschedule.md).",
         "Above 1 ansor is faster, within turns. The error is that of the first outputs.",
-        ("plain_tvm.json",),
-        "python -m benchmarks.plain_tvm --model resnet18 --rounds 2 --json FILE",
+        ("plain_tvm.json", "plain_tvm_searched.json"),
+        "python -m benchmarks.plain_tvm --model resnet18 --trials 400 --json FILE",
         exports,
+    ),
+    Section(
+        "Networks under torch.compile",
+        "Networks of torchvision and transformers run under `torch.compile` with the backend "
+        "`ansor`, as networks of `auto_schedule`, with PyTorch's Inductor, and without a compiler. "
+        "Both forms of ansor have the programs of one search.",
+        "Above 1 `auto_schedule` is faster, within turns. The error is the largest difference "
+        "from PyTorch without a compiler, relative to its largest value.",
+        ("torch_compile.json",),
+        "python -m benchmarks.torch_compile --trials 0 --json FILE",
+        compiled_networks,
+    ),
+    Section(
+        "Networks in C++",
+        "An exported network runs in a C++ program and in Python, in turns.",
+        "Below 1 the C++ program is faster, median of the ratios of the turns. Results are equal "
+        "if all their bits are.",
+        ("deployment.json",),
+        "python -m benchmarks.deployment --model resnet18 --json FILE",
+        deployments,
     ),
     Section(
         "Records of similar operators",
@@ -210,6 +248,15 @@ SECTIONS = (
         "python -m benchmarks.search --ops DEP.1 --after DEP.0 --policies full,no-siblings "
         "--trials 32 --seeds 5 --replay --json FILE",
         policies,
+    ),
+    Section(
+        "Clusters",
+        "Local clusters of Ray have nodes that wait instead of measuring, because they share the "
+        "cores of one machine. A simulation with recorded times stands for larger clusters.",
+        "`busy` is the share of the time in which nodes measure, or wait instead.",
+        ("cluster.json",),
+        "python -m benchmarks.cluster --json FILE",
+        clusters,
     ),
     Section(
         "Injected faults",

@@ -18,6 +18,12 @@ from benchmarks.measured_low_precision import low_networks, low_operators, preci
 from benchmarks.measured_policies import search_policies
 from benchmarks.measured_results import Entry, MissingKeyError, read_runs
 from benchmarks.measured_search import cost_model, policies, throughput
+from benchmarks.measured_systems import (
+    clusters,
+    compiled_networks,
+    deployments,
+    schedules_by_hand,
+)
 
 Document = dict[str, Any]
 
@@ -313,6 +319,40 @@ def test_faults(tmp_path: Path) -> None:
     line = named(text, "bad candidates", "search")
     assert (line["observed"], line["holds"], line["s"]) == ("a/b", "**no**", "2")
     assert named(text, "bad candidates", "mount")["holds"] == "not run"
+
+
+def test_schedules_by_hand(tmp_path: Path) -> None:
+    row = {"op": "GMM.2", "system": "template ga", "latency_us": 52.58, "to_sketches": 0.987}
+    text = schedules_by_hand(written(tmp_path, document([{**row, "trials": 7, "max_rel_err": 0}])))
+    line = named(text, "GMM.2", "template ga")
+    assert (line["µs"], line["to sketches"], line["programs"]) == ("52.6", "0.99", "7")
+
+
+def test_clusters(tmp_path: Path) -> None:
+    row = {"part": "simulated", "nodes": 16, "functions": 32, "programs_per_s": 81.2, "busy": 0.5}
+    rows = [{**row, "limit": "driver"}, {**row, "nodes": 4, "limit": ""}]
+    text = clusters(written(tmp_path, document(rows)))
+    assert named(text, "simulated", "16")["limit"] == "driver"
+    line = named(text, "simulated", "4")
+    assert (line["programs/s"], line["busy"], line["limit"]) == ("81.2", "50%", "-")
+
+
+def test_deployments(tmp_path: Path) -> None:
+    row = {"model": "resnet18", "python_ms": 4.0, "cpp_ms": 3.9, "ratio": 0.975}
+    rows = [{**row, "equal": True}, {**row, "model": "other", "equal": False}]
+    text = deployments(written(tmp_path, document(rows)))
+    assert named(text, "resnet18")["C++ to Python"] == "0.975"
+    assert [named(text, x)["results"] for x in ("resnet18", "other")] == ["equal", "**different**"]
+
+
+def test_compiled_networks(tmp_path: Path) -> None:
+    row = {"model": "bert", "system": "inductor", "latency_ms": 9.8765, "to_auto_schedule": 1.25}
+    row |= {"compile_s": 30.0, "max_rel_err": 1e-6}
+    lonely = {**row, "system": "eager", "to_auto_schedule": None}
+    text = compiled_networks(written(tmp_path, document([row, lonely])))
+    line = named(text, "bert", "inductor")
+    assert (line["ms"], line["to auto_schedule"]) == ("9.877", "1.250")
+    assert named(text, "bert", "eager")["to auto_schedule"] == "-"
 
 
 def overall_row(policy: str, ratio: float, spread: float, near: int | None) -> Document:
