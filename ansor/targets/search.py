@@ -19,6 +19,7 @@ from ansor.sketch.generate import generate
 from ansor.sketch.rule import Rule
 from ansor.sketch.state import State
 from ansor.targets.machine import M
+from ansor.targets.time_parts import TimeParts
 
 
 class StageDraft(Protocol):
@@ -37,6 +38,10 @@ class StageDraft(Protocol):
 
     def columns(self, total: Floats) -> list[Floats]:
         """Inputs of the learned model, `[P]` each; `total` is the time of the program."""
+        ...
+
+    def parts(self) -> TimeParts:
+        """The parts of `seconds`."""
         ...
 
 

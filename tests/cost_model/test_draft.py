@@ -103,8 +103,8 @@ def test_few_accumulators_wait_where_few_additions_can(matmul: Sketch) -> None:
     narrow, wide = (replace(HARDWARE, scheduler_window=size) for size in (64.0, 1024.0))
     profiles = profiles_of(matmul, chained)
     slow, fast = (draft(profiles, hardware)["C"] for hardware in (narrow, wide))
-    assert slow.arithmetic / fast.memory_ports == pytest.approx(256 / 1.25 / 96, rel=0.05)
-    assert fast.memory_ports > fast.arithmetic
+    assert slow.arithmetic / fast.needs.ports == pytest.approx(256 / 1.25 / 96, rel=0.05)
+    assert fast.needs.ports > fast.arithmetic
     assert slow.seconds > 1.2 * fast.seconds
 
 

@@ -21,6 +21,7 @@ from ansor.sketch.rules import always_inline, skip
 from ansor.sketch.state import State
 from ansor.targets.backend import Backend, Compiler, Execution, MachineReader, TargetSyntax
 from ansor.targets.search import Profiles, TargetSearch
+from ansor.targets.time_parts import TimeParts
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,9 @@ class Operations:
 
     def columns(self, total: Floats) -> list[Floats]:
         return [self.seconds / total]
+
+    def parts(self) -> TimeParts:
+        return TimeParts({"instructions": self.seconds}, self.seconds)
 
 
 def complete(state: State, core: ScalarCore, config: SketchConfig) -> Sketch:

@@ -8,7 +8,8 @@ from ansor.annotate.complete import complete
 from ansor.features.legality import legal
 from ansor.program.nest import LoopNest
 from ansor.sketch.rules import CPU_RULES
-from ansor.targets.cpu.draft.draft import Breakdown, draft
+from ansor.targets.cpu.draft.breakdown import Breakdown
+from ansor.targets.cpu.draft.draft import draft
 from ansor.targets.cpu.machine import Hardware
 from ansor.targets.search import Profiles, TargetSearch
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ansor.features.loop_tables import (
@@ -17,22 +19,45 @@ from ansor.targets.cpu.draft.constants import ROUNDING
 from ansor.targets.cpu.draft.innermost_block import Block, read_width
 
 
+@dataclass(frozen=True, eq=False)
+class Pressure:
+    """The registers that a step needs; each array is `[P]`.
+
+    Attributes:
+        results: registers of accumulators.
+        operands: registers of one statement's operands.
+        held: registers of values with several uses, which are occupied between these.
+        spilled: registers that a step spills and reloads.
+    """
+
+    results: Floats
+    operands: Floats
+    held: Floats
+    spilled: Floats
+
+
 def spilled_registers(block: Block) -> Floats:
-    """`[P]`: registers that a step spills and reloads because of register pressure.
+    """`[P]`: registers that a step spills and reloads because of register pressure."""
+    return register_pressure(block).spilled
+
+
+def register_pressure(block: Block) -> Pressure:
+    """The registers of a step.
 
     Each addition needs its accumulator and its operands. A value with several uses needs a
     register between them.
     """
     unit = block.hardware.dot_unit(block.profile.nest.stage.instruction)
     each = 1 if unit is None else unit.operand_registers
-    needed = block.accumulators + each * (block.vectors + 1)
+    operands = each * (block.vectors + 1)
+    needed = block.accumulators + operands
     held = _held_between_statements(block) + _held_between_copies(block, needed)
     free = np.float32(block.hardware.vector_registers) - needed
     over = block.depth * np.maximum(-free, 0) + np.maximum(held - np.maximum(free, 0), 0)
     margin = np.float32(block.constants.compiler.spill_margin)
     spilled = np.where(over > 0, over + margin, np.float32(0))
     in_runs: Floats = np.where(block.loops.reduction > 1, spilled, np.float32(0))
-    return in_runs
+    return Pressure(block.accumulators, operands, held, in_runs)
 
 
 def conditional_spills(block: Block, conditional: Bools) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -63,6 +64,12 @@ class TileCost:
     risk: Floats
     checks: Floats
 
+    @cached_property
+    def code(self) -> Floats:
+        """`[P]`: instructions of one step."""
+        code: Floats = self.operations + self.loads + self.stores
+        return code
+
 
 class _Moves(NamedTuple):
     """Loads and stores of a step; each array is `[P]`.
@@ -83,14 +90,22 @@ def register_tiles(
     profiles: Mapping[str, StageProfile], hardware: Hardware, constants: DraftConstants
 ) -> dict[str, TileCost]:
     """Counts the work of the innermost block of each stage that runs on vectors."""
+    blocks, promoted = blocks_of(profiles, hardware, constants)
+    return {name: tile_of(block, promoted) for name, block in blocks.items()}
+
+
+def blocks_of(
+    profiles: Mapping[str, StageProfile], hardware: Hardware, constants: DraftConstants
+) -> tuple[dict[str, Block], Promoted]:
+    """The innermost block of each stage that runs on vectors, and the buffers in registers."""
     vectors = {n: p for n, p in profiles.items() if not p.nest.tile_instruction}
     loops = {name: compiled_loops(p, hardware, constants) for name, p in vectors.items()}
     promoted = promoted_buffers(profiles, loops, hardware, constants.compiler)
     blocks = {n: block_of(p, loops[n], hardware, constants) for n, p in vectors.items()}
-    return {name: _tile(block, promoted) for name, block in blocks.items()}
+    return blocks, promoted
 
 
-def _tile(block: Block, promoted: Promoted) -> TileCost:
+def tile_of(block: Block, promoted: Promoted) -> TileCost:
     """The work of one step of a block."""
     checked = checked_share(block.profile, block.loops.unrolled)
     moves = _moves(block, promoted, checked > 0)
@@ -179,12 +194,32 @@ def _loads(block: Block, promoted: Promoted) -> tuple[Floats, Floats]:
     """`[P]` each: loads of a step, and whole registers that they fill."""
     loads, filled = np.zeros_like(block.fill), np.zeros_like(block.fill)
     for read, needed in block.reads:
-        stay = needed + block.accumulators < np.float32(block.hardware.vector_registers)
-        repeats = np.where(stay, _repeats(block, read), 1).astype(np.float32)
-        taken: Floats = np.where(is_promoted(promoted, read), np.float32(0), needed / repeats)
+        taken = _taken(block, promoted, read, needed)
         loads = loads + taken * _turns(block, read)
         filled = filled + taken * block.fill
     return loads, filled
+
+
+def _taken(block: Block, promoted: Promoted, read: AccessProfile, needed: Floats) -> Floats:
+    """`[P]`: load instructions of an access in a step; `needed` as in `Block.reads`."""
+    stay = needed + block.accumulators < np.float32(block.hardware.vector_registers)
+    repeats = np.where(stay, _repeats(block, read), 1).astype(np.float32)
+    taken: Floats = np.where(is_promoted(promoted, read), np.float32(0), needed / repeats)
+    return taken
+
+
+def loaded_bytes(block: Block, promoted: Promoted) -> Floats:
+    """`[P]`: bytes of operands that a step loads from L1. A load of one element, such as that of an
+    operand that is broadcast, has the bytes of this element."""
+    total, core = np.zeros_like(block.fill), block.constants.core
+    for read, needed in block.reads:
+        stride, item_bytes = np.abs(lane_stride(block, read)), read.buffer.item_bytes
+        register = block.fill * np.float32(block.hardware.vector_bytes)
+        element = item_bytes / np.where(stride > 1, core.loads_per_strided_element, 1)
+        total = total + _taken(block, promoted, read, needed) * np.where(
+            stride == 1, register, element
+        )
+    return total.astype(np.float32)
 
 
 def _drain(block: Block, stores: Floats) -> Floats:

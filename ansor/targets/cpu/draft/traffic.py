@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 
 from ansor.features.loop_tables import (
+    Bools,
     Floats,
     Numbers,
     all_inside,
@@ -25,38 +27,74 @@ from ansor.targets.host.memory import PAGE_BYTES
 _Touched = tuple[AccessProfile, Floats]  # an access and the `[L + 1, P]` bytes of its lines
 
 
-def traffic_bytes(profile: StageProfile, hardware: Hardware, core: CoreConstants) -> list[Floats]:
-    """`[P]` each: bytes that enter L1, L2 and the last cache.
+@dataclass(frozen=True, eq=False)
+class Crossings:
+    """The bytes of a stage that enter L1, L2 and the last cache.
 
     At the innermost depth whose data do not fit a level, each execution brings in all data of that
     depth. Data that fit a level as a whole enter it once. Runs of the program are warm: data that
     fit the last cache do not enter it again, and a small data set stays in L2 as well. Constant
-    operands are cold; `cold_bytes` counts them. The last cache has to hold the private buffers of
-    all threads. Jumps between runs of memory add bytes to the transfers into L2 and into the last
-    cache.
+    operands are cold; `cold_bytes` counts them.
+
+    Attributes:
+        profile: of the stage.
+        fits_not: `[P]` for each level: number of depths that do not fit.
+        lines: `[L + 1, P]`: bytes of the lines that each depth touches.
+        with_jumps: `lines`, and the bytes that a level could deliver during jumps between runs of
+            memory.
+        stays: `[P]`: whether the data of a core stay in L2 until the next run of the program.
     """
+
+    profile: StageProfile
+    fits_not: tuple[Numbers, Numbers, Numbers]
+    lines: Floats
+    with_jumps: Floats
+    stays: Bools
+
+    @property
+    def bytes(self) -> list[Floats]:
+        """`[P]` for each level: bytes of lines."""
+        return self._entering((self.lines, self.lines, self.lines))
+
+    @property
+    def charged_bytes(self) -> list[Floats]:
+        """`[P]` for each level: bytes that count. Jumps add bytes to the transfers into L2 and into
+        the last cache."""
+        return self._entering((self.lines, self.with_jumps, self.with_jumps))
+
+    def _entering(self, moved: tuple[Floats, Floats, Floats]) -> list[Floats]:
+        level1, level2, last = (
+            _touched_inside(self.profile, amount, depths)
+            for amount, depths in zip(moved, self.fits_not, strict=True)
+        )
+        last = np.where(self.fits_not[-1] > 0, last, np.float32(0))
+        return [level1, np.where(self.stays, np.float32(0), level2), last]
+
+
+def traffic_bytes(profile: StageProfile, hardware: Hardware, core: CoreConstants) -> list[Floats]:
+    """`[P]` each: bytes that count as entering L1, L2 and the last cache, see `Crossings`."""
+    return crossings(profile, hardware, core).charged_bytes
+
+
+def crossings(profile: StageProfile, hardware: Hardware, core: CoreConstants) -> Crossings:
+    """What of a stage enters the caches. The last cache has to hold the private buffers of all
+    threads."""
     line = np.float32(hardware.line_bytes)
     pairs = [(access, access.lines(hardware.line_bytes) * line) for access in profile.accesses]
     total = summed(size for _, size in pairs)
     room = _room(total, pairs, hardware, core)
     with_jumps = summed(size * _jump_factor(access, line, core) for access, size in pairs)
-    crossing = []
     threads = np.minimum(profile.parallel, np.float32(hardware.cores))
     level1, level2, last = hardware.cache_bytes
     all_room = _room_of_all(threads, room, pairs)
-    levels = (
-        (room, level1, total),
-        (room, level2, with_jumps),
-        (all_room, core.usable_last_cache_share * last, with_jumps),
+    fits_not = (
+        count(room > np.float32(level1)),
+        count(room > np.float32(level2)),
+        count(all_room > np.float32(core.usable_last_cache_share * last)),
     )
-    for needed, capacity, moved in levels:
-        fits_not = count(needed > np.float32(capacity))
-        crossing.append(_touched_inside(profile, moved, fits_not))
-    crossing[-1] = np.where(fits_not > 0, crossing[-1], np.float32(0))
     share = room[0] / threads  # the same in each run of the program
-    stays = share < np.float32(core.warm_l2_share * hardware.cache_bytes[1])
-    crossing[1] = np.where(stays, np.float32(0), crossing[1])
-    return crossing
+    stays = share < np.float32(core.warm_l2_share * level2)
+    return Crossings(profile, fits_not, total, with_jumps, stays)
 
 
 def _jump_factor(access: AccessProfile, line: np.float32, core: CoreConstants) -> Floats:

@@ -23,13 +23,19 @@ from ansor.targets.cuda.draft.traffic import traffic
 from ansor.targets.cuda.draft.work import work_of
 from ansor.targets.cuda.kernels import Counts, Kernel, kernels
 from ansor.targets.cuda.machine import Gpu
+from ansor.targets.time_parts import TimeParts
 
 Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class GpuBreakdown:
-    """The parts of a kernel's time; each field is `[P] float32`, in seconds by default."""
+    """The parts of a kernel's time; each array is `[P] float32`, in seconds by default.
+
+    Attributes:
+        is_root: whether the stage is the root of its kernel and has the kernel's time; the time of
+            another stage is zero.
+    """
 
     issue: Floats
     shared: Floats
@@ -39,7 +45,10 @@ class GpuBreakdown:
     resident: Floats  # resident blocks of a multiprocessor
     warps: Floats  # resident warps of a multiprocessor
     tail: Floats  # ratio: waves over the waves of a full GPU
+    together: Floats  # the first four, with their overlap
+    launch: Floats
     seconds: Floats
+    is_root: bool = True
 
     @property
     def code(self) -> Floats:
@@ -60,6 +69,19 @@ class GpuBreakdown:
             self.seconds / total,
         ]
 
+    def parts(self) -> TimeParts:
+        """The parts of the kernel's time; none for a stage that is not its root."""
+        if not self.is_root:
+            return TimeParts({}, self.seconds)
+        resources = {
+            "instructions": self.issue,
+            "shared memory": self.shared,
+            "transfers from L2": self.l2_traffic,
+            "transfers from memory": self.dram_traffic,
+        }
+        further = {"latency of memory": self.waiting, "start of the kernel": self.launch}
+        return TimeParts(resources, self.together, further)
+
 
 def draft_for_gpu(
     nest: LoopNest, profiles: dict[str, StageProfile], gpu: Gpu
@@ -73,7 +95,7 @@ def draft_for_gpu(
     breakdowns: dict[str, GpuBreakdown] = {}
     for kernel in kernels(nest):
         whole = _breakdown(nest, profiles, kernel, gpu)
-        inside = replace(whole, seconds=np.zeros_like(whole.seconds))
+        inside = replace(whole, seconds=np.zeros_like(whole.seconds), is_root=False)
         breakdowns |= dict.fromkeys(kernel.members, inside) | {kernel.root: whole}
     return {name: breakdowns[name] for name in profiles}
 
@@ -126,10 +148,12 @@ def _breakdown(
     parts = np.stack([issue, shared, l2, dram]).astype(np.float32)
     slowest = parts.max(axis=0)
     rest = np.float32(GPU.overlap_share) * (parts.sum(axis=0) - slowest)
-    time = slowest + rest + waiting + np.float32(gpu.launch_s)
+    together = slowest + rest
+    launch = np.full(nest.size, gpu.launch_s, dtype=np.float32)
+    time = together + waiting + launch
     full_waves = np.maximum(grid.blocks / gpu.multiprocessors / grid.resident, 1)
     tail, warps = grid.waves / full_waves, np.maximum(grid.warps, 1)
-    fields = (*parts, waiting, grid.resident, warps, tail, time)
+    fields = (*parts, waiting, grid.resident, warps, tail, together, launch, time)
     return GpuBreakdown(*(field.astype(np.float32) for field in fields))
 
 
