@@ -213,9 +213,12 @@ def test_every_program_takes_a_positive_finite_time(name: str) -> None:
         parts = draft(made, HARDWARE)
         assert list(parts) == list(made)
         for stage in parts.values():
-            for field, value in vars(stage).items():
-                assert np.isfinite(value).all(), field
-                assert (value >= 0).all(), field
+            found = stage.parts()
+            for part, value in {**found.resources, **found.further, **found.included}.items():
+                assert np.isfinite(value).all(), part
+                assert (value >= 0).all(), part
+            assert (stage.speedup > 0).all()
+            assert (stage.code >= 0).all()
             assert (stage.seconds > 0).all()
         whole = seconds(parts)
         np.testing.assert_allclose(whole, sum(p.seconds for p in parts.values()), rtol=1e-5)
@@ -251,7 +254,7 @@ def test_many_short_iterations_of_a_parallel_loop_find_their_indices() -> None:
     short = {"padded.vector": (6, 1)}
     programs = [{**short, "padded.parallel": (fused,)} for fused in (2, 4)]
     breakdown = draft(profiles_of(sketch, *programs), HARDWARE)["padded"]
-    few, all_of_them = breakdown.issue
+    few, all_of_them = breakdown.needs.issue
     assert all_of_them - few == pytest.approx(180 * 2 * 2)
     assert breakdown.seconds[1] > breakdown.seconds[0]
 
