@@ -6,14 +6,6 @@ from contextlib import ExitStack
 
 import click
 
-from ansor.database.database import Database
-from ansor.database.jsonl import export_jsonl, import_jsonl
-from ansor.database.log import opened_records
-from ansor.database.merge import merge
-from ansor.database.prune import PruneRequest, prune
-from ansor.database.statistics import statistics
-from ansor.report.database_tables import best_table, statistics_text
-
 _EXISTING = click.Path(exists=True, dir_okay=False)
 _FILE = click.Path(dir_okay=False)
 
@@ -27,6 +19,10 @@ def database_commands() -> None:
 @click.argument("database", type=_EXISTING)
 def stats(database: str) -> None:
     """Checks DATABASE, or a log, and counts what it contains."""
+    from ansor.database.log import opened_records
+    from ansor.database.statistics import statistics
+    from ansor.report.database_tables import best_table, statistics_text
+
     with opened_records("database", database) as opened:
         click.echo(f"{statistics_text(statistics(opened))}\n\n{best_table(opened)}")
 
@@ -39,6 +35,10 @@ def merge_command(database: str, files: tuple[str, ...]) -> None:
 
     Records that DATABASE has already are not added again. FILEs stay as they are.
     """
+    from ansor.database.database import Database
+    from ansor.database.log import opened_records
+    from ansor.database.merge import merge
+
     with ExitStack() as stack:
         sources = [stack.enter_context(opened_records("file", file)) for file in files]
         count = merge(stack.enter_context(Database(database)), sources)
@@ -51,6 +51,9 @@ def merge_command(database: str, files: tuple[str, ...]) -> None:
 @click.option("--target", help="Only the records of this target; all of them by default.")
 def export_command(database: str, file: str, target: str | None) -> None:
     """Writes the records of DATABASE to FILE, a line of JSON each."""
+    from ansor.database.jsonl import export_jsonl
+    from ansor.database.log import opened_records
+
     with opened_records("database", database) as source:
         count = export_jsonl(source, file, target)
     click.echo(f"{count} records exported to {file}")
@@ -61,6 +64,9 @@ def export_command(database: str, file: str, target: str | None) -> None:
 @click.argument("file", type=_EXISTING)
 def import_command(database: str, file: str) -> None:
     """Adds the records of FILE, lines of JSON, to DATABASE, which may be new."""
+    from ansor.database.database import Database
+    from ansor.database.jsonl import import_jsonl
+
     with Database(database) as target:
         count = import_jsonl(target, file)
     click.echo(f"{count.added} records added, {count.known} known already, {count.bad} unreadable")
@@ -84,6 +90,9 @@ def prune_command(
     dry_run: bool,
 ) -> None:
     """Removes records of DATABASE, and gives their space back."""
+    from ansor.database.database import Database
+    from ansor.database.prune import PruneRequest, prune
+
     request = PruneRequest(best, failures, other_versions, other_hosts, unreadable)
     with Database(database) as opened:
         count = prune(opened, request, dry_run=dry_run)

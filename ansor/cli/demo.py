@@ -6,28 +6,25 @@ import tempfile
 
 import click
 
-from ansor.calls import auto_schedule
-from ansor.cli.tune import keep, prepare_folder
-from ansor.compare.case import Case
-from ansor.compare.comparison_table import comparison_table
-from ansor.compare.rounds import compare, peer_systems, save_networks
-from ansor.compare.systems import PEERS
-from ansor.models import model_config, model_names
-from ansor.report.progress import Progress
-from ansor.targets.host.threads import available_cores
+from ansor.cli.choices import PEERS
+from ansor.cli.results import keep, prepare_folder
 
-_PEERS = ", ".join(PEERS["float32"])
+_PEERS = ", ".join(PEERS)
 
 
 @click.command()
-@click.option("--model", default="resnet18", show_default=True, help=", ".join(model_names()))
+@click.option(
+    "--model", default="resnet18", show_default=True, help="`ansor show models` lists them."
+)
 @click.option("--minutes", type=float, default=4.5, show_default=True, help="For tuning.")
 @click.option("--trials", type=int, help="Programs to measure, at most.")
 @click.option("--threads", type=int, help="That every system uses; all cores by default.")
 @click.option(
     "--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of the comparison."
 )
-@click.option("--peers", default="torch,onnxruntime", show_default=True, help=f"Of {_PEERS}.")
+@click.option(
+    "--peers", default="torch,onnxruntime", show_default=True, help=f"Of {', '.join(PEERS)}."
+)
 @click.option("--out", default="ansor-out", show_default=True, metavar="DIR", help="For results.")
 def demo(
     model: str,
@@ -42,6 +39,14 @@ def demo(
 
     Peers that are not installed are left out. Ctrl-C ends the search with the best so far.
     """
+    from ansor.calls import auto_schedule
+    from ansor.compare.case import Case
+    from ansor.compare.comparison_table import comparison_table
+    from ansor.compare.rounds import compare, peer_systems, save_networks
+    from ansor.models import model_config
+    from ansor.report.progress import Progress
+    from ansor.targets.host.threads import available_cores
+
     model_config(model)
     systems = peer_systems(filter(None, peers.split(",")))
     folder = prepare_folder(out)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-from ansor.run.saved import export_saved
-
 
 @click.command()
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
@@ -21,5 +19,7 @@ def export(model: str, folder: str, runtime: str | None) -> None:
 
     The folder has machine code, weights, an interface in C, and programs in C++ and Python.
     """
+    from ansor.run.saved import export_saved
+
     export_saved(model, folder, runtime)
     click.echo(f"saved: {folder} (its README.md has the next steps)")

@@ -7,9 +7,6 @@ from collections.abc import Mapping
 import click
 
 from ansor.cli.rpc_options import rpc_device, rpc_options
-from ansor.targets.host.threads import available_cores
-from ansor.targets.registry import backend_of
-from ansor.targets.target import resolve_target, target_text
 
 
 @click.command()
@@ -20,6 +17,10 @@ def hardware(
     target: str, threads: int | None, rpc: str | None, key: str | None, linker: str | None
 ) -> None:
     """Shows what was detected and measured of this machine, or of a server behind TVM's RPC."""
+    from ansor.targets.host.threads import available_cores
+    from ansor.targets.registry import backend_of
+    from ansor.targets.target import resolve_target, target_text
+
     device = rpc_device(rpc, key, linker, target, threads)
     if device is not None:
         with device:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from ansor.calls import auto_schedule
-from ansor.cli.model_argument import HELP, parse_model
-from ansor.cli.tune import prepare_folder
-from ansor.frontend.deploy.metaschedule import NETWORK_FILE
-from ansor.run.saved import load
-from ansor.run.tuned import TunedModel
+from ansor.cli.choices import MODEL_HELP
+from ansor.cli.results import prepare_folder
+
+if TYPE_CHECKING:
+    from ansor.run.tuned import TunedModel
 
 
-@click.command("export-metaschedule", epilog=HELP)
+@click.command("export-metaschedule", epilog=MODEL_HELP)
 @click.argument("model")
 @click.option("--out", required=True, metavar="DIR", help="A new folder.")
 @click.option("--database", metavar="FILE", help="Records of MODEL, which is not a saved network.")
@@ -29,12 +29,18 @@ def export_metaschedule(
     MODEL is a network that `ansor tune` saved. With --traces it is a model, and --database has its
     programs.
     """
+    from ansor.frontend.deploy.metaschedule import NETWORK_FILE
+
     folder = prepare_folder(out)
     count = _tuned(model, database, target, threads).export_metaschedule(folder, traces)
     click.echo(f"saved: {folder / NETWORK_FILE}, and {count} records beside it")
 
 
 def _tuned(model: str, database: str | None, target: str, threads: int | None) -> TunedModel:
+    from ansor.calls import auto_schedule
+    from ansor.cli.model_argument import parse_model
+    from ansor.run.saved import load
+
     if Path(model).suffix == ".ansor":
         return load(model, threads)
     return auto_schedule(

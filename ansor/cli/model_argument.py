@@ -11,13 +11,6 @@ from ansor.errors import ArgumentError
 from ansor.frontend.importers.importer import is_onnx
 from ansor.models import model_names
 
-HELP = (
-    f"MODEL is a built-in network ({', '.join(model_names())}; for a batch write "
-    f"resnet50:batch=16), a file that torch.export.save wrote (.pt2), an ONNX file "
-    f"(.onnx), or an operator with its sizes, e.g. conv2d:height=28,width=28 "
-    f"or matmul:rows=64,dtype=bfloat16 ({', '.join(workloads.names())})."
-)
-
 
 def parse_model(text: str) -> object:
     """The model that `text` names, as `auto_schedule` takes it.

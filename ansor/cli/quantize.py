@@ -6,10 +6,8 @@ from pathlib import Path
 
 import click
 
-from ansor.cli.model_argument import parse_model
+from ansor.cli.choices import METHODS
 from ansor.errors import ArgumentError
-from ansor.quantization.quantize import METHODS, quantized
-from ansor.quantization.request import Request
 
 
 @click.command()
@@ -47,6 +45,10 @@ def quantize(
     max_error: float | None,
 ) -> None:
     """Quantises MODEL (.onnx or .pt2) with ONNX Runtime; `ansor tune` takes the result."""
+    from ansor.cli.model_argument import parse_model
+    from ansor.quantization.quantize import quantized
+    from ansor.quantization.request import Request
+
     path = Path(out or f"{Path(model).stem}-int8.onnx")
     if not path.parent.is_dir():
         raise ArgumentError("out", str(path), "no such folder")

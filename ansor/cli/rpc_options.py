@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from ansor.config import MeasureConfig
 from ansor.errors import ArgumentError
-from ansor.measure.rpc_device import RpcDevice
+
+if TYPE_CHECKING:
+    from ansor.measure.rpc_device import RpcDevice
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -51,4 +53,6 @@ def rpc_device(
     host, _, port = rpc.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) <= _MOST_PORT:
         raise ArgumentError("rpc", rpc, "write it as HOST:PORT")
+    from ansor.measure.rpc_device import RpcDevice
+
     return RpcDevice(host, int(port), key, target, threads, linker=linker, config=config)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from ansor.errors import ArgumentError
-from ansor.frontend.importers.sizes import Sizes
+
+if TYPE_CHECKING:
+    from ansor.frontend.importers.sizes import Sizes
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -39,6 +41,8 @@ def read_sizes(shapes: Sequence[str], dims: Sequence[str]) -> Sizes:
     Raises:
         ArgumentError: not of their form, a name twice, or a negative size.
     """
+    from ansor.frontend.importers.sizes import Sizes
+
     found = {name: _integers("shape", text, part) for text, name, part in _pairs("shape", shapes)}
     sizes = {name: _integers("dim", text, part) for text, name, part in _pairs("dim", dims)}
     several = [name for name, size in sizes.items() if len(size) != 1]

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ansor.calls import auto_schedule_many
-from ansor.cli.model_argument import HELP, parse_model
+from ansor.cli.choices import (
+    DEFAULT_POLICY,
+    DEFAULT_PRECISION,
+    MODEL_HELP,
+    POLICIES,
+    PRECISIONS,
+)
+from ansor.cli.results import keep, prepare_folder
 from ansor.cli.rpc_options import rpc_device, rpc_options
 from ansor.cli.size_options import read_sizes, size_options
 from ansor.config import CHECK, FULL, QUICK
 from ansor.errors import ArgumentError
-from ansor.frontend.precision.stages import WIDE
-from ansor.policy.registry import DEFAULT, POLICIES
-from ansor.report.progress import Progress
-from ansor.run.arguments import PRECISIONS, RAY
-from ansor.run.tuned import TunedModel
-from ansor.targets.target import resolve_target, runs_here
-from ansor.task_scheduler.objective import LatencyRequirement, total_latency
 
 PRESETS = {"quick": QUICK, "full": FULL}
 _BUDGETS = ("minutes", "trials", "trials_per_task", "early_stopping")
-MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
 
 
-@click.command(epilog=HELP)
+@click.command(epilog=MODEL_HELP)
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option(
     "--target", default="native", show_default=True, help='E.g. "llvm -mcpu=skylake" or graviton3.'
@@ -75,15 +73,15 @@ MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
 @click.option("--preset", type=click.Choice(list(PRESETS)), default="full", show_default=True)
 @click.option(
     "--policy",
-    type=click.Choice(list(POLICIES)),
-    default=DEFAULT,
+    type=click.Choice(POLICIES),
+    default=DEFAULT_POLICY,
     show_default=True,
     help="Search of each function; with +draft, what the draft calls slow is left out.",
 )
 @click.option(
     "--precision",
     type=click.Choice(PRECISIONS),
-    default=WIDE,
+    default=DEFAULT_PRECISION,
     show_default=True,
     help="What products multiply; sums are in float32.",
 )
@@ -123,6 +121,13 @@ def tune(
 
     Several share the time and their common functions. Ctrl-C ends the search with the best so far.
     """
+    from ansor.calls import auto_schedule_many
+    from ansor.cli.model_argument import parse_model
+    from ansor.report.progress import Progress
+    from ansor.run.arguments import RAY
+    from ansor.targets.target import resolve_target, runs_here
+    from ansor.task_scheduler.objective import LatencyRequirement, total_latency
+
     sizes = read_sizes(shapes, dims)
     folders = _folders(models, out)
     config = PRESETS[preset]
@@ -159,40 +164,3 @@ def _folders(models: Sequence[str], out: str) -> dict[str, Path]:
         raise ArgumentError("models", " ".join(models), "name each once")
     places = [Path(out) / name for name in names] if len(names) > 1 else [Path(out)]
     return {m: prepare_folder(str(p)) for m, p in zip(models, places, strict=True)}
-
-
-def prepare_folder(path: str) -> Path:
-    """Makes the folder for results, before any work starts.
-
-    Raises:
-        ArgumentError: it cannot be made or written to.
-    """
-    folder = Path(path)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".ansor-probe"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise ArgumentError(
-            "out", path, f"give a folder that can be written to: {error}"
-        ) from error
-    return folder
-
-
-def keep(models: Mapping[Path, TunedModel]) -> None:
-    """Saves all networks in their folders, then makes, saves and prints their reports: those time
-    things, and may be interrupted."""
-    for folder, model in models.items():
-        model.save(folder / MODEL_FILE)
-    for folder, model in models.items():
-        report = model.report()
-        (folder / REPORT_FILE).write_text(f"{report}\n", encoding="utf-8")
-        click.echo(report)
-        click.echo(f"\ninputs: {_inputs(model)}")
-        click.echo(f"saved: {folder / MODEL_FILE} (ansor.load reads it), {folder / REPORT_FILE}")
-
-
-def _inputs(model: TunedModel) -> str:
-    specs = model.compiled.inputs
-    return ", ".join(f"{s.name} {s.dtype}[{', '.join(map(str, s.shape))}]" for s in specs)

@@ -146,6 +146,12 @@ def test_show_sketches_prints_holes() -> None:
     assert "vectorize" in output
 
 
+def test_show_models_lists_what_is_built_in() -> None:
+    output = succeed("show", "models")
+    assert re.search("^networks: .*resnet18", output, re.M)
+    assert re.search("^operators: .*conv2d", output, re.M)
+
+
 def test_show_task_lists_or_details() -> None:
     assert "MFLOP" in succeed("show", "task", MODEL)
     assert "ComputeDAG" in succeed("show", "task", MODEL, "operator")
