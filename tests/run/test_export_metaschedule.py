@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -80,10 +79,3 @@ def test_what_a_trace_leaves_out_has_a_name(tuned: TunedModel) -> None:
     parts = {part for task, p in tuned.programs.of.values() for part in left_out(task.func, p)}
     assert parts <= {"shifted tails", "packed panels", "prefetches", "skipped padding"}
     assert "prefetches" in parts
-
-
-def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "metaschedule.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    exec(compile(example, "metaschedule.md", "exec", dont_inherit=True), {})

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 import tvm
 from click.testing import CliRunner
@@ -76,19 +74,6 @@ def test_the_budget_is_that_of_the_settings() -> None:
 def test_only_operators_are_taken(model: object) -> None:
     with pytest.raises(ArgumentError, match=r"^operator=.*auto_schedule takes networks"):
         ansor.tune(model)
-
-
-def test_the_code_of_the_page_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ansor.run.measuring.LocalDevice", Formula)
-    names: dict[str, Any] = {}
-    small = code.replace("64", "2").replace("256", "32")
-    exec(compile(small, PAGE.name, "exec", dont_inherit=True), names)
-    np.testing.assert_allclose(names["product"], names["x"] @ names["y"], 1e-4, 1e-4)
-    assert "def operator(" in capsys.readouterr().out
 
 
 def test_another_processor_has_its_assembly() -> None:
