@@ -111,6 +111,7 @@ TREATMENTS = {
     "docs/cluster.md": Treatment(
         left_out={"ray start": "several machines: tests/cluster has nodes on this one"}
     ),
+    "docs/command.md": Treatment((MINUTES,)),
     "docs/cuda.md": Treatment(
         left_out={
             "tuned = ansor.auto_schedule(model,": "a GPU",
