@@ -24,6 +24,8 @@ from ansor.errors import (
 
 if TYPE_CHECKING:
     from ansor.calls import apply_best, auto_schedule, auto_schedule_many, tune
+    from ansor.diagnosis.doctor import doctor
+    from ansor.diagnosis.finding import DoctorReport
     from ansor.measure.rpc_device import RpcDevice
     from ansor.quantization.quantize import quantize
     from ansor.run.saved import load
@@ -39,6 +41,7 @@ __all__ = [
     "AnsorError",
     "ArgumentError",
     "DatabaseError",
+    "DoctorReport",
     "GeometricSpeedup",
     "GraphWarning",
     "LatencyRequirement",
@@ -51,6 +54,7 @@ __all__ = [
     "apply_best",
     "auto_schedule",
     "auto_schedule_many",
+    "doctor",
     "import_trace",
     "load",
     "quantize",
@@ -66,6 +70,8 @@ _HOME = {
     "tune": "ansor.calls",
     "auto_schedule_many": "ansor.calls",
     "TunedModel": "ansor.run.tuned",
+    "DoctorReport": "ansor.diagnosis.finding",
+    "doctor": "ansor.diagnosis.doctor",
     "RpcDevice": "ansor.measure.rpc_device",
     "import_trace": "ansor.templates.imported_trace",
     "load": "ansor.run.saved",

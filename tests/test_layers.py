@@ -28,7 +28,7 @@ LAYERS = (
     ("database", "cluster"),
     ("policy", "frontend"),
     ("report", "task_scheduler", "quantization"),
-    ("run",),
+    ("run", "diagnosis"),
     ("calls",),
     ("torch_compile",),
     ("compare",),

@@ -10,6 +10,7 @@ import click
 from ansor import __version__
 from ansor.cli.database import database_commands
 from ansor.cli.demo import demo
+from ansor.cli.doctor import doctor
 from ansor.cli.export import export
 from ansor.cli.hardware import hardware
 from ansor.cli.metaschedule import export_metaschedule
@@ -51,6 +52,7 @@ for command in (
     quantize,
     show,
     hardware,
+    doctor,
     database_commands,
     demo,
     export,

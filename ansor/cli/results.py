@@ -35,6 +35,24 @@ def prepare_folder(path: str) -> Path:
     return folder
 
 
+def write_text(argument: str, file: Path, text: str) -> None:
+    """Writes a file.
+
+    Args:
+        argument: that names the file.
+        file: to write.
+        text: all of it.
+
+    Raises:
+        ArgumentError: the file cannot be written.
+    """
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        remedy = f"give a file that can be written: {error.strerror}"
+        raise ArgumentError(argument, str(file), remedy) from error
+
+
 def keep(models: Mapping[Path, TunedModel]) -> None:
     """Saves all networks in their folders, then makes, saves and prints their reports: those time
     things, and may be interrupted."""

@@ -19,6 +19,7 @@ from ansor.config.analysis import (
 from ansor.config.checking import CHECK, COMPARE, CheckConfig, CompareConfig
 from ansor.config.cluster import CLUSTER, ClusterConfig
 from ansor.config.codegen import PREFETCH, WORK_STEALING, PrefetchConfig, WorkStealingConfig
+from ansor.config.diagnosis import DOCTOR, DoctorConfig
 from ansor.config.files import DATABASE, STORAGE, DatabaseConfig, StorageConfig
 from ansor.config.importing import (
     GRAPH,
@@ -47,6 +48,7 @@ __all__ = [
     "COMPARE",
     "DAG",
     "DATABASE",
+    "DOCTOR",
     "FEATURES",
     "FULL",
     "GRAPH",
@@ -67,6 +69,7 @@ __all__ = [
     "CostModelConfig",
     "DagConfig",
     "DatabaseConfig",
+    "DoctorConfig",
     "EvolutionConfig",
     "FeatureConfig",
     "GpuSketchConfig",

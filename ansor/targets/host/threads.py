@@ -29,11 +29,12 @@ def available_cores() -> int:
 
     A container's share of the processor is so many cores, too.
     """
-    allowed, physical, quota = _allowed_cores(), psutil.cpu_count(logical=False), quota_cores()
+    allowed, physical, quota = allowed_cores(), psutil.cpu_count(logical=False), quota_cores()
     return min(limit for limit in (len(allowed), physical, quota) if limit)
 
 
-def _allowed_cores() -> set[int]:
+def allowed_cores() -> set[int]:
+    """Processors that the affinity of the calling thread allows."""
     return os.sched_getaffinity(0)
 
 
@@ -102,7 +103,7 @@ def _start(count: int) -> None:
     if pool.num_threads() >= count:
         return
     try:
-        pool.start(count, _one_per_core(_allowed_cores()))
+        pool.start(count, _one_per_core(allowed_cores()))
     except OSError as error:
         raise ArgumentError("threads", count, f"{error}; ask for fewer") from error
 
@@ -144,7 +145,7 @@ def free_cores(threads: int | None = None) -> frozenset[int]:
         threads: that share a loop with the calling one, itself included; by default all there are.
     """
     bound = pool.cores_of_workers(threads or pool.num_threads())
-    allowed = _allowed_cores()
+    allowed = allowed_cores()
     return frozenset(allowed - bound) if bound & allowed else frozenset()
 
 
