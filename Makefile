@@ -17,7 +17,7 @@ ARM_DIR := build/arm
 MAKEFLAGS += --no-builtin-rules
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check check-slow check-models check-cuda check-arm lint types format bench golden clean
+.PHONY: help demo test check check-slow check-models check-cuda check-arm lint types format bench docs golden clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /:/' | awk -F: '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -69,6 +69,9 @@ bench: $(WITH_PEERS) ## run the benchmarks (about 10 minutes); results go to bui
 	$(BIN)/python -m benchmarks.operators --json $(BENCH_DIR)/operators.json
 	$(BIN)/python -m benchmarks.network --models resnet18 --peers torch,onnxruntime --minutes 5 --json $(BENCH_DIR)/network.json
 
+docs: $(VENV)/.installed-docs ## build the documentation site in build/site; broken links are errors
+	$(BIN)/python -m mkdocs build --strict
+
 golden: $(DEV) $(WITH_PEERS) ## write the golden files of the tests anew
 	$(BIN)/python -m pytest --update-golden
 
@@ -94,6 +97,11 @@ $(VENV)/.installed-none: $(BASE)
 $(VENV)/.installed-models: $(WITH_PEERS)
 	@echo "installing architectures of networks"
 	@$(PIP) --editable ".[models]"
+	@touch $@
+
+$(VENV)/.installed-docs: $(BASE)
+	@echo "installing the builder of the documentation"
+	@$(PIP) --editable ".[docs]"
 	@touch $@
 
 # Peers are optional: without them the demo compares with the untuned network alone.

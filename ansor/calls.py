@@ -119,6 +119,7 @@ def auto_schedule_many(
 
     Args:
         models: by name; each is anything that `auto_schedule` takes.
+        target: as for `auto_schedule`.
         example_inputs: by the name of the model that needs some.
         sizes: of dynamic dimensions, by the name of the model.
         settings: as for `auto_schedule`; the objective gets the latencies in the order of `models`.

@@ -10,7 +10,7 @@ from ansor.cli.rpc_options import rpc_device, rpc_options
 
 
 @click.command()
-@click.option("--target", default="native", show_default=True)
+@click.option("--target", default="native", show_default=True, help="As for `ansor tune`.")
 @click.option("--threads", type=int, help="That programs run on; all cores by default.")
 @rpc_options
 def hardware(

@@ -19,7 +19,13 @@ from ansor.errors import ArgumentError
     help="Samples: a .npz file with an array for each input, samples along the first axis.",
 )
 @click.option("--out", metavar="FILE", help="By default MODEL-int8.onnx, in the current folder.")
-@click.option("--method", type=click.Choice(METHODS), default="entropy", show_default=True)
+@click.option(
+    "--method",
+    type=click.Choice(METHODS),
+    default="entropy",
+    show_default=True,
+    help="How samples give each tensor a range.",
+)
 @click.option(
     "--per-channel/--per-tensor", default=True, show_default=True, help="Scales of weights."
 )

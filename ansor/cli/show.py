@@ -7,7 +7,7 @@ import click
 from ansor.cli.choices import MODEL_HELP
 
 _FILE = click.Path(exists=True, dir_okay=False)
-_TARGET = click.option("--target", default="native", show_default=True)
+_TARGET = click.option("--target", default="native", show_default=True, help="As for `ansor tune`.")
 _THREADS = click.option("--threads", type=int, help="All cores by default.")
 _TASK = click.option("--task", help="Part of a task's name or key.")
 

@@ -70,7 +70,13 @@ _BUDGETS = ("minutes", "trials", "trials_per_task", "early_stopping")
     "--cluster", metavar="ADDRESS", help="Measures on a Ray cluster: its HOST:PORT, or auto."
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all randomness.")
-@click.option("--preset", type=click.Choice(list(PRESETS)), default="full", show_default=True)
+@click.option(
+    "--preset",
+    type=click.Choice(list(PRESETS)),
+    default="full",
+    show_default=True,
+    help="Sizes of the search.",
+)
 @click.option(
     "--policy",
     type=click.Choice(POLICIES),

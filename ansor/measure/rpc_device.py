@@ -43,7 +43,8 @@ class RpcDevice(Device):
     RPC has no authentication and no encryption: use it in trusted networks only.
 
     Args:
-        host, port: of the tracker.
+        host: of the tracker.
+        port: of the tracker.
         key: of the servers.
         target: of the servers, as `auto_schedule` takes it; "native" if they are like this machine.
         threads: of the programs; by default all cores of a server.

@@ -116,7 +116,12 @@ class TunedModel:
         return compile_model(self.baseline, self.compiled.target, self.compiled.threads)
 
     def benchmark(self, min_time_s: float = 1.0, untuned: bool = False) -> Benchmark:
-        """Times the whole network, the untuned one too if `untuned`."""
+        """Times the whole network.
+
+        Args:
+            min_time_s: seconds that the runs take at least.
+            untuned: whether the network without a search is timed too.
+        """
         before = self.untuned.latency(min_time_s=0.1, repeats=1) if untuned else None
         return Benchmark(self.compiled.latency(min_time_s=min_time_s, repeats=10), before)
 
@@ -159,11 +164,21 @@ class TunedModel:
         return source_text(self.compiled.complete, function)
 
     def assembly(self, function: str | None = None) -> str:
-        """The assembly of a function, or CUDA's language for a GPU; see `source`."""
+        """The assembly of a function, or CUDA's language for a GPU.
+
+        Args:
+            function: its name in the compiled network; an operator has only one.
+
+        Raises:
+            ArgumentError: there is no such function, or there are several.
+        """
         return assembly_text(self.compiled.complete, function, self.compiled.threads)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the network, machine code and weights, to one file; `ansor.load` reads it.
+
+        Args:
+            path: of the file, which is replaced if it exists.
 
         Raises:
             ArgumentError: the file cannot be written.

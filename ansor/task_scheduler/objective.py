@@ -25,7 +25,11 @@ Objective = Callable[[Seconds], float]  # seconds of each network -> what is to 
 
 
 def total_latency(latency_s: Seconds) -> float:
-    """The sum over the networks (f1)."""
+    """The sum over the networks (f1).
+
+    Args:
+        latency_s: `[N] float64`, seconds of N networks.
+    """
     return float(latency_s.sum())
 
 

@@ -110,6 +110,10 @@ class Schedule(s_tir.Schedule):  # type: ignore[misc]
     def get_sblock(self, name: str, func_name: str | None = None) -> Any:
         """A block by its name.
 
+        Args:
+            name: of the block, such as that of a stage.
+            func_name: of the function; a schedule of a task has only one.
+
         Raises:
             TemplateMismatchError: there is no such block, or several.
         """

@@ -134,6 +134,9 @@ TREATMENTS = {
             "device = ansor.RpcDevice": "another machine",
         }
     ),
+    "docs/installation.md": Treatment(
+        (TRIALS_OPTION,), left_out={"pip install .": "changes the environment of the tests"}
+    ),
     "docs/metaschedule.md": Treatment((TRIALS,)),
     "docs/operators.md": Treatment((TRIALS, SIZE_256), check=product),
     "docs/precision.md": Treatment((MINUTES,), given=bfloat16_is_here),

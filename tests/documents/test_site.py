@@ -1,0 +1,67 @@
+"""The navigation of the site has every page once, and the page of extras every extra."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from markdown_page import PAGES, ROOT
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    tomllib = None
+
+CONFIG = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+# Pages of the repository's root, and their places on the site.
+AT_ROOT = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+}
+ONLY_IN_THE_REPOSITORY = "docs/index.md"
+
+
+def pages_of(nav: Any) -> Iterator[str]:
+    if isinstance(nav, str):
+        yield nav
+    else:
+        for part in nav.values() if isinstance(nav, dict) else nav:
+            yield from pages_of(part)
+
+
+def test_the_navigation_has_every_page_once() -> None:
+    expected = [
+        AT_ROOT.get(page, page.removeprefix("docs/"))
+        for page in PAGES
+        if page != ONLY_IN_THE_REPOSITORY
+    ]
+    assert sorted(pages_of(CONFIG["nav"])) == sorted(expected)
+
+
+def test_the_index_links_every_page() -> None:
+    index = (ROOT / ONLY_IN_THE_REPOSITORY).read_text(encoding="utf-8")
+    linked = {f"docs/{path}" for path in re.findall(r"\]\(([^)]+\.md)\)", index)}
+    assert {p for p in PAGES if p.startswith("docs/")} - linked == {ONLY_IN_THE_REPOSITORY}
+
+
+@pytest.mark.skipif(tomllib is None, reason="needs tomllib")
+def test_every_extra_is_described() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs/installation.md").read_text(encoding="utf-8")
+    described = re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE)
+    assert sorted(described) == sorted(project["optional-dependencies"])
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path: Any) -> None:
+    pytest.importorskip("mkdocs")
+    build = pytest.importorskip("mkdocs.commands.build").build
+    load = pytest.importorskip("mkdocs.config").load_config
+    build(load(str(ROOT / "mkdocs.yml"), strict=True, site_dir=str(tmp_path / "site")))
+    home = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    assert "auto-scheduler" in home
+    assert 'id="ansor.auto_schedule"' in (tmp_path / "site/reference/api.html").read_text("utf-8")

@@ -1,0 +1,1 @@
+"""The documentation site: pages from outside `docs/`, and pictures drawn from the code."""
