@@ -26,6 +26,7 @@ _PACKAGES = (
     "onnxruntime",
     "openvino",
 )
+_CODE = ("--", ":(top)", ":(top,exclude)docs")  # paths of git: all but the documents
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
@@ -62,13 +63,15 @@ def versions() -> dict[str, str]:
     return found
 
 
-def commit() -> str | None:
-    """The commit that is checked out, "+" behind it if files differ; None outside a checkout."""
-    here = Path(__file__).parent
-    head = _git(here, "rev-parse", "--short", "HEAD")
+def commit(folder: Path = Path(__file__).parent) -> str | None:
+    """The commit of a checkout, "+" behind it if files differ; None outside a checkout.
+
+    Files in `docs` do not count: benchmarks write their results there.
+    """
+    head = _git(folder, "rev-parse", "--short", "HEAD")
     if head is None:
         return None
-    return f"{head}+" if _git(here, "status", "--porcelain") else head
+    return f"{head}+" if _git(folder, "status", "--porcelain", *_CODE) else head
 
 
 def write(file: str | None, document: dict[str, Any]) -> None:
