@@ -17,7 +17,7 @@ ARM_DIR := build/arm
 MAKEFLAGS += --no-builtin-rules
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check check-slow check-models check-cuda check-arm lint types format bench docs golden clean
+.PHONY: help demo test check check-slow check-models check-cuda check-arm check-package lint types format bench docs golden clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /:/' | awk -F: '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -51,6 +51,9 @@ check-arm: $(DEV) ## run networks for Arm in qemu-aarch64; needs it and aarch64-
 	cp $(ARM_DIR)/packages/tvm/lib/libtvm_runtime.so $(ARM_DIR)/packages/tvm_ffi/lib/libtvm_ffi.so $(ARM_DIR)
 	ANSOR_ARM_RUNTIME=$(ARM_DIR) QEMU_LD_PREFIX=$${QEMU_LD_PREFIX:-/usr/aarch64-linux-gnu} \
 		$(BIN)/python -m pytest tests/frontend/test_arm_networks.py -rs
+
+check-package: $(DEV) ## build the wheel and the source archive and try both in empty environments (5 minutes)
+	$(BIN)/python -m tests.package
 
 lint: $(DEV) ## check style and formatting
 	$(BIN)/python -m ruff check .

@@ -8,6 +8,7 @@ from typing import IO, Any
 import click
 
 from ansor import __version__
+from ansor.cli.completion import completion
 from ansor.cli.database import database_commands
 from ansor.cli.demo import demo
 from ansor.cli.doctor import doctor
@@ -30,6 +31,12 @@ class Failure(click.ClickException):
         click.echo(f"ansor: {self.message}", file=file or sys.stderr)
 
 
+class Interrupted(Failure):
+    """The user ended a command with Ctrl-C."""
+
+    exit_code = 130  # of shells for a process that SIGINT ended
+
+
 class Commands(click.Group):
     """A group whose commands fail with `Failure`."""
 
@@ -39,6 +46,8 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except AnsorError as error:
             raise Failure(" ".join(str(error).split())) from error
+        except KeyboardInterrupt as interrupt:
+            raise Interrupted("interrupted") from interrupt
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -57,5 +66,6 @@ for command in (
     demo,
     export,
     export_metaschedule,
+    completion,
 ):
     main.add_command(command)
