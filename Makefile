@@ -20,7 +20,7 @@ MAKEFLAGS += --no-builtin-rules
 .PHONY: help demo test check check-slow check-models check-cuda check-arm check-package lint types format bench docs golden clean
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /:/' | awk -F: '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /:/' | awk -F: '{printf "  make %-14s %s\n", $$1, $$2}'
 	@echo "  PEERS=none leaves PyTorch and ONNX Runtime out; MINUTES=$(MINUTES) is the demo's tuning time"
 
 demo: $(WITH_PEERS) ## tune ResNet-18 for this CPU and compare it with PyTorch and ONNX Runtime
