@@ -21,24 +21,13 @@ from typing import Any
 
 import click
 from click.testing import CliRunner
-from formula_device import FormulaDevice
 from markdown_page import ROOT, Block
 
 from ansor.cli.main import main
-from ansor.executor import in_turns
 
 FILE = re.compile(r"# (\w+\.py)\n")
 RAISES = re.compile(r"#\s*(\w+(?:Error|Warning)): (.+)$")
 PROGRAMS = {"cmake": "cmake", "build/run": "build/run", "python": sys.executable}
-
-
-class Formula(FormulaDevice):
-    """Takes the place of the worker processes: its times are from a formula."""
-
-    share = staticmethod(in_turns)
-
-    def __init__(self, *_: object) -> None:
-        super().__init__()
 
 
 def run_block(block: Block, folder: Path, module: ModuleType) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from block_runner import Formula, commands, run_block
+from block_runner import commands, run_block
+from formula_device import LocalFormula
 from markdown_page import PAGES, ROOT, Block, blocks
 from treatments import TREATMENTS, Treatment
 
@@ -43,7 +44,7 @@ def test_the_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     networks = {"resnet18": SMALL_NETWORK, "resnet50": SMALL_NETWORK}
     monkeypatch.setattr(registry, "CONFIGS", networks)
     monkeypatch.setattr(targets, "_BACKENDS", dict(targets._BACKENDS))
-    monkeypatch.setattr("ansor.run.measuring.LocalDevice", Formula)
+    monkeypatch.setattr("ansor.run.measuring.LocalDevice", LocalFormula)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     module = ModuleType(re.sub(r"\W", "_", page))

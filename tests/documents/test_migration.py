@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from block_runner import Formula, run_command, run_python
-from formula_device import FormulaDevice
+from block_runner import run_command, run_python
+from formula_device import FormulaDevice, LocalFormula
 from markdown_page import ROOT, blocks
 
 import ansor
@@ -62,7 +62,7 @@ def test_each_row_runs(
 ) -> None:
     folder, names = prepared
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("ansor.run.measuring.LocalDevice", Formula)
+    monkeypatch.setattr("ansor.run.measuring.LocalDevice", LocalFormula)
     codes = re.findall(r"`([^`]+)`", ours)
     assert codes
     known = dict(names)
