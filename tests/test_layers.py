@@ -28,6 +28,7 @@ LAYERS = (
     ("database", "cluster"),
     ("policy", "frontend"),
     ("report", "task_scheduler", "quantization"),
+    ("explain",),
     ("run", "diagnosis"),
     ("calls",),
     ("torch_compile",),

@@ -12,6 +12,7 @@ from ansor.cli.completion import completion
 from ansor.cli.database import database_commands
 from ansor.cli.demo import demo
 from ansor.cli.doctor import doctor
+from ansor.cli.explain import explain
 from ansor.cli.export import export
 from ansor.cli.hardware import hardware
 from ansor.cli.metaschedule import export_metaschedule
@@ -60,6 +61,7 @@ for command in (
     tune,
     quantize,
     show,
+    explain,
     hardware,
     doctor,
     database_commands,

@@ -20,6 +20,7 @@ from ansor.config.checking import CHECK, COMPARE, CheckConfig, CompareConfig
 from ansor.config.cluster import CLUSTER, ClusterConfig
 from ansor.config.codegen import PREFETCH, WORK_STEALING, PrefetchConfig, WorkStealingConfig
 from ansor.config.diagnosis import DOCTOR, DoctorConfig
+from ansor.config.explaining import EXPLAIN, ExplainConfig
 from ansor.config.files import DATABASE, STORAGE, DatabaseConfig, StorageConfig
 from ansor.config.importing import (
     GRAPH,
@@ -49,6 +50,7 @@ __all__ = [
     "DAG",
     "DATABASE",
     "DOCTOR",
+    "EXPLAIN",
     "FEATURES",
     "FULL",
     "GRAPH",
@@ -71,6 +73,7 @@ __all__ = [
     "DatabaseConfig",
     "DoctorConfig",
     "EvolutionConfig",
+    "ExplainConfig",
     "FeatureConfig",
     "GpuSketchConfig",
     "GraphConfig",

@@ -61,7 +61,7 @@ def statistics_text(counts: Statistics) -> str:
     size = "in memory" if counts.size_bytes is None else f"{counts.size_bytes / 2**20:.1f} MiB"
     targets = Counter[str]()
     for name, count in counts.targets.items():
-        targets[_target_name(name)] += count
+        targets[target_name(name)] += count
     lines = {
         "records": f"{counts.records:,}",
         "unreadable": f"{counts.unreadable:,}",
@@ -119,11 +119,11 @@ def _best_row(database: Database, entry: TaskEntry, target: str) -> tuple[str, .
         failures(Counter(r.measurement.error.value for r in records if r.measurement.error)) or "0",
         microseconds(best[0].latency_s if best else None),
         best[0].program.sketch if best else "-",
-        _target_name(target),
+        target_name(target),
     )
 
 
-def _target_name(target: str) -> str:
+def target_name(target: str) -> str:
     """A target's processor and threads, which is what tells targets apart at a glance."""
     try:
         options = json.loads(target)

@@ -21,6 +21,7 @@ from ansor.program.program import Program
 from ansor.run.chosen_programs import ChosenPrograms
 from ansor.run.prepare import Network
 from ansor.run.results import TaskResult
+from ansor.run.search_history import SearchHistory
 from ansor.run.tuned import TunedModel
 from ansor.run.winners import Winner
 from ansor.targets.build import pass_context
@@ -54,7 +55,9 @@ class Finisher:
             _built, self._network, self._target, self._threads, chosen
         )
 
-    def tuned(self, winners: Mapping[str, Winner], finish: Finish, seed: int) -> TunedModel:
+    def tuned(
+        self, winners: Mapping[str, Winner], finish: Finish, seed: int, history: SearchHistory
+    ) -> TunedModel:
         """The compiled network and how it came about; waits for what was begun, if all that was
         chosen has won."""
         chosen = {name: (winner.task, winner.program) for name, winner in winners.items()}
@@ -75,6 +78,7 @@ class Finisher:
             state,
             precision=network.precision,
             programs=ChosenPrograms(_with_chosen_variants(network, chosen), chosen),
+            history=history,
         )
 
 

@@ -35,6 +35,7 @@ from ansor.run.identity import resumption, run_request
 from ansor.run.precision_phase import PrecisionPhase
 from ansor.run.prepare import Network, merged, prepare_network
 from ansor.run.remarks import NOT_CHECKED, choice_remarks, machine_remarks, transfer_remarks
+from ansor.run.search_history import SearchHistory, trials_by_function
 from ansor.run.settings import Settings
 from ansor.run.task_choice import check_choices, chosen_functions
 from ansor.run.templates import offered
@@ -255,9 +256,16 @@ class Session:
                     winners[key],
                     _finish_of(each, finish),
                     given.seed,
+                    self._history(each.network),
                 )
                 for key, each in candidates.items()
             }
+
+    def _history(self, network: Network) -> SearchHistory:
+        """The search of a network in this run, with the earlier records of its tasks."""
+        trials = trials_by_function(network.tasks, self.records)
+        given = self.settings
+        return SearchHistory(self.machine, given.config.sketch, given.rules, trials)
 
     def _compared(
         self, name: str, tuned: Sequence[tuple[Network, TunedModel]], finish: Finish

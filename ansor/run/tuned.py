@@ -13,6 +13,8 @@ import tvm
 
 from ansor.callbacks import Finish
 from ansor.errors import ArgumentError
+from ansor.explain.choice import chosen
+from ansor.explain.explanation import Explanation
 from ansor.frontend.calling import Calling, calling_to_json
 from ansor.frontend.deploy.code_text import assembly_text, source_text
 from ansor.frontend.deploy.export.write import export_network
@@ -26,6 +28,7 @@ from ansor.report.precision_table import PrecisionRow, precision_text
 from ansor.run.check.network import NetworkCheck
 from ansor.run.chosen_programs import ChosenPrograms
 from ansor.run.results import Benchmark, TaskResult
+from ansor.run.search_history import SearchHistory
 from ansor.targets.registry import backend_of
 from ansor.targets.target import check_runs_here
 
@@ -46,6 +49,7 @@ class TunedModel:
         checks: how it compared with the original model, before and after tuning.
         precision: what of it runs in which precision; empty for the precision of the model.
         programs: of its functions; None for a model that was loaded.
+        history: of its search; None for a model that was loaded.
     """
 
     compiled: CompiledModel | ForeignModel
@@ -58,6 +62,7 @@ class TunedModel:
     checks: tuple[NetworkCheck, ...] = ()
     precision: tuple[PrecisionRow, ...] = ()
     programs: ChosenPrograms | None = None
+    history: SearchHistory | None = None
     # The state's values of now, and by process what a call holds: a model with state serves one
     # call at a time, and a forked child must not wait for a thread of its parent.
     _kept: list[Any] = field(default_factory=list, init=False, repr=False)
@@ -173,6 +178,23 @@ class TunedModel:
             ArgumentError: there is no such function, or there are several.
         """
         return assembly_text(self.compiled.complete, function, self.compiled.threads)
+
+    def explain(self, task: str | None = None) -> Explanation:
+        """Why the program of a function is as fast as it is; the result prints as text.
+
+        Args:
+            task: name of the function, or a part of one name; an operator has only one.
+
+        Raises:
+            ArgumentError: there is no such function, there are several, or the model was loaded.
+        """
+        if self.programs is None or self.history is None:
+            remedy = "a loaded model does not carry its search; use `ansor explain`"
+            raise ArgumentError("task", task, remedy)
+        winner = chosen(self.programs.of, task)
+        name = winner[0].group
+        times = [each.latency_s for each in self.tasks if each.name == name]
+        return self.history.explained(winner, next(iter(times), None))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the network, machine code and weights, to one file; `ansor.load` reads it.

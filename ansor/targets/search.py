@@ -19,6 +19,7 @@ from ansor.sketch.generate import generate
 from ansor.sketch.rule import Rule
 from ansor.sketch.state import State
 from ansor.targets.machine import M
+from ansor.targets.stage_details import StageDetails
 from ansor.targets.time_parts import TimeParts
 
 
@@ -53,6 +54,11 @@ def no_remarks(dag: ComputeDAG, machine: Any) -> list[str]:
     return []
 
 
+def no_details(nest: LoopNest, profiles: Profiles, machine: Any) -> Mapping[str, StageDetails]:
+    """A kind of target without details."""
+    return {}
+
+
 @dataclass(frozen=True)
 class TargetSearch(Generic[M]):
     """Rules, annotation, limits and draft of one kind of target.
@@ -63,6 +69,8 @@ class TargetSearch(Generic[M]):
         legal: `[P] bool`, the programs of a population that may be compiled.
         draft: the estimate of each stage, by its name.
         remarks: what users should know about a definition on this machine.
+        details: registers, traffic and occupancy of each stage, by its name; the nest and the
+            profiles are of one program.
     """
 
     rules: tuple[Rule[M], ...]
@@ -70,6 +78,7 @@ class TargetSearch(Generic[M]):
     legal: Callable[[LoopNest, M, SketchConfig], npt.NDArray[np.bool_]]
     draft: Callable[[LoopNest, Profiles, M], Mapping[str, StageDraft]]
     remarks: Callable[[ComputeDAG, M], list[str]] = no_remarks
+    details: Callable[[LoopNest, Profiles, M], Mapping[str, StageDetails]] = no_details
 
     def sketches(
         self,

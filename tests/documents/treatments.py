@@ -128,6 +128,7 @@ TREATMENTS = {
         left_out={"cmake -S arm-resnet18": "a compiler for Arm: `make check-arm` builds with it"},
         slow=True,
     ),
+    "docs/explain.md": Treatment((TRIALS, TRIALS_OPTION, SIZE_256)),
     "docs/farm.md": Treatment(
         left_out={
             "python -m tvm.exec": "servers: tests/cli/test_farm_page.py starts them",

@@ -6,17 +6,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from definitions import workload
+from definitions import HARDWARE, workload
 
 import ansor.run.finish
 from ansor.callbacks import Finish
+from ansor.config import SketchConfig
 from ansor.program.program import Program
 from ansor.run.finish import Finisher
 from ansor.run.prepare import Network, prepare_network
+from ansor.run.search_history import SearchHistory
 from ansor.run.winners import Winner
 from ansor.targets.target import resolve_target, target_text
 
 FINISH = Finish("no budget", [], 0, 0.0)
+HISTORY = SearchHistory(HARDWARE, SketchConfig(), (), {})
 
 
 @pytest.fixture
@@ -45,9 +48,10 @@ def test_a_network_is_compiled_with_what_has_won(
         if ahead is not None:
             finisher.begin({task.name: (task, ahead)})
         winner = Winner(task, Program(), 0.5, 0.0, "as it was")
-        tuned = finisher.tuned({task.name: winner}, FINISH, 7)
+        tuned = finisher.tuned({task.name: winner}, FINISH, 7, HISTORY)
     assert len(compiled) == times
     assert compiled[-1] == {task.name: (task, Program())}
+    assert tuned.history is HISTORY
     assert (tuned.seed, tuned.finish, tuned.tasks[0].latency_s) == (7, FINISH, 0.5)
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal(spec.shape).astype(spec.dtype) for spec in tuned.compiled.inputs]
@@ -68,4 +72,4 @@ def test_an_error_of_the_compiler_is_raised_where_the_result_is_wanted(
         finisher = Finisher(network, target, 1, background)
         finisher.begin({task.name: (task, Program())})
         with pytest.raises(RuntimeError, match="no such instruction"):
-            finisher.tuned({task.name: Winner(task, Program(), None, None)}, FINISH, 0)
+            finisher.tuned({task.name: Winner(task, Program(), None, None)}, FINISH, 0, HISTORY)

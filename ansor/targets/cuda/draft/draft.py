@@ -13,19 +13,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from ansor.features.loop_tables import Floats
+from ansor.features.loop_tables import Bools, Floats
 from ansor.features.profile import StageProfile
 from ansor.program.nest import LoopNest
 from ansor.targets.cuda.draft.constants import GPU
-from ansor.targets.cuda.draft.traffic import traffic
+from ansor.targets.cuda.draft.traffic import fits_l2, memory_bytes, traffic
 from ansor.targets.cuda.draft.work import work_of
 from ansor.targets.cuda.kernels import Counts, Kernel, kernels
 from ansor.targets.cuda.machine import Gpu
 from ansor.targets.time_parts import TimeParts
-
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +98,7 @@ def draft_for_gpu(
 
 
 @dataclass(frozen=True, eq=False)
-class _Grid:
+class Grid:
     """Distribution of a kernel's blocks to the multiprocessors; `[P]` each."""
 
     blocks: Floats
@@ -118,18 +115,19 @@ class _Grid:
         return busy
 
 
-def _grid(kernel: Kernel, gpu: Gpu) -> _Grid:
+def grid_of(kernel: Kernel, gpu: Gpu) -> Grid:
+    """How a kernel's blocks are distributed."""
     resident = resident_blocks(kernel, gpu)
     blocks, threads = (x.astype(np.float32) for x in (kernel.blocks, kernel.threads))
     most = np.ceil(blocks / np.float32(gpu.multiprocessors))
     warps = np.minimum(resident, most) * np.ceil(threads / np.float32(gpu.warp))
-    return _Grid(blocks, threads, resident, most, np.ceil(most / resident), warps)
+    return Grid(blocks, threads, resident, most, np.ceil(most / resident), warps)
 
 
 def _breakdown(
     nest: LoopNest, profiles: dict[str, StageProfile], kernel: Kernel, gpu: Gpu
 ) -> GpuBreakdown:
-    grid, hz = _grid(kernel, gpu), np.float32(gpu.frequency_hz)
+    grid, hz = grid_of(kernel, gpu), np.float32(gpu.frequency_hz)
     works = [work_of(nest, profiles[name], kernel, gpu) for name in kernel.members]
     instructions = sum(w.instructions for w in works) * np.float32(
         1 + GPU.instruction_overhead_share
@@ -138,13 +136,12 @@ def _breakdown(
     shared = grid.most * sum(w.shared_cycles for w in works) / hz
     rounds = np.maximum.reduce([w.rounds for w in works])
     moved, unique = traffic(nest, profiles, kernel)
-    cached = unique <= gpu.l2_bytes
+    cached = fits_l2(unique, gpu)
     waiting = _waiting(grid, rounds, kernel.ahead, np.maximum(issue, shared), cached, gpu)
     requested = moved / np.maximum(grid.blocks * grid.threads * rounds, 1) * (1 + kernel.ahead)
     reach = _bandwidth_share(grid, requested, gpu)
     l2 = moved / np.float32(gpu.l2_bandwidth) / reach
-    misses = np.where(cached, np.float32(0), np.float32(GPU.l2_miss_share)) * (moved - unique)
-    dram = (unique + misses) / np.float32(gpu.memory_bandwidth) / reach
+    dram = memory_bytes(moved, unique, gpu) / np.float32(gpu.memory_bandwidth) / reach
     parts = np.stack([issue, shared, l2, dram]).astype(np.float32)
     slowest = parts.max(axis=0)
     rest = np.float32(GPU.overlap_share) * (parts.sum(axis=0) - slowest)
@@ -158,7 +155,7 @@ def _breakdown(
 
 
 def _waiting(
-    grid: _Grid, rounds: Floats, ahead: Counts, working: Floats, cached: Bools, gpu: Gpu
+    grid: Grid, rounds: Floats, ahead: Counts, working: Floats, cached: Bools, gpu: Gpu
 ) -> Floats:
     """`[P]`: seconds in which a multiprocessor waits for memory without any work.
 
@@ -189,7 +186,7 @@ def resident_blocks(kernel: Kernel, gpu: Gpu) -> Floats:
     return fits
 
 
-def _bandwidth_share(grid: _Grid, requested: Floats, gpu: Gpu) -> Floats:
+def _bandwidth_share(grid: Grid, requested: Floats, gpu: Gpu) -> Floats:
     """`[P]`: share of the L2 bandwidth that a kernel can use (Little's law).
 
     Args:

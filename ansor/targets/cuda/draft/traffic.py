@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ansor.features.loop_tables import Floats
+from ansor.features.loop_tables import Bools, Floats
 from ansor.features.profile import AccessProfile, StageProfile
 from ansor.program.loop_structure import num_leading
 from ansor.program.nest import LoopNest
 from ansor.program.steps import BindRows, BindTiles, BindWarps, CooperativeFetch
 from ansor.targets.cuda.draft.constants import GPU
 from ansor.targets.cuda.kernels import Kernel
+from ansor.targets.cuda.machine import Gpu
 
 
 def traffic(
@@ -29,6 +30,20 @@ def traffic(
             moved = moved + _requested(nest, profile, access, kernel)
             unique = unique + access.bytes[0]
     return moved, np.minimum(unique, moved)
+
+
+def fits_l2(unique: Floats, gpu: Gpu) -> Bools:
+    """`[P]`: whether the distinct bytes of a kernel stay in L2."""
+    fits: Bools = unique <= gpu.l2_bytes
+    return fits
+
+
+def memory_bytes(moved: Floats, unique: Floats, gpu: Gpu) -> Floats:
+    """`[P]`: bytes that a kernel reads from memory; the first two arguments as `traffic` returns
+    them."""
+    repeated = np.where(fits_l2(unique, gpu), np.float32(0), np.float32(GPU.l2_miss_share))
+    total: Floats = unique + repeated * (moved - unique)
+    return total
 
 
 def _requested(

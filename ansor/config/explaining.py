@@ -1,0 +1,17 @@
+"""Explanations of winners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ExplainConfig:
+    """What an explanation shows (`ansor.explain`)."""
+
+    last_trials: int = 64  # whose gain is shown; at most half of the trials
+    fastest: int = 64  # distinct programs among which winner and runner-up are looked for
+    near_names: int = 3  # names of tasks that an error lists for an unknown one
+
+
+EXPLAIN = ExplainConfig()

@@ -1,0 +1,1 @@
+"""Why the winner of a task is fast, and what limits it; read `explain.py` first."""

@@ -1,0 +1,218 @@
+"""The text of an explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ansor.report.database_tables import target_name
+from ansor.report.formatting import (
+    Column,
+    align_columns,
+    failures,
+    gflops,
+    microseconds,
+    percent,
+    significant,
+)
+
+if TYPE_CHECKING:
+    from ansor.explain.explanation import (
+        DraftedTime,
+        Explanation,
+        Limits,
+        Part,
+        RunnerUp,
+        SearchSummary,
+    )
+    from ansor.targets.stage_details import RegisterTile
+
+_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
+_PARTS = (Column("part", is_text=True), Column("µs"), Column("of the draft"))
+_STAGES = (Column("stage", is_text=True), Column("µs"), Column("largest part", is_text=True))
+_TRAFFIC = (
+    Column("path", is_text=True),
+    Column("bytes"),
+    Column("× compulsory"),
+    Column("of bandwidth"),
+)
+_SKETCHES = (
+    Column("sketch", is_text=True),
+    Column("programs"),
+    Column("failed"),
+    Column("best µs"),
+    Column("structure", is_text=True, most=80),
+)
+_VARIANTS = (Column("variant", is_text=True), Column("programs"), Column("best µs"))
+_DIFFERENCES = (
+    Column("decision", is_text=True),
+    Column("winner", is_text=True),
+    Column("runner-up", is_text=True),
+)
+
+
+def explanation_text(found: Explanation) -> str:
+    """All parts of an explanation, a block each."""
+    return "\n\n".join(_blocks(found))
+
+
+def _blocks(found: Explanation) -> Iterator[str]:
+    where = f"{found.machine}, target {target_name(found.target)}"
+    winner = f"variant {found.variant}, sketch {found.sketch}, task {found.key[:8]}"
+    yield f"{found.task}\n{winner}\n{where}"
+    yield _times(found.limits, found.drafted)
+    if found.note:
+        yield f"Note: {found.note}."
+    if found.drafted is not None:
+        yield _draft(found.drafted)
+    if found.tile is not None:
+        yield _tile(found.main_stage, found.tile)
+    if found.occupancy:
+        figures = [(name, number(value)) for name, value in found.occupancy.items()]
+        columns = (Column(f"kernel of {found.main_stage}", is_text=True), Column("figure"))
+        yield align_columns(columns, figures)
+    if found.traffic:
+        yield _traffic(found)
+    if found.loops:
+        yield f"Loops of the winner:\n{found.loops}"
+    yield _runner_up(found.runner_up, found.limits)
+    yield _search(found.search)
+
+
+def _times(limits: Limits, drafted: DraftedTime | None) -> str:
+    """Measured time, draft and limits of the machine."""
+    lines = []
+    measured_s = limits.latency_s
+    if measured_s is None:
+        lines.append("measured          no time")
+    else:
+        rate = f"{gflops(limits.flops, measured_s)} GFLOP/s"
+        if limits.peak_flops:
+            share = percent(limits.flops / measured_s, limits.peak_flops)
+            rate += f", {share} of the peak"
+        lines.append(f"measured          {microseconds(measured_s)} µs, {rate}")
+    if drafted is not None:
+        ratio = f", {drafted.seconds / measured_s:.2f} of the measured time" if measured_s else ""
+        lines.append(f"draft             {microseconds(drafted.seconds)} µs{ratio}")
+    if limits.arithmetic_s is not None and limits.peak_flops:
+        peak = f"{significant(limits.peak_flops / 1e9)} GFLOP/s in {limits.peak_name}"
+        operations = f"{significant(limits.flops / 1e6)} MFLOP at the peak of {peak}"
+        lines.append(f"arithmetic limit  {microseconds(limits.arithmetic_s)} µs, {operations}")
+    if limits.memory_s is not None and limits.memory_bytes_per_s:
+        rate = f"{significant(limits.memory_bytes_per_s / 1e9)} GB/s"
+        moved = f"{size(limits.compulsory_bytes)} from memory at {rate}"
+        lines.append(f"memory limit      {microseconds(limits.memory_s)} µs, {moved}")
+    return "\n".join(lines)
+
+
+def _draft(drafted: DraftedTime) -> str:
+    """The parts of the drafted time, and the largest one."""
+    parts = {part.name: part for part in (*drafted.resources, *drafted.further)}
+    share = percent(parts[drafted.bound].share, 1.0)
+    blocks = [f"The winner is bound by: {drafted.bound} ({share} of the draft)."]
+    together = f"{microseconds(drafted.together_s)} µs"
+    blocks.append(
+        f"These parts happen at the same time. With their overlap they take {together}.\n"
+        f"{_part_table([*drafted.resources, *drafted.included])}"
+    )
+    added = [part for part in drafted.further if part.seconds]
+    if added:
+        blocks.append(f"These parts are added.\n{_part_table(added)}")
+    if len(drafted.stages) > 1:
+        rows = [(s.stage, microseconds(s.seconds), s.largest) for s in drafted.stages]
+        blocks.append(align_columns(_STAGES, rows))
+    return "\n\n".join(blocks)
+
+
+def _part_table(parts: Sequence[Part]) -> str:
+    rows = [(p.name, microseconds(p.seconds), percent(p.share, 1.0)) for p in parts]
+    return align_columns(_PARTS, rows)
+
+
+def _tile(stage: str, tile: RegisterTile) -> str:
+    """The register tile in sentences."""
+    extents = ", ".join(f"{axis} {count}" for axis, count in tile.extents.items())
+    registers = -(-tile.vector // tile.lanes)
+    noun = "register" if registers == 1 else "registers"
+    vector = f"{tile.vector} elements, {registers} {noun} of {tile.lanes}"
+    lines = [f"Register tile of stage {stage}: {extents}.", f"vector        {vector}"]
+    if tile.instruction:
+        lines.append(f"instruction   {tile.instruction}")
+    if tile.accumulators:
+        lines.append(f"accumulators  {number(tile.accumulators)}")
+        needs = f"{number(tile.accumulators)} accumulators, {number(tile.operands)} operands"
+        needs += f", {number(tile.held)} reused operands" if tile.held else ""
+        used = f"{number(tile.used)} of {tile.available} {tile.kind}: {needs}"
+        lines.append(f"registers     {used}")
+        lines.append(f"spills        {number(tile.spilled)} registers in each step")
+    return "\n".join(lines)
+
+
+def _traffic(found: Explanation) -> str:
+    """Bytes between the levels."""
+    rows = [
+        (
+            each.path,
+            size(each.bytes),
+            significant(each.compulsory),
+            percent(each.bandwidth_share, 1.0),
+        )
+        for each in found.traffic
+    ]
+    least = size(found.limits.compulsory_bytes)
+    head = f"Traffic of one run. Inputs and outputs, each once, have {least} (compulsory)."
+    return f"{head}\n{align_columns(_TRAFFIC, rows)}"
+
+
+def _runner_up(other: RunnerUp | None, limits: Limits) -> str:
+    """The next best program."""
+    if other is None:
+        return "Runner-up: no other program was measured."
+    slower = ""
+    if limits.latency_s:
+        slower = f", {other.latency_s / limits.latency_s:.3f} times the winner's time"
+    head = f"Runner-up: {microseconds(other.latency_s)} µs{slower}, sketch {other.sketch}"
+    if other.drafted_s is not None:
+        head += f", draft {microseconds(other.drafted_s)} µs"
+    head += "."
+    if limits.latency_s and other.latency_s < limits.latency_s:
+        head += "\nA record is a single measurement; the winner is chosen in turns with others."
+    rows = [(d.decision, _value(d.winner), _value(d.runner_up)) for d in other.differences]
+    return f"{head}\n{align_columns(_DIFFERENCES, rows)}"
+
+
+def _value(chosen: tuple[int, ...]) -> str:
+    return " x ".join(map(str, chosen)) or "-"
+
+
+def _search(search: SearchSummary) -> str:
+    """What was tried."""
+    failed = failures(search.failures) or "none"
+    lines = [f"Search: {search.trials} programs measured; failed: {failed}."]
+    if search.best_trial is not None:
+        lines.append(f"The fastest record is trial {search.best_trial}.")
+    if search.last_gain is not None:
+        gain = percent(search.last_gain, 1.0)
+        lines.append(f"The last {search.last_trials} trials reduced the best time by {gain}.")
+    if search.hosts:
+        lines.append(f"Measured on: {', '.join(search.hosts)}.")
+    rows = [
+        (s.name, str(s.trials), str(s.failed), microseconds(s.best_s), s.structure)
+        for s in search.sketches
+    ]
+    lines.append(align_columns(_SKETCHES, rows))
+    if len(search.variants) > 1:
+        variants = [(v.kind, str(v.trials), microseconds(v.best_s)) for v in search.variants]
+        lines.append(f"\n{align_columns(_VARIANTS, variants)}")
+    return "\n".join(lines)
+
+
+def size(count: float) -> str:
+    """Bytes with a unit."""
+    unit, name = next((u, n) for u, n in _UNITS if count >= u or u == 1)
+    return f"{significant(count / unit)} {name}"
+
+
+def number(value: float) -> str:
+    """A whole number as it is, another one with three digits."""
+    return str(round(value)) if value == round(value) else significant(value)
