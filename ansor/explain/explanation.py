@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from ansor.explain.text import explanation_text
 from ansor.targets.stage_details import RegisterTile
@@ -231,6 +231,6 @@ class Explanation:
     def __str__(self) -> str:
         return explanation_text(self)
 
-    def to_json(self) -> str:
-        """All fields as JSON text."""
-        return json.dumps(asdict(self), indent=2)
+    def to_json(self) -> dict[str, Any]:
+        """All fields as JSON values."""
+        return asdict(self)
