@@ -12,18 +12,19 @@ DEV := $(VENV)/.installed-dev
 WITH_PEERS := $(VENV)/.installed-$(PEERS)
 BENCH_DIR := build/bench
 ARM_DIR := build/arm
+REPORT_DIR := build/report
 
 # Else Make's own rules answer for a file that none of these makes, such as a misspelled list of peers.
 MAKEFLAGS += --no-builtin-rules
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check check-slow check-models check-cuda check-arm check-package lint types format bench docs golden clean
+.PHONY: help demo test check check-slow check-models check-cuda check-arm check-package check-report lint types format bench docs golden clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /:/' | awk -F: '{printf "  make %-14s %s\n", $$1, $$2}'
 	@echo "  PEERS=none leaves PyTorch and ONNX Runtime out; MINUTES=$(MINUTES) is the demo's tuning time"
 
-demo: $(WITH_PEERS) ## tune ResNet-18 for this CPU and compare it with PyTorch and ONNX Runtime
+demo: $(WITH_PEERS) $(VENV)/.installed-report ## tune ResNet-18 for this CPU, compare it with PyTorch and ONNX Runtime, show a report
 	$(BIN)/ansor demo --model resnet18 --minutes $(MINUTES)
 
 test: $(DEV) $(WITH_PEERS) ## run the tests, on all cores
@@ -54,6 +55,10 @@ check-arm: $(DEV) ## run networks for Arm in qemu-aarch64; needs it and aarch64-
 
 check-package: $(DEV) ## build the wheel and the source archive and try both in empty environments (5 minutes)
 	$(BIN)/python -m tests.package
+
+check-report: $(DEV) ## open the report of a ResNet-50 in Chromium; needs chromium and chromedriver (5 minutes)
+	$(BIN)/ansor tune resnet50 --trials 60 --no-check --out $(REPORT_DIR)
+	ANSOR_REPORT=$(REPORT_DIR) $(BIN)/python -m pytest tests/report/test_report_browser.py -rs
 
 lint: $(DEV) ## check style and formatting
 	$(BIN)/python -m ruff check .
@@ -95,6 +100,11 @@ $(DEV): $(BASE)
 	@touch $@
 
 $(VENV)/.installed-none: $(BASE)
+	@touch $@
+
+$(VENV)/.installed-report: $(BASE)
+	@echo "installing what a report needs"
+	@$(PIP) --editable ".[report]" || echo "no report: its packages cannot be installed here"
 	@touch $@
 
 $(VENV)/.installed-models: $(WITH_PEERS)

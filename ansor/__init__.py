@@ -2,9 +2,9 @@
 
 `auto_schedule(model, target)` searches for fast programs of every function of a network and returns
 it compiled, `auto_schedule_many` several networks at once, `tune` one operator; `load` brings a
-saved one back. `apply_best` compiles a model with the best programs of a log, and `quantize` makes
-an 8-bit model of a float one. Read `calls.py` first: it follows a model through all folders, in
-order.
+saved one back. `apply_best` compiles a model with the best programs of a log, `quantize` makes an
+8-bit model of a float one, and `write_report` makes a page of the results. Read `calls.py` first:
+it follows a model through all folders, in order.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ansor.diagnosis.finding import DoctorReport
     from ansor.measure.rpc_device import RpcDevice
     from ansor.quantization.quantize import quantize
+    from ansor.report.write import write_report
     from ansor.run.saved import load
     from ansor.run.tuned import TunedModel
     from ansor.task_scheduler.objective import GeometricSpeedup, LatencyRequirement, total_latency
@@ -61,6 +62,7 @@ __all__ = [
     "template",
     "total_latency",
     "tune",
+    "write_report",
 ]
 
 # Measurement workers import this package too and need none of the below: it is loaded on demand.
@@ -68,6 +70,7 @@ _HOME = {
     "apply_best": "ansor.calls",
     "auto_schedule": "ansor.calls",
     "tune": "ansor.calls",
+    "write_report": "ansor.report.write",
     "auto_schedule_many": "ansor.calls",
     "TunedModel": "ansor.run.tuned",
     "DoctorReport": "ansor.diagnosis.finding",

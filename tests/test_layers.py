@@ -50,6 +50,7 @@ OPTIONAL = (
     "onnxruntime",
     "openvino",
     "ray",
+    *("altair", "jinja2", "msgspec", "vl_convert"),
 )  # may be imported where they are needed
 # Takes 0.3 s, and is not always needed.
 LATE = {"cost_model/gbdt.py": {"xgboost"}, "cost_model/rank_trees.py": {"xgboost"}}

@@ -12,6 +12,7 @@ DEFAULT_PRECISION = "float32"
 PRECISIONS = (DEFAULT_PRECISION, "bfloat16", "auto")
 METHODS = ("entropy", "minmax", "percentile")
 PEERS = ("torch", "inductor", "onnxruntime", "openvino")
+REPORT_FORMATS = ("html", "markdown", "json")
 MODEL_HELP = (
     "MODEL is a built-in network (for a batch write resnet50:batch=16), a file that "
     "torch.export.save wrote (.pt2), an ONNX file (.onnx), or an operator with its sizes, e.g. "

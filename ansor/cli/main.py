@@ -17,6 +17,7 @@ from ansor.cli.export import export
 from ansor.cli.hardware import hardware
 from ansor.cli.metaschedule import export_metaschedule
 from ansor.cli.quantize import quantize
+from ansor.cli.report import report
 from ansor.cli.show import show
 from ansor.cli.tune import tune
 from ansor.errors import AnsorError
@@ -62,6 +63,7 @@ for command in (
     quantize,
     show,
     explain,
+    report,
     hardware,
     doctor,
     database_commands,

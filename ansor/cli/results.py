@@ -53,13 +53,30 @@ def write_text(argument: str, file: Path, text: str) -> None:
         raise ArgumentError(argument, str(file), remedy) from error
 
 
-def keep(models: Mapping[Path, TunedModel]) -> None:
+def keep(models: Mapping[str, TunedModel], folders: Mapping[str, Path]) -> None:
     """Saves all networks in their folders, then makes, saves and prints their reports: those time
-    things, and may be interrupted."""
-    for folder, model in models.items():
-        model.save(folder / MODEL_FILE)
-    for folder, model in models.items():
-        report = model.report()
+    things, and may be interrupted.
+
+    Args:
+        models: by name.
+        folders: of each.
+    """
+    from ansor.frontend.deploy.runtime import CompiledModel
+    from ansor.report.document.comparison_data import COMPARISON_FILE
+    from ansor.report.document.inputs import write_json
+    from ansor.report.document.search_data import SEARCH_FILE
+
+    for name, model in models.items():
+        model.save(folders[name] / MODEL_FILE)
+        for of_earlier in (SEARCH_FILE, COMPARISON_FILE):
+            (folders[name] / of_earlier).unlink(missing_ok=True)
+    for name, model in models.items():
+        folder = folders[name]
+        benchmark = model.benchmark() if isinstance(model.compiled, CompiledModel) else None
+        search = model.search_data(name, benchmark)
+        if search is not None:
+            write_json(search, folder / SEARCH_FILE)
+        report = model.report(benchmark)
         (folder / REPORT_FILE).write_text(f"{report}\n", encoding="utf-8")
         click.echo(report)
         click.echo(f"\ninputs: {_inputs(model)}")

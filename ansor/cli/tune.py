@@ -156,7 +156,7 @@ def tune(
             device=remote if cluster is None else f"{RAY}:{cluster}",
             **{name: value for name, value in settings.items() if value != ()},
         )
-    keep({folder: tuned[name] for name, folder in folders.items()})
+    keep(tuned, folders)
 
 
 def _folders(models: Sequence[str], out: str) -> dict[str, Path]:

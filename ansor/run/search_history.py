@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ansor.config import SketchConfig
@@ -12,6 +12,8 @@ from ansor.explain.explain import Subject, explain
 from ansor.explain.explanation import Explanation
 from ansor.explain.trials import Trials, trials_of
 from ansor.measure.device import TaskProgram
+from ansor.program.sketch import Sketch
+from ansor.report.document.search_data import Trial
 from ansor.run.task_search import space_of
 from ansor.sketch.rule import Rule
 from ansor.targets.registry import backend_of
@@ -27,12 +29,21 @@ class SearchHistory:
         config: limits of the search space.
         rules: of the user.
         trials: by function and kind of its variants, all measurements in the database.
+        measured: what this run has measured, in order.
+        functions: the function of each task, by the key of the task.
     """
 
     machine: Any
     config: SketchConfig
     rules: Sequence[Rule[Any]]
     trials: Mapping[str, Mapping[str, Trials]]
+    measured: tuple[Trial, ...] = ()
+    functions: Mapping[str, str] = field(default_factory=dict)
+
+    def sketches(self, task: Task) -> list[Sketch]:
+        """The search space of a task."""
+        search = backend_of(task.target).search
+        return space_of(task, search, self.machine, self.config, self.rules)
 
     def explained(self, winner: TaskProgram, latency_s: float | None) -> Explanation:
         """Explains the winner of a function.
@@ -42,10 +53,9 @@ class SearchHistory:
             latency_s: seconds of one run; None if it was not measured.
         """
         task, program = winner
-        search = backend_of(task.target).search
-        sketches = space_of(task, search, self.machine, self.config, self.rules)
-        subject = Subject(task, program, latency_s, sketches, self.trials[task.group])
-        return explain(subject, self.machine, search)
+        trials = self.trials[task.group]
+        subject = Subject(task, program, latency_s, self.sketches(task), trials)
+        return explain(subject, self.machine, backend_of(task.target).search)
 
 
 def trials_by_function(tasks: Iterable[Task], records: Database) -> dict[str, dict[str, Trials]]:

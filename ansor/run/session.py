@@ -20,6 +20,7 @@ from ansor.frontend.importers.sizes import Sizes
 from ansor.measure.device import Device
 from ansor.measure.remote_machine import RemoteMachine
 from ansor.policy.registry import policy_named
+from ansor.report.document.search_data import Trial
 from ansor.run.arguments import check_records
 from ansor.run.budget import INTERRUPTED, NOTHING, Budget, together
 from ansor.run.candidates import (
@@ -70,6 +71,7 @@ class Session:
         comparisons: of networks with their originals.
         candidates: the networks in several precisions that may be the fastest, by name.
         spent: by key, programs of each task that the run has measured.
+        measured: programs that the run has measured.
         journal: of what the run measures, from the search on.
     """
 
@@ -87,6 +89,7 @@ class Session:
     comparisons: dict[str, SourceComparison] = field(default_factory=dict)
     candidates: dict[str, list[Candidate]] = field(default_factory=dict)
     spent: Counter[str] = field(default_factory=Counter)
+    measured: list[Trial] = field(default_factory=list)
     journal: Journal = field(init=False)
 
     def __post_init__(self) -> None:
@@ -204,6 +207,7 @@ class Session:
             chosen=chosen_functions(tasks, given.choices),
             earlier=self.earlier,
             spent=self.spent,
+            measured=self.measured,
         )
 
     def finished(self, tuner: Tuner, finish: Finish) -> dict[str, TunedModel]:
@@ -265,7 +269,10 @@ class Session:
         """The search of a network in this run, with the earlier records of its tasks."""
         trials = trials_by_function(network.tasks, self.records)
         given = self.settings
-        return SearchHistory(self.machine, given.config.sketch, given.rules, trials)
+        functions = {task.key: task.group for task in network.tasks}
+        measured = tuple(trial for trial in self.measured if trial.task in functions)
+        space = self.machine, given.config.sketch, given.rules
+        return SearchHistory(*space, trials, measured, functions)
 
     def _compared(
         self, name: str, tuned: Sequence[tuple[Network, TunedModel]], finish: Finish

@@ -23,11 +23,14 @@ from ansor.frontend.deploy.metaschedule import write_final, write_traces
 from ansor.frontend.deploy.runtime import CompiledModel, compile_model
 from ansor.frontend.deploy.storage import StoredModel, save_model
 from ansor.frontend.importers.source import Array
+from ansor.report.document.search_data import SearchData
+from ansor.report.network_html import network_html
 from ansor.report.network_table import Summary, network_table
 from ansor.report.precision_table import PrecisionRow, precision_text
 from ansor.run.check.network import NetworkCheck
 from ansor.run.chosen_programs import ChosenPrograms
 from ansor.run.results import Benchmark, TaskResult
+from ansor.run.search_data import environment, loop_nests, machine_figures
 from ansor.run.search_history import SearchHistory
 from ansor.targets.registry import backend_of
 from ansor.targets.target import check_runs_here
@@ -148,6 +151,32 @@ class TunedModel:
         lines = [precision_text(self.precision)] if self.precision else []
         lines += [check.text for check in self.checks]
         return "\n".join([network_table(self.tasks, summary), *lines])
+
+    def _repr_html_(self) -> str:
+        """A table of the functions, which notebooks show."""
+        return network_html(self.tasks)
+
+    def search_data(self, name: str, benchmark: Benchmark | None = None) -> SearchData | None:
+        """What `ansor.write_report` shows of the search; None for a model that was loaded.
+
+        Args:
+            name: of the network.
+            benchmark: of the network; None without one.
+        """
+        if self.finish is None or self.history is None or self.programs is None:
+            return None
+        return SearchData(
+            name=name,
+            machine=machine_figures(self.history.machine, self.compiled.target),
+            trials=self.history.measured,
+            functions=self.history.functions,
+            compiled={name: task.name for name, (task, _) in self.programs.of.items()},
+            loops=loop_nests(self.history, self.programs),
+            reason=self.finish.reason,
+            elapsed_s=self.finish.elapsed_s,
+            latency_s=None if benchmark is None else benchmark.latency_s,
+            environment=environment(self.compiled.target, self.compiled.threads, self.seed),
+        )
 
     def _summary(self, benchmark: Benchmark | None) -> Summary:
         """The figures of the network that are measured here."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,11 @@ from ansor.measure.physical_limit import least_seconds, peak_times
 from ansor.policy.base import Policy, PolicyFactory
 from ansor.policy.policy import SearchPolicy
 from ansor.program.sketch import Sketch
+from ansor.report.document.search_data import Trial
 from ansor.run.budget import INTERRUPTED, Budget
 from ansor.run.function_searches import searches_by_function, seconds_of
 from ansor.run.rounds import OpenRound, Rounds, event_of
+from ansor.run.search_data import trial_of
 from ansor.run.task_search import TaskSearch, space_of
 from ansor.run.transfer import teach
 from ansor.sketch.rule import Rule
@@ -65,6 +68,7 @@ class Tuner:
         chosen: names of the functions to tune; by default all. Other functions are not measured.
         earlier: records of earlier runs, to begin with and to learn from.
         spent: by key, programs of each task that this run has measured; it is counted on.
+        measured: what this run has measured; it is extended.
     """
 
     def __init__(
@@ -86,6 +90,7 @@ class Tuner:
         chosen: Collection[str] | None = None,
         earlier: Sequence[Database] = (),
         spent: Counter[str] | None = None,
+        measured: list[Trial] | None = None,
     ) -> None:
         self.config, self.seed = config, seed
         groups = [task.group for task in tasks]
@@ -95,6 +100,7 @@ class Tuner:
         self._chosen = set(groups if chosen is None else chosen)
         self._earlier = earlier
         self._spent = Counter[str]() if spent is None else spent
+        self._measured = list[Trial]() if measured is None else measured
         self._open = Rounds(queue_of(device), journal, seed, config.measure)
         self._journal = journal
         self._make_policy, self._executor = policy, executor
@@ -287,7 +293,10 @@ class Tuner:
         """Takes in the results of a round, which lacks some after an interrupt."""
         places = sorted(done.results)
         results = [done.results[i] for i in places]
-        done.search.learn([done.candidates[i] for i in places], results, done.asked)
+        batch = [done.candidates[i] for i in places]
+        done.search.learn(batch, results, done.asked)
+        key, now_s = done.search.task.key, self._clock()
+        self._measured += map(partial(trial_of, key, now_s), batch, results)
         self.model.fit()
         self._count(done.search, len(places))
 

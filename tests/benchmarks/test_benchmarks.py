@@ -67,6 +67,9 @@ def test_the_demo_ends_with_a_comparison(
     output = run(demo.demo, *options, "--out", str(tmp_path / "out"))
     assert "vs ansor" in output
     assert (tmp_path / "out" / "model.ansor").is_file()
+    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert output.splitlines()[-1] == f"report: {tmp_path / 'out' / 'report.html'}"
+    assert 'id="chart-comparison"' in report
 
 
 class Pretending(Closing):

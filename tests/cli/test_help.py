@@ -18,6 +18,7 @@ from ansor.compare.systems import PEERS
 from ansor.frontend.precision.stages import WIDE
 from ansor.policy.registry import DEFAULT, POLICIES
 from ansor.quantization.quantize import METHODS
+from ansor.report.write import FORMATS
 from ansor.run.arguments import PRECISIONS
 
 LARGE = ("tvm", "tvm_ffi", "xgboost", "torch", "rich", "numpy", "scipy", "networkx", "onnx", "ray")
@@ -79,6 +80,7 @@ def test_the_help_of_every_command_imports_no_large_package() -> None:
         (choices.PRECISIONS, PRECISIONS),
         (choices.DEFAULT_PRECISION, WIDE),
         (choices.METHODS, METHODS),
+        (choices.REPORT_FORMATS, FORMATS),
         (choices.PEERS, tuple(PEERS["float32"])),
     ],
 )

@@ -148,6 +148,7 @@ TREATMENTS = {
     ),
     "docs/quantization.md": Treatment((MINUTES,), given=calibration),
     "docs/recovery.md": Treatment((TRIALS_OPTION,)),
+    "docs/report.md": Treatment(((r"resnet50 --minutes 10", "matmul:rows=32 --trials 2"),)),
     "docs/templates.md": Treatment((TRIALS, SIZE_256), check=is_matrix_product("tuned", "alone")),
     "docs/upstream.md": Treatment(
         left_out={"import os\n\n# `module`": "a defect: the program hangs"}, slow=True

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ansor.report.formatting import align, gflops, microseconds, milliseconds, percent, shorten
+from ansor.report.network_html import network_html
 from ansor.report.network_table import Summary, network_table
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -88,3 +89,14 @@ def test_long_names_lose_their_middle() -> None:
 def test_columns_are_aligned() -> None:
     text = align(("a", "bb"), [("long", "1"), ("s", "22")])
     assert text.splitlines() == ["a     bb", "----  --", "long   1", "s     22"]
+
+
+def test_a_notebook_shows_the_functions_with_escaped_names() -> None:
+    rows = [*ROWS, Row("<script>alert(1)</script>", 1, 0, 1e-6, 3)]
+    text = network_html(rows)
+    assert "<script>" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert text.count("<tr>") == 1 + len(rows)
+    names = [text.index(f">{name}<") for name in ("fused_conv2d_add_relu", "transpose")]
+    assert names == sorted(names), "the largest share first"
+    assert "5 functions" in text

@@ -1,0 +1,81 @@
+"""The data of a search for its report."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Sequence
+from datetime import datetime, timezone
+
+import numpy as np
+
+from ansor.database.record import here_and_now
+from ansor.measure.result import Measurement
+from ansor.policy.candidate import Candidate
+from ansor.program.program import Program
+from ansor.program.pseudo_code import show_program
+from ansor.program.sketch import Population, Sketch
+from ansor.report.document.search_data import MachineFigures, Trial
+from ansor.run.chosen_programs import ChosenPrograms
+from ansor.run.search_history import SearchHistory
+from ansor.targets.machine import Machine
+from ansor.targets.registry import backend_of
+from ansor.targets.target import Target, target_text
+
+
+def trial_of(task: str, elapsed_s: float, candidate: Candidate, result: Measurement) -> Trial:
+    """What a report shows of one measurement.
+
+    Args:
+        task: its key.
+        elapsed_s: seconds since the run began.
+        candidate: the program with its score before the measurement.
+        result: the measurement.
+    """
+    expected_s = math.exp(-candidate.score) if math.isfinite(candidate.score) else None
+    error = None if result.error is None else result.error.value
+    return Trial(task, elapsed_s, expected_s, result.latency_s, error, result.message)
+
+
+def loop_nests(history: SearchHistory, programs: ChosenPrograms) -> dict[str, str]:
+    """The programs of a network as pseudo code, by function; untuned ones are left out."""
+    found = {
+        name: loop_nest(history.sketches(task), program)
+        for name, (task, program) in programs.of.items()
+        if program.steps
+    }
+    return {name: text for name, text in found.items() if text is not None}
+
+
+def loop_nest(sketches: Sequence[Sketch], program: Program) -> str | None:
+    """A program as pseudo code; None if it is of no sketch."""
+    for sketch in sketches:
+        row = sketch.row_of(program)
+        if row is not None:
+            return show_program(Population(sketch, np.asarray(row)[None]))
+    return None
+
+
+def machine_figures(machine: Machine, target: Target) -> MachineFigures:
+    """The limits of a machine; those that nobody knows are None."""
+    peak_flops, bandwidth = map(_known, (machine.peak_flops, machine.memory_bandwidth))
+    properties = dict(backend_of(target).machine.describe(machine))
+    return MachineFigures(machine.name, peak_flops, bandwidth, properties)
+
+
+def _known(rate: float) -> float | None:
+    return float(rate) if math.isfinite(rate) else None
+
+
+def environment(target: Target, threads: int, seed: int) -> dict[str, str]:
+    """Versions, system and settings of a run that ends here."""
+    here = here_and_now(seed)
+    when = datetime.fromtimestamp(here.time_s, timezone.utc)
+    return {
+        "time": f"{when:%Y-%m-%d %H:%M:%S} UTC",
+        "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
+        "target": target_text(target, threads),
+        "threads": str(threads),
+        "seed": str(seed),
+        **{f"version of {name}": version for name, version in here.versions.items()},
+    }
