@@ -42,7 +42,7 @@ class Hardware:
         slots: turns that an instruction on a whole register takes in its unit: 2 where units are
             half as wide as registers (AVX-512 on Zen 4), so that one on half of it takes 1.
         fma_per_cycle: multiply-adds on whole registers a core issues per cycle.
-        fma_latency: cycles until a multiply-add's result can be used.
+        fma_latency: cycles from a multiply-add to the next one that adds to its result.
         loads_per_cycle: loads of whole registers a core issues per cycle.
         stores_per_cycle: stores of whole registers a core issues per cycle.
         scheduler_window: multiply-adds that wait for what they add to at once; those behind them
