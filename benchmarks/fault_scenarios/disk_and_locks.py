@@ -219,5 +219,10 @@ def _later(case: Case, files: Files, earlier: int) -> Row:
     observed = f"{kept} records of {earlier}, {lost} lines of the log lost, {after} later"
     observed += "" if sound else ", damaged"
     observed += f", {failed}" if failed else ""
-    holds = kept >= earlier and not lost and sound and not failed and after >= kept + _TRIALS
+    holds = kept >= earlier and not lost and sound and not failed and _is_spent(kept, after)
     return case.row(_KEPT, observed, holds)
+
+
+def _is_spent(before: int, after: int) -> bool:
+    """Whether the trials of a run are spent: all of a new run, or the rest of the failed one."""
+    return after >= before + _TRIALS or before < after == _TRIALS
