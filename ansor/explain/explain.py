@@ -66,7 +66,7 @@ def explain(subject: Subject, machine: M, search: TargetSearch[M]) -> Explanatio
     """
     task, winner = subject.task, subject.winner
     model, note = _modelled(winner, subject.sketches, machine, search)
-    limits = _limits(subject, machine, () if model is None else model.transfers)
+    limits = _limits(subject, machine)
     details = None if model is None else model.details.get(model.main_stage)
     return Explanation(
         task=task.group,
@@ -104,13 +104,13 @@ def _modelled(
     return None, f"sketch {program.sketch} {reason}; the draft has no loops of it"
 
 
-def _limits(subject: Subject, machine: M, transfers: Sequence[Transfer]) -> Limits:
+def _limits(subject: Subject, machine: M) -> Limits:
     """The peaks of the machine for the task."""
     dag = subject.task.dag
     dtype, item_bytes = _operands(dag)
     short = item_bytes < _FLOAT32_BYTES
     peak = machine.product_flops(item_bytes) if short else machine.peak_flops
-    memory = transfers[-1].bytes_per_s if transfers else math.inf
+    memory = machine.memory_bandwidth
     return Limits(
         latency_s=subject.latency_s,
         flops=dag.flops,

@@ -15,6 +15,7 @@ from ansor.report.formatting import (
     percent,
     significant,
 )
+from ansor.task import DIRECT
 
 if TYPE_CHECKING:
     from ansor.explain.explanation import (
@@ -60,7 +61,7 @@ def _blocks(found: Explanation) -> Iterator[str]:
     where = f"{found.machine}, target {target_name(found.target)}"
     winner = f"variant {found.variant}, sketch {found.sketch}, task {found.key[:8]}"
     yield f"{found.task}\n{winner}\n{where}"
-    yield _times(found.limits, found.drafted)
+    yield _times(found.limits, found.drafted, found.variant)
     if found.note:
         yield f"Note: {found.note}."
     if found.drafted is not None:
@@ -79,30 +80,37 @@ def _blocks(found: Explanation) -> Iterator[str]:
     yield _search(found.search)
 
 
-def _times(limits: Limits, drafted: DraftedTime | None) -> str:
+def _times(limits: Limits, drafted: DraftedTime | None, variant: str) -> str:
     """Measured time, draft and limits of the machine."""
-    lines = []
-    measured_s = limits.latency_s
-    if measured_s is None:
-        lines.append("measured          no time")
-    else:
-        rate = f"{gflops(limits.flops, measured_s)} GFLOP/s"
-        if limits.peak_flops:
-            share = percent(limits.flops / measured_s, limits.peak_flops)
-            rate += f", {share} of the peak"
-        lines.append(f"measured          {microseconds(measured_s)} µs, {rate}")
+    lines, measured_s = [_measured(limits)], limits.latency_s
     if drafted is not None:
         ratio = f", {drafted.seconds / measured_s:.2f} of the measured time" if measured_s else ""
         lines.append(f"draft             {microseconds(drafted.seconds)} µs{ratio}")
     if limits.arithmetic_s is not None and limits.peak_flops:
         peak = f"{significant(limits.peak_flops / 1e9)} GFLOP/s in {limits.peak_name}"
-        operations = f"{significant(limits.flops / 1e6)} MFLOP at the peak of {peak}"
+        of_variant = "" if variant == DIRECT else f" of variant {variant}"
+        operations = f"{significant(limits.flops / 1e6)} MFLOP{of_variant} at the peak of {peak}"
         lines.append(f"arithmetic limit  {microseconds(limits.arithmetic_s)} µs, {operations}")
     if limits.memory_s is not None and limits.memory_bytes_per_s:
         rate = f"{significant(limits.memory_bytes_per_s / 1e9)} GB/s"
         moved = f"{size(limits.compulsory_bytes)} from memory at {rate}"
         lines.append(f"memory limit      {microseconds(limits.memory_s)} µs, {moved}")
     return "\n".join(lines)
+
+
+def _measured(limits: Limits) -> str:
+    """The measured time as rates and as shares of the limits."""
+    measured_s = limits.latency_s
+    if measured_s is None:
+        return "measured          no time"
+    found = [f"{microseconds(measured_s)} µs"]
+    if limits.flops:
+        share = percent(limits.arithmetic_s, measured_s)
+        found.append(f"{gflops(limits.flops, measured_s)} GFLOP/s ({share} of the peak)")
+    if limits.memory_s is not None:
+        rate = significant(limits.compulsory_bytes / measured_s / 1e9)
+        found.append(f"{rate} GB/s ({percent(limits.memory_s, measured_s)} of memory's bandwidth)")
+    return f"measured          {', '.join(found)}"
 
 
 def _draft(drafted: DraftedTime) -> str:
@@ -131,7 +139,8 @@ def _part_table(parts: Sequence[Part]) -> str:
 
 def _tile(stage: str, tile: RegisterTile) -> str:
     """The register tile in sentences."""
-    extents = ", ".join(f"{axis} {count}" for axis, count in tile.extents.items())
+    wide = {axis: count for axis, count in tile.extents.items() if count > 1}
+    extents = ", ".join(f"{axis} {count}" for axis, count in wide.items()) or "one element"
     registers = -(-tile.vector // tile.lanes)
     noun = "register" if registers == 1 else "registers"
     vector = f"{tile.vector} elements, {registers} {noun} of {tile.lanes}"

@@ -61,7 +61,7 @@ class StageDetails:
 
     Attributes:
         tile: the register tile; None if the kind of target describes none.
-        transfers: from the registers outwards; the last one comes from memory.
+        transfers: from the registers outwards.
         occupancy: figures of a GPU's kernel by name.
     """
 
