@@ -33,7 +33,7 @@ from ansor.run.candidates import (
 )
 from ansor.run.check.network import SourceComparison
 from ansor.run.identity import resumption, run_request
-from ansor.run.precision_phase import PrecisionPhase
+from ansor.run.precision.phase import PrecisionPhase
 from ansor.run.prepare import Network, merged, prepare_network
 from ansor.run.remarks import NOT_CHECKED, choice_remarks, machine_remarks, transfer_remarks
 from ansor.run.search_history import SearchHistory, trials_by_function

@@ -14,8 +14,8 @@ from hypothesis.extra.numpy import arrays
 
 from ansor.errors import ArgumentError
 from ansor.run.check.deviation import Deviation, deviation, squared_error, worst
-from ansor.run.precision import within_budget
-from ansor.run.sensitivity import Sensitivities
+from ansor.run.precision.assignment import within_budget
+from ansor.run.precision.sensitivity import Sensitivities
 
 ROWS = arrays(np.float32, (4, 3), elements=st.floats(-100, 100, width=16))
 
@@ -101,7 +101,7 @@ def assigned(
     operations: tuple[int, ...] = (),
 ) -> Any:
     """The assignment of a network whose errors add up, with one of 0.1 in float32."""
-    monkeypatch.setattr("ansor.run.sensitivity.with_short", lambda forms, short: short)
+    monkeypatch.setattr("ansor.run.precision.sensitivity.with_short", lambda forms, short: short)
 
     def deviation_of(short: Any) -> Deviation:
         error = 0.1 + sum(errors[number] for number in short)
@@ -150,7 +150,7 @@ def narrowed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Any:
     """What remains short of a tuned network with errors of its own."""
-    monkeypatch.setattr("ansor.run.sensitivity.with_short", lambda forms, short: short)
+    monkeypatch.setattr("ansor.run.precision.sensitivity.with_short", lambda forms, short: short)
 
     def deviation_of(short: Any) -> Deviation:
         error = 0.1 + sum(errors[number] for number in short)

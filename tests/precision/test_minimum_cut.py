@@ -8,7 +8,7 @@ from itertools import chain, combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansor.run.minimum_cut import Costs, cheapest_second, total_s
+from ansor.run.precision.minimum_cut import Costs, cheapest_second, total_s
 
 SECONDS = st.integers(0, 50).map(lambda n: n * 1e-6)
 COSTS = st.one_of(

@@ -18,7 +18,7 @@ from ansor.errors import ArgumentError, UnsupportedError
 from ansor.run.arguments import check_short_products
 from ansor.run.check.deviation import squared_error
 from ansor.run.check.network import ResultError
-from ansor.run.precision_phase import PrecisionPhase
+from ansor.run.precision.phase import PrecisionPhase
 from ansor.run.prepare import Network
 from ansor.run.settings import Settings
 from ansor.targets.target import resolve_target
@@ -93,7 +93,7 @@ def test_sensitive_functions_stay_in_float32(model: Any) -> None:
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the search everything seems to be within the error budget."""
     hasty = replace(PRECISION, budget_share=float("inf"))
-    monkeypatch.setattr("ansor.run.precision_phase.PRECISION", hasty)
+    monkeypatch.setattr("ansor.run.precision.phase.PRECISION", hasty)
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from ansor.frontend.precision.network_form import NetworkForms
 from ansor.frontend.precision.reformed_network import with_forms
 from ansor.report.formatting import microseconds
-from ansor.run.minimum_cut import Costs, cheapest_second
-from ansor.run.precision import Assignment, as_network, in_precision, precision_rows
+from ansor.run.precision.assignment import Assignment, as_network, in_precision, precision_rows
+from ansor.run.precision.minimum_cut import Costs, cheapest_second
 from ansor.run.prepare import Network
 from ansor.run.task_search import TaskSearch
 from ansor.task import Original, Task

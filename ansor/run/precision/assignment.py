@@ -12,8 +12,8 @@ from ansor.frontend.precision.network_form import NetworkForms, network_forms
 from ansor.frontend.precision.reformed_network import ReformedNetwork, with_forms
 from ansor.frontend.precision.variants import reformed_variants
 from ansor.report.precision_table import PrecisionRow
+from ansor.run.precision.sensitivity import Sensitivities
 from ansor.run.prepare import Network, split_network
-from ansor.run.sensitivity import Sensitivities
 from ansor.targets.target import resolve_target
 
 OWN = "multiplies short floats"

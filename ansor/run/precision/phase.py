@@ -11,13 +11,13 @@ from ansor.config import PRECISION
 from ansor.frontend.precision.network_form import with_corrected_biases
 from ansor.report.precision_table import precision_text
 from ansor.run.arguments import AUTO, SHORT
-from ansor.run.back_to_float32 import Allowed
 from ansor.run.check.budget import budget_comparison
 from ansor.run.check.network import SourceComparison
-from ansor.run.mixture import Mixture
-from ansor.run.precision import Assignment, forms_of, in_precision, within_budget
+from ansor.run.precision.assignment import Assignment, forms_of, in_precision, within_budget
+from ansor.run.precision.back_to_float32 import Allowed
+from ansor.run.precision.mixture import Mixture
+from ansor.run.precision.sensitivity import Sensitivities
 from ansor.run.prepare import Network
-from ansor.run.sensitivity import Sensitivities
 from ansor.run.settings import Settings
 from ansor.run.tuner import Tuner
 from ansor.targets.registry import backend_of

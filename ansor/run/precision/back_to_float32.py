@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from ansor.frontend.precision.network_form import NetworkForms
 from ansor.run.check.budget import BudgetComparison
 from ansor.run.check.network import NetworkCheck, ResultError
-from ansor.run.precision import Assignment, in_precision
+from ansor.run.precision.assignment import Assignment, in_precision
+from ansor.run.precision.sensitivity import Sensitivities
 from ansor.run.prepare import Network
-from ansor.run.sensitivity import Sensitivities
 from ansor.run.tuned import TunedModel
 
 
