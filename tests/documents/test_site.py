@@ -56,6 +56,17 @@ def test_every_extra_is_described() -> None:
     assert sorted(described) == sorted(project["optional-dependencies"])
 
 
+def test_the_limits_name_every_comparison_that_is_lost() -> None:
+    measured = (ROOT / "docs/measured.md").read_text(encoding="utf-8")
+    summary = r"^\| ([^|]+) \| ([^|]+) \| \d+ \| \*\*[\d.]+\*\* \| ([\d.]+) \| (\w+\.\d+) \|"
+    rows = re.findall(summary, measured, re.MULTILINE)
+    peers = [row for row in rows if not row[1].startswith("ansor")]
+    assert len(peers) > 5
+    limits = (ROOT / "docs/limits.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([\d.]+) \| (\S+) \|$", limits, re.MULTILINE)
+    assert sorted(named) == sorted(row for row in peers if float(row[2]) < 1)
+
+
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path: Any) -> None:
     pytest.importorskip("mkdocs")

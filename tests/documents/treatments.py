@@ -23,6 +23,7 @@ Replacement = tuple[str, str]
 
 TRIALS = r"\b(trials|trials_per_task|early_stopping)=[1-9]\d*", r"\1=2"
 MINUTES = r"\bminutes=\d+", "trials=2"
+MINUTES_OPTION = r"--minutes \d+", "--trials 2"
 TRIALS_OPTION = r"--trials [1-9]\d*", "--trials 2"
 IMAGE = r"\b1, 3, 224, 224\b", "1, 3, 32, 32"
 SIZE_256 = r"\b256\b", "32"
@@ -106,6 +107,25 @@ def tuned_network(folder: Path) -> Names:
     return {"ansor": ansor, "tuned": tuned}
 
 
+def packages(*names: str) -> Callable[[Path], Names]:
+    """Skips the page where one of them is missing."""
+
+    def given(_: Path) -> Names:
+        for name in names:
+            pytest.importorskip(name)
+        return {}
+
+    return given
+
+
+def small_model(folder: Path) -> Names:
+    """A float model in a file, and the shape of its input."""
+    bfloat16_is_here(folder)
+    calibration(folder)
+    (folder / "resnet50.onnx").rename(folder / "model.onnx")
+    return {"shape": np.load(folder / "images.npy").shape[1:]}
+
+
 TREATMENTS = {
     "README.md": Treatment((MINUTES, TRIALS, IMAGE, ("batch=16", "batch=2"))),
     "docs/cluster.md": Treatment(
@@ -118,6 +138,7 @@ TREATMENTS = {
             "pip download": "downloads 2 GB",
         }
     ),
+    "docs/concepts/search.md": Treatment((TRIALS,)),
     "docs/deployment.md": Treatment(
         (
             IMAGE,
@@ -138,6 +159,7 @@ TREATMENTS = {
     "docs/installation.md": Treatment(
         (TRIALS_OPTION,), left_out={"pip install .": "changes the environment of the tests"}
     ),
+    "docs/limits.md": Treatment(given=packages("torch", "onnx")),
     "docs/metaschedule.md": Treatment((TRIALS,)),
     "docs/operators.md": Treatment((TRIALS, SIZE_256), check=product),
     "docs/precision.md": Treatment((MINUTES,), given=bfloat16_is_here),
@@ -147,9 +169,18 @@ TREATMENTS = {
         pytorch_result,
     ),
     "docs/quantization.md": Treatment((MINUTES,), given=calibration),
-    "docs/recovery.md": Treatment((TRIALS_OPTION,)),
+    "docs/recovery.md": Treatment((TRIALS_OPTION, ("resnet18", "matmul:rows=8"))),
     "docs/report.md": Treatment(((r"resnet50 --minutes 10", "matmul:rows=32 --trials 2"),)),
     "docs/templates.md": Treatment((TRIALS, SIZE_256), check=is_matrix_product("tuned", "alone")),
+    "docs/tutorials/deployment.md": Treatment((MINUTES_OPTION, IMAGE), slow=True),
+    "docs/tutorials/low_precision.md": Treatment(
+        (MINUTES, (r"\(16, ", "(2, ")), given=small_model, slow=True
+    ),
+    "docs/tutorials/onnx_file.md": Treatment((MINUTES_OPTION,), given=packages("onnx")),
+    "docs/tutorials/operator.md": Treatment((TRIALS,)),
+    "docs/tutorials/pytorch_cnn.md": Treatment(
+        (MINUTES, ("untuned=True", "min_time_s=0.01")), given=packages("torch")
+    ),
     "docs/upstream.md": Treatment(
         left_out={"import os\n\n# `module`": "a defect: the program hangs"}, slow=True
     ),
