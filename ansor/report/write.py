@@ -40,9 +40,22 @@ def write_report(
         DatabaseError: a database is damaged.
         MissingPackageError: a package of the extra `report` is not installed.
     """
+    return write_document(lambda: collect(source), out, format)
+
+
+def write_document(
+    document: Callable[[], Document], out: str | os.PathLike[str], format: str | None
+) -> Path:
+    """Writes a document that is made after the other arguments have been checked.
+
+    Args:
+        document: makes it.
+
+    Other arguments, the result and errors are those of `write_report`.
+    """
     path = Path(out)
     render = renderer(format or format_of(path))
-    text = render(collect(source))
+    text = render(document())
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import tvm
@@ -23,10 +24,14 @@ from ansor.frontend.deploy.metaschedule import write_final, write_traces
 from ansor.frontend.deploy.runtime import CompiledModel, compile_model
 from ansor.frontend.deploy.storage import StoredModel, save_model
 from ansor.frontend.importers.source import Array
+from ansor.report.document.document import Document
+from ansor.report.document.inputs import NetworkInputs
+from ansor.report.document.network_document import network_document
 from ansor.report.document.search_data import SearchData
 from ansor.report.network_html import network_html
 from ansor.report.network_table import Summary, network_table
 from ansor.report.precision_table import PrecisionRow, precision_text
+from ansor.report.write import write_document
 from ansor.run.check.network import NetworkCheck
 from ansor.run.chosen_programs import ChosenPrograms
 from ansor.run.results import Benchmark, TaskResult
@@ -178,6 +183,37 @@ class TunedModel:
             environment=environment(self.compiled.target, self.compiled.threads, self.seed),
         )
 
+    def write_report(
+        self,
+        out: str | os.PathLike[str],
+        format: str | None = None,
+        name: str = "tuned network",
+        benchmark: Benchmark | None = None,
+    ) -> Path:
+        """Writes a report of the network and of its search, see `ansor.write_report`.
+
+        Args:
+            out: the file of the report.
+            format: "html", "markdown" or "json"; by default that of the suffix of `out`.
+            name: of the network, the title of the report.
+            benchmark: of the network; by default it is timed now, if it runs here.
+
+        Returns:
+            the path of the report.
+
+        Raises:
+            ArgumentError: the format is unknown, or the file cannot be written.
+            MissingPackageError: a package of the extra `report` is not installed.
+        """
+        return write_document(lambda: self._document(name, benchmark), out, format)
+
+    def _document(self, name: str, benchmark: Benchmark | None) -> Document:
+        """The content of a report."""
+        if benchmark is None and not isinstance(self.compiled, ForeignModel):
+            benchmark = self.benchmark()
+        search = self.search_data(name, benchmark)
+        return network_document(NetworkInputs(name, self._stored(), search))
+
     def _summary(self, benchmark: Benchmark | None) -> Summary:
         """The figures of the network that are measured here."""
         if isinstance(self.compiled, ForeignModel):
@@ -234,13 +270,17 @@ class TunedModel:
         Raises:
             ArgumentError: the file cannot be written.
         """
+        save_model(self._stored(), path)
+
+    def _stored(self) -> StoredModel:
+        """The network with what is known of it."""
         notes: dict[str, Any] = {"tasks": [asdict(task) for task in self.tasks], "seed": self.seed}
         notes["threads"] = self.compiled.threads
         if self.calling is not None:
             notes["calling"] = calling_to_json(self.calling)
         notes["checks"] = [asdict(check) for check in self.checks]
         notes["precision"] = [asdict(row) for row in self.precision]
-        save_model(StoredModel(self.compiled.complete, notes, self.state), path)
+        return StoredModel(self.compiled.complete, notes, self.state)
 
     def export(
         self, folder: str | os.PathLike[str], runtime: str | os.PathLike[str] | None = None

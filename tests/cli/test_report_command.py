@@ -20,6 +20,8 @@ from ansor.report.document.collect import collect
 from ansor.report.document.comparison_data import COMPARISON_FILE
 from ansor.report.document.inputs import write_json
 from ansor.report.document.search_data import SEARCH_FILE
+from ansor.run.results import Benchmark
+from ansor.workloads import build
 
 MODEL = "matmul:rows=32,columns=32,depth=32"
 
@@ -66,6 +68,22 @@ def test_a_folder_has_everything_but_a_comparison(results: Path) -> None:
     assert program.language == "pseudo code"
     assert program.assembly
     assert document.environment["version of ansor"] == ansor.__version__
+
+
+def test_a_tuned_network_writes_its_report_without_a_folder(tmp_path: Path) -> None:
+    product = ansor.tune(list(build("matmul", rows=32, columns=32, depth=32).tensors), trials=2)
+    benchmark = Benchmark(1e-6, None)
+    path = product.write_report(tmp_path / "report.json", name="product", benchmark=benchmark)
+    report = json.loads(path.read_text(encoding="utf-8"))
+    assert report["title"] == "product"
+    assert report["trials"] == 2
+    assert report["latency_s"] == 1e-6
+    assert [program["language"] for program in report["programs"]] == ["pseudo code"]
+    assert list(report["absent"]) == ["comparison"]
+    (row,) = report["functions"]
+    assert f">{row['name']}<" in product._repr_html_()
+    with pytest.raises(ansor.ArgumentError, match="give one of html, markdown, json"):
+        product.write_report(tmp_path / "report", format="pdf")
 
 
 def test_a_network_alone_has_its_functions_and_loops(folder: Path) -> None:

@@ -111,7 +111,7 @@ def test_a_short_excerpt_is_where_vectors_are_densest() -> None:
     assert found.note == "function large, lines 5 to 9 of 12"
 
 
-def test_a_source_in_another_language_begins_at_its_first_line() -> None:
+def test_assembly_without_marks_of_functions_begins_at_its_first_line() -> None:
     assert excerpt("a\nb\nc", most=2).text == "a\nb"
 
 

@@ -29,9 +29,9 @@ def excerpt(assembly: str, most: int = MOST_LINES) -> Excerpt:
         most: lines of the excerpt.
     """
     bodies = _bodies(assembly)
-    if not bodies:  # another language, such as CUDA's
+    if not bodies:  # without ELF's marks of functions
         lines = assembly.splitlines()
-        return Excerpt("\n".join(lines[:most]), _note("the source", 0, most, len(lines)))
+        return Excerpt("\n".join(lines[:most]), _note("all functions", 0, most, len(lines)))
     name = max(bodies, key=lambda name: (_vectors(bodies[name]), len(bodies[name])))
     lines = bodies[name]
     begin = _densest(lines, most)

@@ -25,6 +25,7 @@ from ansor.report.document.functions import (
 )
 from ansor.report.document.inputs import NetworkInputs, converted
 from ansor.report.document.search_data import SearchData
+from ansor.targets.registry import backend_of
 from ansor.targets.target import target_text
 
 _COMPARISON = "`ansor demo --model NAME` compares a built-in network with its peers."
@@ -148,8 +149,10 @@ def _programs(
 
 
 def _program(stored: StoredModel, name: str, symbol: str, loops: str | None) -> ProgramText:
+    program = ProgramText(name, loops or "", "pseudo code")
+    if loops is None:
+        program = ProgramText(name, source_text(stored.model, symbol), "TensorIR")
+    if not backend_of(stored.model.target).execution.on_host:  # this needs the device's compiler
+        return program
     part = excerpt(assembly_text(stored.model, symbol, _threads(stored)))
-    if loops is not None:
-        return ProgramText(name, loops, "pseudo code", part.text, part.note)
-    text = source_text(stored.model, symbol)
-    return ProgramText(name, text, "TensorIR", part.text, part.note)
+    return replace(program, assembly=part.text, assembly_note=part.note)

@@ -19,7 +19,7 @@ Row = dict[str, Any]
 _BAR = 22  # pixels of a bar with its gap
 _HEIGHT = 320  # pixels of the other plots
 _MOST_BARS = 24
-_MOST_POINTS = 1500  # of a plot; a browser draws as many without a delay
+_MOST_POINTS = 1000  # of a plot; a browser draws as many without a delay
 _LABEL = 300  # pixels of the name of a function
 
 
@@ -135,10 +135,8 @@ def _roofline(rows: Sequence[FunctionRow], machine: MachineFigures) -> Spec:
         }
         for row in rows
     ]
-    x = alt.X("intensity:Q", title="operations per byte of arguments and results").scale(
-        type="log", nice=False
-    )
-    y = alt.Y("gflops:Q", title="GFLOP/s").scale(type="log", nice=False)
+    x = alt.X("intensity:Q", title="operations per byte of arguments and results").scale(type="log")
+    y = alt.Y("gflops:Q", title="GFLOP/s").scale(type="log")
     points = (
         alt.Chart(_data(values))
         .mark_point(filled=True, opacity=0.75)
@@ -149,8 +147,14 @@ def _roofline(rows: Sequence[FunctionRow], machine: MachineFigures) -> Spec:
             tooltip=["function:N", "time:N", "share:N", "peak:N"],
         )
     )
-    layers = [_line(roof, "intensity:Q", "gflops:Q") for roof in _roofs(values, machine)]
-    return _spec(alt.layer(*layers, points), _HEIGHT)
+    roofs = _roofs(values, machine)
+    lines = [_line(roof, "intensity:Q", "gflops:Q") for roof in roofs]
+    names = (
+        alt.Chart(_data([roof[-1] for roof in roofs]))
+        .mark_text(align="right", baseline="bottom", dx=-4, dy=-4)
+        .encode(x="intensity:Q", y="gflops:Q", text="limit:N")
+    )
+    return _spec(alt.layer(*lines, names, points), _HEIGHT)
 
 
 def _roofs(values: Sequence[Row], machine: MachineFigures) -> list[list[Row]]:
@@ -160,12 +164,14 @@ def _roofs(values: Sequence[Row], machine: MachineFigures) -> list[list[Row]]:
     roofs = []
     if machine.peak_flops is not None:
         peak = machine.peak_flops / 1e9
-        roofs.append([{"intensity": x, "gflops": peak} for x in (first, last)])
+        limit = {"gflops": peak, "limit": f"{peak:.0f} GFLOP/s"}
+        roofs.append([{"intensity": x, **limit} for x in (first, last)])
     if machine.memory_bandwidth is not None:
         gbytes = machine.memory_bandwidth / 1e9
         end = last if machine.peak_flops is None else machine.peak_flops / 1e9 / gbytes
+        limit = {"limit": f"{gbytes:.1f} GB/s"}
         ends = (first, max(first, min(last, end)))
-        roofs.append([{"intensity": x, "gflops": gbytes * x} for x in ends])
+        roofs.append([{"intensity": x, "gflops": gbytes * x, **limit} for x in ends])
     return roofs
 
 
@@ -197,7 +203,7 @@ def _network_curve(points: Sequence[CurvePoint]) -> Spec:
         alt.Chart(_data(_curve_rows(points)))
         .mark_line(interpolate="step-after", point=alt.OverlayMarkDef(size=24))
         .encode(
-            x=alt.X("progress:Q", title="since the run began", scale=alt.Scale(zero=False)),
+            x=alt.X("progress:Q", title="programs or seconds", scale=alt.Scale(zero=False)),
             y=alt.Y("ms:Q", title="ms, sum of the functions", scale=alt.Scale(zero=False)),
             tooltip=[
                 alt.Tooltip("ms:Q", title="ms", format=".4g"),
@@ -221,8 +227,8 @@ def _function_curves(curves: Mapping[str, Sequence[CurvePoint]]) -> Spec:
         name="near", on="pointerover", nearest=True, fields=["function"], empty=False
     )
     base = alt.Chart(_data(rows)).encode(
-        x=alt.X("progress:Q", title="of the function's programs, or since the run began"),
-        y=alt.Y("slower:Q", title="best so far ÷ best at the end").scale(type="log", nice=False),
+        x=alt.X("progress:Q", title="programs of the function, or seconds of the run"),
+        y=alt.Y("slower:Q", title="best so far ÷ best at the end").scale(type="log"),
         detail="function:N",
     )
     lines = base.mark_line(interpolate="step-after").encode(
@@ -253,8 +259,8 @@ def _predictions(predictions: Sequence[Prediction]) -> Spec:
         alt.Chart(_data(values))
         .mark_point(filled=True, size=30, opacity=0.55)
         .encode(
-            x=alt.X("expected:Q", title="expected µs").scale(type="log", nice=False),
-            y=alt.Y("measured:Q", title="measured µs").scale(type="log", nice=False),
+            x=alt.X("expected:Q", title="expected µs").scale(type="log"),
+            y=alt.Y("measured:Q", title="measured µs").scale(type="log"),
             tooltip=[
                 "function:N",
                 alt.Tooltip("expected:Q", format=".4g", title="expected µs"),

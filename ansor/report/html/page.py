@@ -35,6 +35,7 @@ def page(document: Document) -> str:
         document=document,
         charts=charts(document),
         limits=_limits(document),
+        shares={row.name: row.share for row in document.functions},
         style=_file("page.css"),
         script=_file("page.js"),
         vega=_vega(),

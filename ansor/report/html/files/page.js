@@ -15,7 +15,8 @@
       view: { stroke: null },
       axis: {
         labelColor: soft, titleColor: soft, titleFontWeight: "normal", labelFontSize: 12,
-        titleFontSize: 12, gridColor: rule, domainColor: rule, tickColor: rule,
+        titleFontSize: 12, gridColor: rule, gridOpacity: 0.6, domainColor: rule, tickColor: rule, tickCount: 6,
+        labelOverlap: "greedy", labelSeparation: 8,
       },
       axisY: { domain: false, ticks: false, labelPadding: 6 },
       legend: { labelColor: soft, titleColor: soft, titleFontWeight: "normal" },
