@@ -21,7 +21,7 @@ def explained(
     with opened_records("database", database) as records:
         variants = _variants(tasks_of(model, target, threads), task)
         cores = threads or available_cores()
-        return explain_record(variants, records, resolve_target(target), cores)
+        return explain_record(variants, records, resolve_target(target), cores, database)
 
 
 def _variants(tasks: Sequence[Task], wanted: str | None) -> Sequence[Task]:

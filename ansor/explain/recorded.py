@@ -19,7 +19,11 @@ from ansor.task import Task
 
 
 def explain_record(
-    variants: Sequence[Task], records: Database, target: Target, threads: int
+    variants: Sequence[Task],
+    records: Database,
+    target: Target,
+    threads: int,
+    place: str | None = None,
 ) -> Explanation:
     """Explains the winner of a function: the program of the last comparison of winners on this
     machine, if no program that was measured later is faster, or else the fastest record.
@@ -30,6 +34,7 @@ def explain_record(
         records: measurements.
         target: of the programs.
         threads: of the programs.
+        place: of the records, for errors; by default the file of the database.
 
     Raises:
         ArgumentError: the database has no successful record of the function for the target.
@@ -39,7 +44,7 @@ def explain_record(
     timed = [_Timed(task, one) for task in variants for one in trials[task.kind].fastest]
     if not timed:
         reason = _why_none(variants[0], records, trials)
-        raise ArgumentError("database", _place(records), reason)
+        raise ArgumentError("database", place or str(records.file or "in memory"), reason)
     machine = machine_of(target, threads)
     search = backend_of(target).search
     winner = _winner(variants, records, sorted(timed, key=lambda x: x.measured.latency_s))
@@ -110,7 +115,3 @@ def _why_none(task: Task, records: Database, trials: Mapping[str, Trials]) -> st
         return "no records; tune the model with this database"
     known = ", ".join(sorted({entry.name for entry in records.tasks()}))
     return f"no record of task {task.group!r} of this model; other tasks have some: {known}"
-
-
-def _place(records: Database) -> str:
-    return "in memory" if records.file is None else str(records.file)

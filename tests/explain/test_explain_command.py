@@ -18,6 +18,7 @@ from ansor import workloads
 from ansor.cli.main import main
 from ansor.config import QUICK
 from ansor.database.database import Database
+from ansor.database.jsonl import export_jsonl
 from ansor.errors import ArgumentError, UnsupportedError
 from ansor.explain.choice import chosen
 from ansor.explain.recorded import explain_record, machine_of
@@ -128,6 +129,29 @@ def test_a_task_whose_programs_all_failed_is_refused() -> None:
         records.add(tasks[0], program.of["operator"][1], failed)
         with pytest.raises(ArgumentError, match=r"database='in memory': all 1 measurements .*more"):
             explain_record(tasks, records, target, available_cores())
+
+
+def test_records_of_a_known_core_are_explained_on_any_machine() -> None:
+    """Its parameters are known, so the draft needs no measurement."""
+    target, threads = resolve_target("graviton3"), 4
+    (task, *_) = prepare_network(tensors(), target, target_text(target, threads)).tasks
+    tuned = ansor.tune(tensors(), "graviton3", trials=0, threads=threads, config=QUICK)
+    assert tuned.programs is not None
+    with Database() as records:
+        records.add(task, tuned.programs.of["operator"][1], Measurement((1e-5,)))
+        found = explain_record([task], records, target, threads)
+    assert found.drafted is not None
+    assert found.machine.startswith("Graviton3")
+    assert found.drafted.seconds == tuned.explain().drafted.seconds  # type: ignore[union-attr]
+
+
+def test_a_log_is_explained_like_a_database(database: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    with Database(database) as records:
+        assert export_jsonl(records, log) == 6
+    assert "Search: 6 programs measured" in invoke(MODEL, str(log)).stdout
+    result = invoke("matmul:rows=8,columns=32,depth=32", str(log))
+    assert result.stderr.startswith(f"ansor: database={str(log)!r}: no record of task 'operator'")
 
 
 def test_the_machine_of_another_processor_is_not_known() -> None:
