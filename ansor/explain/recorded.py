@@ -25,8 +25,10 @@ def explain_record(
     threads: int,
     place: str | None = None,
 ) -> Explanation:
-    """Explains the winner of a function: the program of the last comparison of winners on this
-    machine, if no program that was measured later is faster, or else the fastest record.
+    """Explains the winner of a function.
+
+    The winner is the program that won the last comparison on this machine. The fastest record wins
+    instead if there was no comparison, or if a faster program was measured later.
 
     Args:
         variants: of the function, with the canonical text of `target` for `threads`; as the model

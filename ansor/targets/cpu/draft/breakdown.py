@@ -1,4 +1,4 @@
-"""`Breakdown`: the parts of a stage's drafted time, and the time that they come to."""
+"""`Breakdown`: the drafted time of a stage, and its parts."""
 
 from __future__ import annotations
 
