@@ -73,7 +73,7 @@ def keep(models: Mapping[str, TunedModel], folders: Mapping[str, Path]) -> None:
     for name, model in models.items():
         folder = folders[name]
         benchmark = model.benchmark() if isinstance(model.compiled, CompiledModel) else None
-        search = model.search_data(name, benchmark)
+        search = model.search_data(Path(name).name, benchmark)
         if search is not None:
             write_json(search, folder / SEARCH_FILE)
         report = model.report(benchmark)

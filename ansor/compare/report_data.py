@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ansor.compare.results import Comparison
 from ansor.compare.systems import OWN
 from ansor.report.document.comparison_data import ComparisonData, SystemTimes
@@ -20,7 +22,7 @@ def comparison_data(comparison: Comparison, threads: int) -> ComparisonData:
             each.latency_s,
             tuple(each.rounds_s),
             comparison.to_own(each),
-            each.difference,
+            each.difference if math.isfinite(each.difference) else None,
             each.precision,
         )
         for each in ranked

@@ -93,7 +93,7 @@ def _comparison(comparison: ComparisonData) -> str:
             milliseconds(each.latency_s),
             f"{milliseconds(min(each.rounds_s))} to {milliseconds(max(each.rounds_s))}",
             "-" if each.ratio is None else significant(each.ratio),
-            f"{each.difference:.1e}",
+            "not finite" if each.difference is None else f"{each.difference:.1e}",
             each.precision,
         )
         for each in comparison.systems

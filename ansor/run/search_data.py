@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
+import sys
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
@@ -22,6 +23,8 @@ from ansor.targets.machine import Machine
 from ansor.targets.registry import backend_of
 from ansor.targets.target import Target, target_text
 
+_LARGEST_SCORE = math.log(sys.float_info.max)
+
 
 def trial_of(task: str, elapsed_s: float, candidate: Candidate, result: Measurement) -> Trial:
     """What a report shows of one measurement.
@@ -32,9 +35,16 @@ def trial_of(task: str, elapsed_s: float, candidate: Candidate, result: Measurem
         candidate: the program with its score before the measurement.
         result: the measurement.
     """
-    expected_s = math.exp(-candidate.score) if math.isfinite(candidate.score) else None
     error = None if result.error is None else result.error.value
-    return Trial(task, elapsed_s, expected_s, result.latency_s, error, result.message)
+    return Trial(
+        task, elapsed_s, expected_seconds(candidate.score), result.latency_s, error, result.message
+    )
+
+
+def expected_seconds(score: float) -> float | None:
+    """The seconds of a score, a log-throughput; None if it is not finite or stands for no time."""
+    is_time = math.isfinite(score) and abs(score) < _LARGEST_SCORE
+    return math.exp(-score) if is_time else None
 
 
 def loop_nests(history: SearchHistory, programs: ChosenPrograms) -> dict[str, str]:

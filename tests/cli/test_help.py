@@ -21,7 +21,10 @@ from ansor.quantization.quantize import METHODS
 from ansor.report.write import FORMATS
 from ansor.run.arguments import PRECISIONS
 
-LARGE = ("tvm", "tvm_ffi", "xgboost", "torch", "rich", "numpy", "scipy", "networkx", "onnx", "ray")
+LARGE = (
+    *("tvm", "tvm_ffi", "xgboost", "torch", "rich", "numpy", "scipy", "networkx", "onnx", "ray"),
+    *("altair", "jinja2", "msgspec", "vl_convert"),
+)
 # Shows the help of each command that standard input names, and tells which large packages are
 # imported after each.
 SHOW_HELP = """

@@ -129,8 +129,17 @@ def test_a_new_network_replaces_the_comparison_of_an_earlier_one(tmp_path: Path)
 
 @pytest.mark.parametrize(
     "damage",
-    ["", "[]", "{", '{"machine": 5}', '{"trials": [[1]]}', "\x00", "[" * 100_000],
-    ids=["empty", "list", "torn", "machine", "trials", "binary", "deep"],
+    [
+        "",
+        "[]",
+        "{",
+        '{"machine": 5}',
+        '{"trials": [[1]]}',
+        '{"threads": NaN}',
+        "\x00",
+        "[" * 100_000,
+    ],
+    ids=["empty", "list", "torn", "machine", "trials", "NaN", "binary", "deep"],
 )
 @pytest.mark.parametrize("name", [SEARCH_FILE, COMPARISON_FILE, "model.ansor"])
 def test_damaged_files_are_named(folder: Path, name: str, damage: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +20,7 @@ from ansor.report.document.curves import (
 from ansor.report.document.document import FailureCount, Prediction
 from ansor.report.document.functions import FunctionNotes, function_rows
 from ansor.report.document.search_data import Trial
+from ansor.run.search_data import expected_seconds
 
 FUNCTIONS = {"k0": "conv", "k1": "conv", "k2": "mean"}
 LATENCIES = st.none() | st.floats(1e-6, 1.0)
@@ -113,6 +116,14 @@ def test_a_short_excerpt_is_where_vectors_are_densest() -> None:
 
 def test_assembly_without_marks_of_functions_begins_at_its_first_line() -> None:
     assert excerpt("a\nb\nc", most=2).text == "a\nb"
+
+
+@pytest.mark.parametrize(
+    ("score", "seconds"),
+    [(0.0, 1.0), (-1e3, None), (math.nan, None), (math.inf, None), (-math.inf, None)],
+)
+def test_only_a_score_of_a_time_is_a_prediction(score: float, seconds: float | None) -> None:
+    assert expected_seconds(score) == seconds
 
 
 def test_rows_are_ranked_and_computed_from_the_notes() -> None:

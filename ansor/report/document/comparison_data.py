@@ -18,7 +18,8 @@ class SystemTimes:
         rounds_s: the median of each round.
         ratio: latency over that of the tuned network, the median of the ratios within a turn; None
             if the tuned network is absent.
-        difference: largest difference from the reference's output over its largest value.
+        difference: largest difference from the reference's output over its largest value; None if
+            it is not finite.
         precision: that it computed in.
     """
 
@@ -26,7 +27,7 @@ class SystemTimes:
     latency_s: float
     rounds_s: tuple[float, ...]
     ratio: float | None
-    difference: float
+    difference: float | None
     precision: str
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -73,13 +74,17 @@ def _row(
         failed=sum(notes.errors.values()),
         variant=notes.variant,
         sketch=notes.sketch,
-        difference=notes.difference,
+        difference=_finite(notes.difference),
         note=notes.note,
     )
 
 
 def _ratio(part: float | None, whole: float | None) -> float | None:
     return part / whole if part and whole else None
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def scheduled_functions(mod: tvm.IRModule) -> dict[str, tirx.PrimFunc]:

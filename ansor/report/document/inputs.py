@@ -84,11 +84,16 @@ def read_json(path: Path, kind: type[T]) -> T | None:
     if not path.is_file():
         return None
     try:
-        found: T = converted(json.loads(path.read_bytes()), kind)
+        found: T = converted(json.loads(path.read_bytes(), parse_constant=_refused), kind)
         return found
     except (OSError, ValueError, RecursionError) as error:
         remedy = "run `ansor tune` or `ansor demo` again, or delete the file"
         raise StorageError(f"{path} is damaged: {error}; {remedy}") from error
+
+
+def _refused(name: str) -> None:
+    """Refuses a number that JSON does not have."""
+    raise ValueError(f"{name} is no number")
 
 
 def converted(value: Any, kind: Any) -> Any:
