@@ -185,7 +185,8 @@ SECTIONS = (
         "Search policies",
         "The policies of `ansor.policy.registry` search the same operators with equal budgets on "
         "the same device. A surrogate answers with the prediction of trees that were fitted to "
-        "measurements of the operator. With real measurements the best programs are timed again.",
+        "measurements of the operator. With real measurements the best programs are timed again. "
+        "The enumeration `grid` has one search, because it is the same for every seed.",
         "The ratio is the median latency over that of the first policy, the geometric mean over "
         "the operators. Above 1 the first policy is faster. The spread is the distance of the "
         "quartiles over the median. A search is near if it is within 5 % of the best of all "

@@ -19,7 +19,7 @@ from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
 from benchmarks import policies, surrogate
-from benchmarks.policies import curve, overall_table, table
+from benchmarks.policies import curve, jobs_of, overall_table, table
 from benchmarks.policy_plot import panel, plot
 from benchmarks.policy_search import Job, Search, Step, searched, steps_of
 from benchmarks.policy_state import State, StateError
@@ -171,6 +171,12 @@ def test_a_small_run_from_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert again.exception is None
     assert device.count == 4 * 16
     assert json.loads(file.read_text())["results"] == document["results"]
+
+
+def test_an_enumeration_has_one_search() -> None:
+    jobs = jobs_of(["a", "b"], ["opevo", "grid"], 2)
+    assert jobs[:3] == [Job("a", "opevo", 0), Job("a", "grid", 0), Job("a", "opevo", 1)]
+    assert [job.op for job in jobs] == ["a"] * 3 + ["b"] * 3
 
 
 def test_unknown_policies_are_refused() -> None:

@@ -91,6 +91,25 @@ def test_a_quiet_system_costs_no_short_repeat(monkeypatch: pytest.MonkeyPatch) -
     assert (len(timing.latencies_s), system.runs) == (CONFIG.repeats, CONFIG.repeats * number)
 
 
+def test_the_repeat_before_a_delay_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread waits during a whole repeat, and the system counts it when the thread runs."""
+    clock = with_clock(monkeypatch, quiet_times_module)
+    waited_s, whole = 0.0, 0
+
+    def run(number: int) -> float:
+        nonlocal waited_s, whole
+        seconds = 2e-4 if number == 10 else 1e-4
+        whole += number == 10
+        waited_s += 1.0 if whole == 2 and number == 10 else 0.0
+        clock.sleep(seconds * number)
+        return seconds
+
+    conditions = Conditions((), lambda: waited_s, Patience(CONFIG.vain_waits))
+    timing = quiet_times(run, Repeats(3, 10, 1, math.inf), conditions, CONFIG)
+    assert whole == 2
+    assert timing == Timing((1e-4,) * 3, disturbed=False, reference_s=timing.reference_s)
+
+
 def test_without_any_quiet_run_a_timing_is_disturbed_and_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

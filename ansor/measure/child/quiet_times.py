@@ -49,13 +49,13 @@ def quiet_times(
 ) -> Timing:
     """Repeats of a program while the machine ran at full speed.
 
-    A disturbed repeat is made up for after a pause. Where threads have waited for a core, short
-    repeats are taken at once. If too few of any kind are quiet, all count, and the timing is
-    disturbed.
+    A disturbed repeat is made up for after a pause. Where threads have waited for a core and half
+    of the repeats or fewer are quiet, short repeats are taken at once. If too few of any kind are
+    quiet, all count, and the timing is disturbed.
     """
     found = _whole(run, repeats, conditions, config)
-    if found.is_crowded and not found.quiet:
-        return _beside_others(run, repeats, conditions, config, found.disturbed)
+    if found.is_crowded and 2 * len(found.quiet) <= repeats.count:
+        return _beside_others(run, repeats, conditions, config, found.quiet + found.disturbed)
     if found.quiet:
         conditions.patience.restore()
     times = tuple(found.quiet or found.disturbed)
@@ -67,7 +67,7 @@ def _beside_others(
     repeats: Repeats,
     conditions: Conditions,
     config: MeasureConfig,
-    disturbed: Sequence[float],
+    whole: Sequence[float],
 ) -> Timing:
     """Short repeats, or repeats after the other work, or else a disturbed timing.
 
@@ -76,11 +76,11 @@ def _beside_others(
         repeats: how it is timed.
         conditions: the state of the machine.
         config: bounds of all.
-        disturbed: times of repeats beside the other work.
+        whole: times of the usual repeats so far.
     """
     clean: list[float] = []
-    every = list(disturbed)
-    if repeats.short * min(disturbed) <= config.turn_s:
+    every = list(whole)
+    if repeats.short * min(whole) <= config.turn_s:
         clean, some = _short(run, repeats, conditions, config)
         every += some
     if len(clean) >= config.least_short * repeats.count:
@@ -102,6 +102,8 @@ def _after_others(
     while time.perf_counter() < end_s and len(quiet) < repeats.count:
         before = conditions.is_quiet()
         seconds, waited = _timed(run, repeats.number, conditions)
+        if waited > config.delayed_share:
+            quiet = quiet[:-1]
         if before and waited <= config.delayed_share and conditions.is_quiet():
             quiet.append(seconds)
         else:
@@ -115,9 +117,13 @@ def _is_slow(quiet: Sequence[float], repeats: Repeats) -> bool:
 
 
 def _whole(run: Run, repeats: Repeats, conditions: Conditions, config: MeasureConfig) -> _Found:
-    """Repeats of the usual number of runs, until enough are quiet or too many are not."""
+    """Repeats of the usual number of runs, until enough are quiet or too many are not.
+
+    A thread that waits during a whole repeat is counted in the next one, so the repeat before a
+    delay does not count as quiet.
+    """
     found, end_s = _Found(), time.perf_counter() + config.others_s
-    before = conditions.is_quiet()
+    before, was_quiet = conditions.is_quiet(), False
     while len(found.quiet) < repeats.count and len(found.disturbed) <= config.disturbed_repeats:
         is_late = bool(found.disturbed) and time.perf_counter() > end_s
         if _is_slow(found.quiet, repeats) or found.is_crowded or is_late:
@@ -126,7 +132,10 @@ def _whole(run: Run, repeats: Repeats, conditions: Conditions, config: MeasureCo
         after = conditions.is_quiet()
         found.is_crowded = waited > config.delayed_share
         is_quiet = before and after and not found.is_crowded
+        if found.is_crowded and was_quiet:
+            found.disturbed.append(found.quiet.pop())
         (found.quiet if is_quiet else found.disturbed).append(seconds)
+        was_quiet = is_quiet
         if not after:
             time.sleep(config.disturbed_pause_s)
             after = conditions.is_quiet()
