@@ -1,4 +1,4 @@
-"""The public calls: a model in, a faster compiled network out; `run/session.py` has the phases."""
+"""The public calls: a model in, a faster compiled network out; `run/` has the phases."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from ansor.errors import ArgumentError
 from ansor.frontend.importers.sizes import Sizes
 from ansor.frontend.operator import is_operator
 from ansor.run.arguments import check_models, check_short_products
+from ansor.run.import_phase import import_models
 from ansor.run.opening import opened_session, target_of
 from ansor.run.prepare import merged
 from ansor.run.remarks import check_applicable
+from ansor.run.result_phase import finished
+from ansor.run.search_phase import search
 from ansor.run.settings import Settings, takes_settings
 from ansor.run.tuned import TunedModel
 from ansor.targets.target import Target
@@ -132,8 +135,8 @@ def auto_schedule_many(
     resolved = target_of(target, given)
     check_short_products(given.precision, resolved)
     with opened_session(given, resolved, began_s) as session:
-        session.import_models(models, example_inputs, sizes)
-        return session.finished(*session.search())
+        import_models(session, models, example_inputs, sizes)
+        return finished(session, *search(session))
 
 
 def apply_best(
@@ -176,7 +179,7 @@ def apply_best(
         check_short_products(given.precision, resolved)
         with opened_session(given, resolved, began_s) as session:
             sizes = {"model": Sizes(shapes, dims)}
-            session.import_models({"model": model}, {"model": example_inputs}, sizes)
+            import_models(session, {"model": model}, {"model": example_inputs}, sizes)
             for remark in check_applicable(merged(session.networks)[0], records):
                 session.note(remark)
-            return session.finished(*session.search())["model"]
+            return finished(session, *search(session))["model"]

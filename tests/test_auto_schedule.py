@@ -29,6 +29,7 @@ from ansor.errors import AnsorError, ArgumentError, DatabaseError, UnsupportedEr
 from ansor.executor import in_turns
 from ansor.measure.result import successful_measurement
 from ansor.program.program import Program
+from ansor.run.prepare import prepare_network
 from ansor.run.settings import Settings
 from ansor.task import Task
 
@@ -457,9 +458,7 @@ def test_records_of_another_target_only(tmp_path: Path) -> None:
     path, elsewhere = tmp_path / "r.db", '{"kind":"llvm","mcpu":"elsewhere"}'
     with Database(path) as database:
         # The graph of the definition as the frontend sees it, which is what keys the records.
-        wrapped = ansor.run.session.prepare_network(
-            definition(), tvm.target.Target("llvm"), elsewhere
-        ).tasks[0]
+        wrapped = prepare_network(definition(), tvm.target.Target("llvm"), elsewhere).tasks[0]
         task = Task(wrapped.name, wrapped.func, wrapped.dag, elsewhere)
         database.add(task, Program(), successful_measurement((1e-3,), 0.0, 0.0))
     with pytest.raises(ArgumentError, match=r"database=.*elsewhere"):

@@ -14,6 +14,7 @@ from ansor.database.journal import Journal
 from ansor.measure.batches import Batch, BatchQueue
 from ansor.measure.result import Measurement, checked
 from ansor.policy.candidate import Candidate
+from ansor.run.effort import Effort
 from ansor.run.task_search import TaskSearch
 
 
@@ -212,30 +213,28 @@ def _more_credible(first: Measurement, second: Measurement) -> Measurement:
 
 
 def event_of(
-    done: OpenRound,
-    known: Collection[str],
-    number: int,
-    trials: int,
-    elapsed_s: float,
-    network_s: float | None,
+    done: OpenRound, known: Collection[str], spent: Effort, network_s: float | None
 ) -> Round:
-    """The event of a finished round, see `Round` for the other arguments.
+    """The event of a finished round.
 
     Args:
+        done: the round.
         known: kinds of errors that earlier rounds had.
+        spent: by the search, this round included.
+        network_s: see `Round`.
     """
     results = [done.results[i] for i in sorted(done.results)]
     errors = [(r.error.value, r.message) for r in results if r.error is not None]
     first = dict(reversed(errors))
     speeds = [result.speed for result in results if result.speed is not None]
     return Round(
-        number=number,
+        number=spent.rounds,
         task=done.search.status,
         measured=len(results),
         errors=Counter(kind for kind, _ in errors),
         new_errors={kind: first[kind] for kind in first if kind not in known},
-        trials=trials,
-        elapsed_s=elapsed_s,
+        trials=spent.trials,
+        elapsed_s=spent.elapsed_s,
         network_s=network_s,
         current_s=min((r.latency_s for r in results if r.latency_s is not None), default=None),
         disturbed=sum(result.disturbed for result in results),

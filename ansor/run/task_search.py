@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from ansor.callbacks import TaskStatus
-from ansor.config import SketchConfig
+from ansor.config import MeasureConfig, SketchConfig
 from ansor.database.database import Database
 from ansor.database.journal import Journal
 from ansor.database.record import Record
-from ansor.measure.physical_limit import PeakTimes
+from ansor.measure.physical_limit import PeakTimes, least_seconds, peak_times
 from ansor.measure.result import ErrorKind, Measurement
 from ansor.policy.base import Policy
 from ansor.policy.candidate import Candidate
@@ -65,6 +65,12 @@ class TaskSearch:
     trail: list[float | None] = field(default_factory=lambda: [None])
     errors: Counter[str] = field(default_factory=Counter)
     _measured: int = field(default=0, init=False)  # in the present round
+
+    @classmethod
+    def on(cls, machine: Any, config: MeasureConfig, task: Task, policy: Policy) -> TaskSearch:
+        """The search of a task on a machine, before anything is measured."""
+        peak = peak_times(task.dag, machine)
+        return cls(task, policy, least_seconds(task.dag, machine, config), peak)
 
     @property
     def best_s(self) -> float | None:

@@ -21,12 +21,13 @@ from ansor.errors import ArgumentError, DatabaseError
 from ansor.executor import Executor, in_turns
 from ansor.measure.batches import queue_of
 from ansor.measure.device import Device
-from ansor.measure.physical_limit import least_seconds, peak_times
 from ansor.policy.base import Policy, PolicyFactory
 from ansor.policy.policy import SearchPolicy
 from ansor.program.sketch import Sketch
 from ansor.report.document.search_data import Trial
+from ansor.run.allocation import Allocation
 from ansor.run.budget import INTERRUPTED, Budget
+from ansor.run.effort import Effort
 from ansor.run.function_searches import searches_by_function, seconds_of
 from ansor.run.rounds import OpenRound, Rounds, event_of
 from ansor.run.search_data import trial_of
@@ -36,14 +37,8 @@ from ansor.sketch.rule import Rule
 from ansor.targets.machine import M
 from ansor.targets.search import TargetSearch
 from ansor.task import Task
-from ansor.task_scheduler.gradient import TaskProgress
 from ansor.task_scheduler.networks import Networks
 from ansor.task_scheduler.objective import Objective, total_latency
-from ansor.task_scheduler.scheduler import TaskScheduler
-
-NO_GAIN = "no function gained anything in its last rounds"
-OBJECTIVE_MET = "the objective asks for nothing more"
-LIMITS_MET = "each task has reached its limits or promises no gain"
 
 
 class Tuner:
@@ -94,34 +89,31 @@ class Tuner:
     ) -> None:
         self.config, self.seed = config, seed
         groups = [task.group for task in tasks]
-        self._variants = Counter(groups)
         own_calls = np.array([[task.weight for task in tasks]]) if calls is None else calls
         self._networks = Networks(own_calls, groups, objective)
-        self._chosen = set(groups if chosen is None else chosen)
         self._earlier = earlier
-        self._spent = Counter[str]() if spent is None else spent
+        self._effort = Effort(journal.clock, Counter() if spent is None else spent)
         self._measured = list[Trial]() if measured is None else measured
         self._open = Rounds(queue_of(device), journal, seed, config.measure)
         self._journal = journal
         self._make_policy, self._executor = policy, executor
-        self._callbacks, self._clock = callbacks, journal.clock
-        self._began = self._last_s = self._clock()
-        self._trials = self._rounds = 0
-        self._rounds_s = 0.0  # without the start: what a trial costs
+        self._callbacks = callbacks
         self.model = CostModel(machine, search, config.cost_model, config.sketch, seed, cost_model)
         streams = np.random.SeedSequence(seed).spawn(len(tasks) + 1)
-        self._scheduler = TaskScheduler(config.scheduler, np.random.default_rng(streams[-1]))
+        spaces = [space_of(task, search, machine, config.sketch, user_rules) for task in tasks]
         self.searches = [
-            TaskSearch(
-                task,
-                self._policy(
-                    task, space_of(task, search, machine, config.sketch, user_rules), stream
-                ),
-                least_seconds(task.dag, machine, config.measure),
-                peak_times(task.dag, machine),
-            )
-            for task, stream in zip(tasks, streams, strict=False)
+            TaskSearch.on(machine, config.measure, task, self._policy(task, space, stream))
+            for task, space, stream in zip(tasks, spaces, streams, strict=False)
         ]
+        self._allocation = Allocation(
+            self.searches,
+            self._networks,
+            groups if chosen is None else chosen,
+            config,
+            self._effort,
+            self._open,
+            np.random.default_rng(streams[-1]),
+        )
         self.restored = 0
         for own in self.searches:
             self.restored += own.restore(journal.records(own.task.key, own.task.target))
@@ -160,11 +152,6 @@ class Tuner:
         """Programs that failed, by kind, earlier runs' records included."""
         return sum((search.errors for search in self.searches), Counter[str]())
 
-    @property
-    def elapsed_s(self) -> float:
-        """Seconds since the tuner was made."""
-        return self._clock() - self._began
-
     def run(self, budget: Budget) -> Finish:
         """Searches until the budget is spent, nothing is left to try, Ctrl-C, or an objective or a
         database that fails.
@@ -191,7 +178,8 @@ class Tuner:
             for left in self._open.abandon():
                 self._learn(left)
         errors = self._errors - self._known_errors
-        finish = Finish(reason, self.statuses, self._trials, self.elapsed_s, is_complete, errors)
+        trials, elapsed_s = self._effort.trials, self._effort.elapsed_s
+        finish = Finish(reason, self.statuses, trials, elapsed_s, is_complete, errors)
         self._tell(lambda callback: callback.on_finish(finish))
         return finish
 
@@ -199,95 +187,34 @@ class Tuner:
         """Keeps all places of the device busy; returns why the search is over."""
         if budget.is_empty:
             return "no budget"
-        self._last_s = self._clock()
+        self._effort.begin_rounds()
         while True:
             reason = self._fill(budget)
             if not self._open.busy:
                 return reason
             for search, trials in self._open.left_behind(self.searches):
-                self._count(search, trials)
-            self._take(self._open.finished())
+                self._effort.count(search.task.key, trials)
+            done = self._open.finished()
+            self._learn(done)
+            self._effort.end_round()
+            self._report(done)
 
     def _fill(self, budget: Budget) -> str:
         """Begins rounds while the device has places; returns why no further one may begin."""
         while self._open.has_place:
-            if budget.trials is not None and self._begun >= budget.trials:
-                return "all trials spent"
-            if budget.seconds is not None and self.elapsed_s >= budget.seconds:
-                return "time is up"
-            progress = self._progress(budget)
-            busy = [i for i, x in enumerate(self.searches) if x.task.key in self._open.busy]
-            number = self._scheduler.choose(progress, budget.per_task.early_stopping or 0, busy)
-            if number is None:
-                return self._why_over(progress, budget)
-            self._begin(self.searches[number], budget)
+            search, reason = self._allocation.choose(budget)
+            if search is None:
+                return reason
+            self._begin(search, budget)
         return ""
-
-    @property
-    def _begun(self) -> int:
-        """Programs measured or under way."""
-        return self._trials + self._open.trials
-
-    def _progress(self, budget: Budget) -> list[TaskProgress]:
-        """What each task has achieved, and what a second of it is worth to the objective."""
-        begun = [bool(search.history) or not self._is_chosen(search) for search in self.searches]
-        weights = self._networks.weights([search.best_s for search in self.searches], begun)
-        return [
-            search.progress(
-                float(weight), self._promised_s(search), self._has_ended(search, budget)
-            )
-            for search, weight in zip(self.searches, weights, strict=True)
-        ]
-
-    def _is_chosen(self, search: TaskSearch) -> bool:
-        return search.task.group in self._chosen
-
-    def _has_ended(self, search: TaskSearch, budget: Budget) -> bool:
-        """Whether a task may have no further round, whatever the scheduler expects of it."""
-        return not self._is_chosen(search) or self._left(search, budget) == 0
-
-    def _left(self, search: TaskSearch, budget: Budget) -> int | None:
-        """Programs of a task that may be measured; None is no limit."""
-        idle = search.idle_trials(self.config.scheduler.min_gain)
-        return budget.per_task.left(self._spent[search.task.key], idle)
-
-    def _promised_s(self, search: TaskSearch) -> float | None:
-        """What a task promises, where there are others to compare it with."""
-        return 0.0 if self._variants[search.task.group] == 1 else search.promised_s
-
-    def _batch_size(self, search: TaskSearch, budget: Budget) -> int:
-        """A full batch, or less where the trials run out or trials or time would not go round."""
-        batch, scheduler = self.config.evolution.batch, self.config.scheduler
-        left = self._left(search, budget)
-        batch = batch if left is None else min(batch, left)
-        if budget.seconds is not None:
-            cost_s = self._rounds_s / self._trials if self._trials else scheduler.trial_s
-            busy = self._open.busy
-            begun = {x.task.group for x in self.searches if x.history or x.task.key in busy}
-            fresh = len(self._chosen - begun)
-            affordable = (budget.seconds - self.elapsed_s) * scheduler.warmup_share / cost_s
-            batch = min(batch, max(scheduler.least_batch, int(affordable / max(fresh, 1))))
-        if budget.trials is None:
-            return batch
-        tuned = sum(map(self._is_chosen, self.searches))
-        share = max(1, budget.trials // tuned)
-        return min(batch, share, budget.trials - self._begun)
 
     def _begin(self, search: TaskSearch, budget: Budget) -> None:
         """Proposes a batch of a task and gives it to the device."""
-        count = self._batch_size(search, budget)
+        count = self._allocation.batch_size(search, budget)
         if not search.policy.trials:
             search.seed(self._journal, self._earlier)
         self._open.begin(search, search.policy.propose(count), count)
         self.model.prepare()
-
-    def _take(self, done: OpenRound) -> None:
-        """Learns from a finished round and tells of it."""
-        self._learn(done)
-        self._rounds += 1
-        now_s = self._clock()
-        self._rounds_s, self._last_s = self._rounds_s + now_s - self._last_s, now_s
-        self._report(done)
 
     def _learn(self, done: OpenRound) -> None:
         """Takes in the results of a round, which lacks some after an interrupt."""
@@ -295,20 +222,16 @@ class Tuner:
         results = [done.results[i] for i in places]
         batch = [done.candidates[i] for i in places]
         done.search.learn(batch, results, done.asked)
-        key, now_s = done.search.task.key, self._clock()
+        key, now_s = done.search.task.key, self._journal.clock()
         self._measured += map(partial(trial_of, key, now_s), batch, results)
         self.model.fit()
-        self._count(done.search, len(places))
-
-    def _count(self, search: TaskSearch, trials: int) -> None:
-        self._trials += trials
-        self._spent[search.task.key] += trials
+        self._effort.count(key, len(places))
 
     def _report(self, done: OpenRound) -> None:
+        """Tells of a finished round."""
         latency_s = self.latency_s
         network_s = None if latency_s is None else float(latency_s.sum())
-        counts = (self._rounds, self._trials)
-        event = event_of(done, self._told, *counts, self.elapsed_s, network_s)
+        event = event_of(done, self._told, self._effort, network_s)
         self._told |= set(event.new_errors)
         self._tell(lambda callback: callback.on_round(event))
 
@@ -320,13 +243,3 @@ class Tuner:
     def _tell(self, event: Callable[[Callback], None]) -> None:
         for callback in self._callbacks:
             event(callback)
-
-    def _why_over(self, tasks: Sequence[TaskProgress], budget: Budget) -> str:
-        """Why the scheduler chose no task."""
-        left = [task for task in tasks if not task.exhausted]
-        if not any(task.weight for task in tasks) and left:
-            return OBJECTIVE_MET
-        chosen = [search for search in self.searches if self._is_chosen(search)]
-        if any(self._left(search, budget) == 0 for search in chosen):
-            return LIMITS_MET
-        return NO_GAIN if any(task.weight for task in left) else "nothing left to try"

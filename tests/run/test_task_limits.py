@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
 from ansor.measure.result import ErrorKind
+from ansor.run.allocation import LIMITS_MET, NO_GAIN
 from ansor.run.budget import Budget
 from ansor.run.settings import Settings
 from ansor.run.task_choice import (
@@ -23,7 +24,6 @@ from ansor.run.task_choice import (
 )
 from ansor.run.task_limits import TaskLimits
 from ansor.run.task_search import running_best
-from ansor.run.tuner import LIMITS_MET, NO_GAIN
 from ansor.task import Original, Task
 
 MIN_GAIN = CONFIG.scheduler.min_gain
