@@ -61,6 +61,7 @@ def test_every_entry_is_needed(page: str) -> None:
     treatment, found = TREATMENTS[page], [b for b in blocks(page) if b.language not in TEXT]
     for beginning, reason in treatment.left_out.items():
         assert reason
+        assert all((ROOT / path).exists() for path in re.findall(r"tests/[\w/.]+", reason))
         assert sum(block.code.startswith(beginning) for block in found) == 1
     for pattern, _ in treatment.small:
         assert any(re.search(pattern, block.code) for block in found), pattern

@@ -67,6 +67,14 @@ def test_the_limits_name_every_comparison_that_is_lost() -> None:
     assert sorted(named) == sorted(row for row in peers if float(row[2]) < 1)
 
 
+def test_the_messages_of_other_refusals_are_in_the_code() -> None:
+    limits = (ROOT / "docs/limits.md").read_text(encoding="utf-8")
+    texts = re.findall(r"^\| `([^`]+)` \| ", limits, re.MULTILINE)
+    assert len(texts) > 5
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "ansor").rglob("*.py"))
+    assert [text for text in texts if text not in code] == []
+
+
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path: Any) -> None:
     pytest.importorskip("mkdocs")
@@ -75,4 +83,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Any) -> None:
     build(load(str(ROOT / "mkdocs.yml"), strict=True, site_dir=str(tmp_path / "site")))
     home = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     assert "auto-scheduler" in home
+    commands = (tmp_path / "site/reference/command_line.html").read_text("utf-8")
+    assert "--until-ms" in commands
+    assert "Sentinel" not in commands  # a default of click that is none
     assert 'id="ansor.auto_schedule"' in (tmp_path / "site/reference/api.html").read_text("utf-8")
