@@ -114,6 +114,12 @@ def test_a_short_excerpt_is_where_vectors_are_densest() -> None:
     assert found.note == "function large, lines 5 to 9 of 12"
 
 
+def test_stores_of_zeros_weigh_less_than_products() -> None:
+    zeros = "\tvmovups\t%zmm0, 64(%rax)\n" * 9
+    text = ASSEMBLY.replace("\tmovq", f"{zeros}\tmovq", 1)
+    assert excerpt(text, most=5).text.count("vfmadd") == 5
+
+
 def test_assembly_without_marks_of_functions_begins_at_its_first_line() -> None:
     assert excerpt("a\nb\nc", most=2).text == "a\nb"
 

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 MOST_LINES = 240  # of an excerpt: the inner loops of nearly every kernel
 # Vector registers of x86-64, of AArch64 (NEON and SVE), and AMX tiles.
 _VECTOR = re.compile(r"%[xyzt]mm\d|\b[vz]\d+\.\d*[bhsd]\b")
+# Multiply-adds and sums of products: a store of zeros before a loop weighs less.
+_PRODUCT = re.compile(r"\s+(?:vfn?m(?:add|sub)|vp?dp|vpmadd|tdp|fml|[su]+dot|bfdot)")
+_PRODUCT_WEIGHT = 8
 _FUNCTION = re.compile(r"\s*\.type\s+(\S+),\s*[@%]function")
 _LABEL = re.compile(r"\S+:")
 _POSITION = re.compile(r"\.L(?:tmp|func_\w+?|debug_\w+?|info_\w+?)\d*:")  # labels for debuggers
@@ -68,7 +71,13 @@ def _is_code(line: str) -> bool:
 
 
 def _vectors(lines: list[str]) -> int:
-    return sum(bool(_VECTOR.search(line)) for line in lines)
+    return sum(map(_weight, lines))
+
+
+def _weight(line: str) -> int:
+    if not _VECTOR.search(line):
+        return 0
+    return _PRODUCT_WEIGHT if _PRODUCT.match(line) else 1
 
 
 def _densest(lines: list[str], most: int) -> int:
@@ -77,6 +86,6 @@ def _densest(lines: list[str], most: int) -> int:
         return 0
     counts = [0]
     for line in lines:
-        counts.append(counts[-1] + bool(_VECTOR.search(line)))
+        counts.append(counts[-1] + _weight(line))
     starts = range(len(lines) - most + 1)
     return max(starts, key=lambda start: (counts[start + most] - counts[start], -start))
