@@ -40,7 +40,7 @@ def run(scale: Scale) -> list[Row]:
     trials, messages = _TRIALS[scale], list[str]()
     alone = searched(products(_FUNCTIONS), FakeDevice(latency_of), trials)
     together = _on_cluster(trials, messages)
-    return _rows(case, trials * _FUNCTIONS, alone, together, messages)
+    return _rows(case, alone, together, messages)
 
 
 def _on_cluster(trials: int, messages: list[str]) -> Searched:
@@ -57,13 +57,14 @@ def _on_cluster(trials: int, messages: list[str]) -> Searched:
             return searched(products(_FUNCTIONS), device, trials, [_Injection(kill, add)])
 
 
-def _rows(
-    case: Case, trials: int, alone: Searched, together: Searched, messages: list[str]
-) -> list[Row]:
+def _rows(case: Case, alone: Searched, together: Searched, messages: list[str]) -> list[Row]:
     # Ray lists a killed node for some seconds more, so the pool may lose it twice.
     lost = sum("is lost" in message for message in messages)
     joined = [message for message in messages if "measures," in message]
-    counts = f"{together.records} records, {together.programs} programs of {trials} trials"
+    counts = (
+        f"{together.records} records of {together.programs} programs, {alone.programs} programs on "
+        "one device"
+    )
     same = sum(a == b for a, b in zip(alone.best_s, together.best_s, strict=True))
     return [
         case.row(
@@ -72,9 +73,9 @@ def _rows(
             len(joined) == _NODES + 1 and lost > 0 and f"{_NODES} in all" in joined[-1],
         ),
         case.row(
-            "each trial is recorded once",
+            "each program of the search on one device is recorded once",
             counts,
-            together.records == together.programs == trials,
+            together.records == together.programs == alone.programs,
         ),
         case.row("the run ends", together.finish.reason, together.finish.reason == LIMITS_MET),
         case.row(
