@@ -10,16 +10,16 @@ import pytest
 from ansor.program.nest import build_nest
 from ansor.sketch.generate import generate
 from ansor.sketch.rules import CPU_RULES
-from website.cache_levels import STAGE, chosen, rows
-from website.derivation import Node, derivation
-from website.draw import FOLDER, PICTURES
-from website.example import MACHINE, example
+from docs.website.cache_levels import STAGE, chosen, rows
+from docs.website.derivation import Node, derivation
+from docs.website.draw import FOLDER, PICTURES
+from docs.website.example import MACHINE, example
 
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_is_what_is_drawn(name: str) -> None:
     drawn = PICTURES[name]()
-    assert (FOLDER / name).read_text(encoding="utf-8") == drawn, "run python -m website.draw"
+    assert (FOLDER / name).read_text(encoding="utf-8") == drawn, "run python -m docs.website.draw"
     ElementTree.fromstring(drawn)
 
 

@@ -12,8 +12,8 @@ from ansor.callbacks import Callback, Round
 from ansor.config import QUICK
 from ansor.measure.fake import FakeDevice
 from ansor.policy.policy import SearchPolicy
-from website.example import workload
-from website.svg import BLUE, GREEN, ORANGE, Drawing
+from docs.website.example import workload
+from docs.website.svg import BLUE, GREEN, ORANGE, Drawing
 
 TRIALS = 32
 _PLACES = {  # call: column, row, what it does

@@ -13,8 +13,8 @@ from ansor.sketch.rule import Derivation, Rule, RuleContext
 from ansor.sketch.rules import CPU_RULES
 from ansor.sketch.state import State
 from ansor.targets.cpu.machine import Hardware
-from website.example import MACHINE, example
-from website.svg import BLUE, GREEN, Drawing, box_height
+from docs.website.example import MACHINE, example
+from docs.website.svg import BLUE, GREEN, Drawing, box_height
 
 _BOX, _GAP, _ROW, _TOP = 205.0, 160.0, 84.0, 40.0  # pixels
 

@@ -1,4 +1,4 @@
-"""Draws the pictures of the pages about concepts: ``python -m website.draw``."""
+"""Draws the pictures of the pages about concepts: ``python -m docs.website.draw``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 import click
 
-from website import cache_levels, derivation, search_loop
+from docs.website import cache_levels, derivation, search_loop
 
-FOLDER = Path(__file__).parents[1] / "docs" / "concepts"
+FOLDER = Path(__file__).parents[1] / "concepts"
 PICTURES: Mapping[str, Callable[[], str]] = MappingProxyType(
     {
         "derivation.svg": derivation.draw,

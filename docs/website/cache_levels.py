@@ -12,8 +12,8 @@ from ansor.features.profile import StageProfile, profile
 from ansor.program.nest import LoopNest, build_nest
 from ansor.program.sketch import Population
 from ansor.targets.cpu.search import CPU_SEARCH
-from website.example import MACHINE, example
-from website.svg import BLUE, GREEN, GREY, ORANGE, RED, Drawing
+from docs.website.example import MACHINE, example
+from docs.website.svg import BLUE, GREEN, GREY, ORANGE, RED, Drawing
 
 STAGE = "C"  # the product
 SAMPLES = 256  # programs of each sketch, from which the draft chooses
