@@ -52,5 +52,5 @@ def chosen(policies: str) -> list[str]:
     found = list(dict.fromkeys(policies.split(",")))
     for name in found:
         if name not in POLICIES:
-            raise ArgumentError("policies", name, f"policies are {', '.join(POLICIES)}")
+            raise ArgumentError("policies", name, f"give some of {', '.join(POLICIES)}")
     return found

@@ -255,7 +255,7 @@ def parse_gpu_peers(text: str) -> Peers:
     """
     peers = parse_peers(text)
     for name in set(OURS) & set(peers.names):
-        raise ArgumentError("peers", name, "peers here are torch, metaschedule[:TRIALS]")
+        raise ArgumentError("peers", name, "give torch, metaschedule[:TRIALS]")
     return peers
 
 
@@ -292,7 +292,7 @@ def main(
     """Tunes operators for a GPU and compares them with cuDNN, cuBLAS and MetaSchedule."""
     unknown = sorted(set(dtypes.split(",")) - set(_DTYPES))
     if unknown:
-        raise ArgumentError("dtypes", ",".join(unknown), f"dtypes are {', '.join(_DTYPES)}")
+        raise ArgumentError("dtypes", ",".join(unknown), f"give some of {', '.join(_DTYPES)}")
     others = parse_gpu_peers(peers)
     resolved = resolve_target(target)
     if rounds_to_tf32(resolved):

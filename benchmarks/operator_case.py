@@ -82,7 +82,7 @@ def workload_of(op: str, batch: int = 1, dtype: str = "float32") -> Workload:
         if op in suite(batch):
             return suite_workload(op, batch, dtype)
         known = f"{', '.join(names())}, and members of the suite such as C2D.2"
-        raise ArgumentError("ops", op, f"operators are {known}")
+        raise ArgumentError("ops", op, f"give some of {known}")
     pairs = [part.partition("=") for part in sizes.split(";") if part]
     shape: dict[str, Any] = {size: _integer(op, value) for size, _, value in pairs}
     return build(name, dtype=dtype, **shape)
@@ -92,4 +92,4 @@ def _integer(op: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ArgumentError("ops", op, 'sizes are integers, as in "conv2d:height=28"') from None
+        raise ArgumentError("ops", op, 'give sizes as integers, as in "conv2d:height=28"') from None

@@ -49,7 +49,7 @@ def parse_peers(text: str) -> Peers:
     for peer in filter(None, text.split(",")):
         name, colon, count = peer.partition(":")
         if name not in _NAMES or (colon and name != "metaschedule"):
-            raise ArgumentError("peers", peer, f"peers are {', '.join(_NAMES)}[:TRIALS]")
+            raise ArgumentError("peers", peer, f"give some of {', '.join(_NAMES)}[:TRIALS]")
         if colon:
             if not count.isdecimal() or int(count) < 1:
                 raise ArgumentError("peers", peer, "say metaschedule:TRIALS, as in metaschedule:64")

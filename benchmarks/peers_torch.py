@@ -199,7 +199,7 @@ def maker_of(makers: Mapping[str, Maker], op: str) -> Maker:
     family = op.partition(".")[0].partition(":")[0]
     maker = makers.get(op) or makers.get(family)
     if maker is None:
-        raise ArgumentError("peers", "torch", f"{op} has no PyTorch form")
+        raise ArgumentError("peers", "torch", f"leave it out; {op} has no PyTorch form")
     return maker
 
 

@@ -47,7 +47,9 @@ def _one_product(layout: Layout, inputs: Inputs, shape: Sequence[int]) -> Form:
     """A stack of one product; weights of a layer are the same for all rows."""
     data, weight = inputs
     if len(data) > 1:
-        raise ArgumentError("peers", "torch", "there is no stack of integer products in PyTorch")
+        raise ArgumentError(
+            "peers", "torch", "leave it out; PyTorch has no stack of integer products"
+        )
     return _linear(data[0], weight[0].T, lambda out: out[None])
 
 

@@ -122,7 +122,7 @@ class SurrogateDevice(Device):
         found = self._known.get(task.key)
         if found is None:
             known = ", ".join(surrogate.op for surrogate in self._known.values())
-            raise ArgumentError("task", task.name, f"there are surrogates of {known}")
+            raise ArgumentError("task", task.name, f"give one of {known}")
         return found
 
     def _sketches_of(self, task: Task) -> dict[str, Sketch]:

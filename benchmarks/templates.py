@@ -91,7 +91,7 @@ def by_hand(op: str) -> ByHand:
     """
     family = op.partition(".")[0]
     if family not in BY_HAND:
-        raise ArgumentError("ops", op, f"there are schedules of {', '.join(BY_HAND)}")
+        raise ArgumentError("ops", op, f"give some of {', '.join(BY_HAND)}")
     return BY_HAND[family]
 
 

@@ -5,10 +5,35 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
+from error_messages import check_message
 
+from ansor.cli.main import Failure
 from ansor.targets.host.threads import available_cores, use_threads
+
+_raises, _show = pytest.raises, Failure.show
+
+
+@contextmanager
+def raises(*expected: Any, **options: Any) -> Iterator[Any]:
+    """`pytest.raises` that also checks the message of an error for users."""
+    with _raises(*expected, **options) as caught:
+        yield caught
+    check_message(caught.value)
+
+
+def show(failure: Failure, file: Any = None) -> None:
+    """`Failure.show` that also checks the message."""
+    check_message(failure.__cause__)
+    _show(failure, file)
+
+
+# Each test module takes these from their own modules, so that no test can leave the check out.
+pytest.raises = raises  # type: ignore[assignment]
+Failure.show = show  # type: ignore[method-assign]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -33,7 +33,7 @@ def parse_model(text: str) -> object:
 
 def _existing(path: str) -> str:
     if not Path(path).is_file():
-        raise ArgumentError("model", path, "no such file")
+        raise ArgumentError("model", path, "no such file; give one that exists")
     return path
 
 
@@ -47,7 +47,11 @@ def _read_exported(path: str) -> object:
     try:
         return torch.export.load(path)
     except Exception as error:  # zip, pickle and PyTorch raise errors of many unrelated kinds
-        raise ArgumentError("model", path, f"is no exported program: {error}") from error
+        raise ArgumentError(
+            "model",
+            path,
+            f"is no exported program; give what torch.export.save wrote: {error}",
+        ) from error
 
 
 def _operator(model: str, text: str) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def quantize(
 
     path = Path(out or f"{Path(model).stem}-int8.onnx")
     if not path.parent.is_dir():
-        raise ArgumentError("out", str(path), "no such folder")
+        raise ArgumentError("out", str(path), "no such folder; make it first")
     request = Request(
         parse_model(model),
         calibration,

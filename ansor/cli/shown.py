@@ -79,7 +79,7 @@ def matching_tasks(tasks: Sequence[Task], wanted: str | None) -> list[Task]:
     """
     found = [t for t in tasks if wanted is None or wanted in t.name or wanted in t.key]
     if not found:
-        raise ArgumentError("task", wanted, f"tasks are {', '.join(t.name for t in tasks)}")
+        raise ArgumentError("task", wanted, f"name one of {', '.join(t.name for t in tasks)}")
     return found
 
 

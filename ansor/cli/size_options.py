@@ -67,5 +67,5 @@ def _pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str, str]]:
 def _integers(option: str, text: str, part: str) -> tuple[int, ...]:
     parts = [one.strip() for one in part.split(",")] if part.strip() else []
     if not all(one.isdecimal() for one in parts):
-        raise ArgumentError(option, text, "sizes are whole numbers, not negative")
+        raise ArgumentError(option, text, "give sizes as whole numbers, not negative")
     return tuple(int(one) for one in parts)

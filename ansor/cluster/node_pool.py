@@ -74,7 +74,7 @@ class NodePool:
             self._turn()
             if not self._members and self._refused:
                 reasons = "; ".join(self._refused.values())
-                raise MeasureError(f"no node can measure: {reasons}; {self._remedy}")
+                raise MeasureError(f"no node can measure: {reasons}", self._remedy)
 
     @property
     def _remedy(self) -> str:
@@ -288,4 +288,4 @@ class NodePool:
         elif now_s - self._alone_since_s >= self._config.alone_s:
             left_out = "; ".join(self._refused.values())
             text = f"the cluster has had no node that measures for {self._config.alone_s:.0f} s"
-            raise MeasureError(f"{text}; {left_out or 'all are gone'}; {self._remedy}")
+            raise MeasureError(f"{text}; {left_out or 'all are gone'}", self._remedy)

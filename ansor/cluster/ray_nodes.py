@@ -61,7 +61,10 @@ class RayNodes(Closing):
         try:
             nodes = ray.nodes()
         except (RayError, ConnectionError, RuntimeError) as error:
-            raise MeasureError(f"the head of the Ray cluster does not answer: {error}") from error
+            raise MeasureError(
+                f"the head of the Ray cluster does not answer: {error}",
+                "start the cluster again with `ray start --head`",
+            ) from error
         return [node for node in nodes if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
 
     def open(self, node: str) -> None:

@@ -32,11 +32,11 @@ def peer_systems(peers: Iterable[str], precision: str = "float32") -> list[str]:
         ArgumentError: an unknown precision, or a peer that is unknown or has no such precision.
     """
     if precision not in PEERS:
-        raise ArgumentError("precision", precision, f"precisions are {', '.join(PEERS)}")
+        raise ArgumentError("precision", precision, f"give one of {', '.join(PEERS)}")
     known, found = PEERS[precision], list[str]()
     for peer in peers:
         if peer not in known:
-            raise ArgumentError("peers", peer, f"peers in {precision} are {', '.join(known)}")
+            raise ArgumentError("peers", peer, f"peers in {precision}: give {', '.join(known)}")
         found += known[peer]
     return found
 

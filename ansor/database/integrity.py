@@ -33,4 +33,4 @@ def check_integrity(file: Path, connection: sqlite3.Connection, most_bytes: int 
 def damaged(file: Path, reason: str) -> DatabaseError:
     """What is raised for a damaged file."""
     remedy = "left as it is; give a copy from before, or read what is left with `sqlite3 .recover`"
-    return DatabaseError(f"database={str(file)!r}: damaged ({reason}), {remedy}")
+    return DatabaseError(f"database={str(file)!r}: damaged ({reason})", remedy)

@@ -52,7 +52,9 @@ def export_jsonl(
         with Path(path).open("w", encoding="utf-8") as stream:
             stream.writelines(to_line(_entry(tasks, r.task_key), r) + "\n" for r in records)
     except OSError as error:
-        raise DatabaseError(f"path={str(path)!r}: {error}; give a file that can be made") from error
+        raise DatabaseError(
+            f"path={str(path)!r}: {error}", "give a file that can be made"
+        ) from error
     return len(records)
 
 
@@ -70,7 +72,7 @@ def import_jsonl(database: Database, path: str | os.PathLike[str]) -> ImportCoun
     try:
         lines = Path(path).read_bytes().splitlines()
     except OSError as error:
-        raise DatabaseError(f"path={str(path)!r}: {error}; give a file that exists") from error
+        raise DatabaseError(f"path={str(path)!r}: {error}", "give a file that exists") from error
     lines = [line for line in lines if line.strip()]
     read = {line: _from_line(line) for line in lines}
     bad = sum(read[line] is None for line in lines)

@@ -30,7 +30,7 @@ class RecordLog(Closing):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)
         if self._path.is_file() and is_sqlite(self._path):
-            raise DatabaseError(f"log={str(path)!r}: is a database; give another file")
+            raise DatabaseError(f"log={str(path)!r}: is a database", "give another file")
         try:
             is_torn = _is_torn(self._path)
             # Without a buffer: what a full disk refuses is not written again by `close`.
@@ -114,7 +114,7 @@ def opened_records(argument: str, source: object) -> Iterator[Database]:
         if count.bad and not count.added:
             reason = f"none of its {count.bad} lines is a record that this version can read"
             raise DatabaseError(
-                f"{argument}={str(path)!r}: {reason}; give a database or a log of ansor"
+                f"{argument}={str(path)!r}: {reason}", "give a database or a log of ansor"
             )
         yield memory
 
@@ -129,4 +129,4 @@ def _is_torn(path: Path) -> bool:
 
 
 def _unwritable(path: Path, error: OSError) -> DatabaseError:
-    return DatabaseError(f"log={str(path)!r}: {error}; give a file that can be written")
+    return DatabaseError(f"log={str(path)!r}: {error}", "give a file that can be written")

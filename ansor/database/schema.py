@@ -54,7 +54,7 @@ def connect(path: str | os.PathLike[str] | None) -> sqlite3.Connection:
         return _prepare(_open(str(file)))
     except (OSError, *_ERRORS) as error:
         raise DatabaseError(
-            f"database={str(file)!r}: {error}; give a file in a folder that can be written to"
+            f"database={str(file)!r}: {error}", "give a file in a folder that can be written to"
         ) from error
 
 
@@ -125,7 +125,7 @@ def _failure(connection: sqlite3.Connection, error: Exception) -> DatabaseError:
     if not isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
         return damaged(Path(file), str(error))
     remedy = "see whether its disk is full or another process holds it"
-    return DatabaseError(f"database={file!r}: {error}; {remedy}")
+    return DatabaseError(f"database={file!r}: {error}", remedy)
 
 
 def vacuum(connection: sqlite3.Connection) -> None:
@@ -139,8 +139,9 @@ def vacuum(connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.Error as error:
         raise DatabaseError(
-            f"database={file_of(connection)!r}: {error}; its records are removed, but its size is "
-            "as before: try again when no other process uses it"
+            f"database={file_of(connection)!r}: {error}",
+            "its records are removed, but its size is as before: try again when no other "
+            "process uses it",
         ) from error
 
 
@@ -197,10 +198,10 @@ def _is_pending(file: Path) -> bool:
 def _check_once(file: Path) -> None:
     if not is_sqlite(file):
         raise DatabaseError(
-            f"database={str(file)!r}: not an SQLite file, left as it is; give another path"
+            f"database={str(file)!r}: not an SQLite file, left as it is", "give another path"
         )
     if not os.access(file, os.W_OK):
-        raise DatabaseError(f"database={str(file)!r}: cannot be written; give a file that can be")
+        raise DatabaseError(f"database={str(file)!r}: cannot be written", "give a file that can be")
     # A log beside the file must be read too; without one, SQLite would make one and leave it there.
     mode = "mode=ro" if _is_pending(file) else "mode=ro&immutable=1"
     connection = _open(f"{file.absolute().as_uri()}?{mode}", uri=True)
@@ -227,12 +228,13 @@ def _check_meta(file: Path, connection: sqlite3.Connection) -> None:
     )
     if meta.get("package") != "ansor":
         raise DatabaseError(
-            f"database={str(file)!r}: an SQLite file of another program; give another path, it is "
-            "left as it is"
+            f"database={str(file)!r}: an SQLite file of another program",
+            "give another path, it is left as it is",
         )
     version = str(meta.get("format_version"))
     if not version.isdigit() or int(version) > FORMAT_VERSION:
         raise DatabaseError(
-            f"database={str(file)!r}: format {version} is newer than this package's "
-            f"{FORMAT_VERSION}; update the package or give another path"
+            f"database={str(file)!r}: format {version} is newer than this "
+            f"package's {FORMAT_VERSION}",
+            "update the package or give another path",
         )

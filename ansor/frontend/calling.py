@@ -76,7 +76,7 @@ class Calling:
         names = list(self.parameters)
         known = ", ".join(names)
         if len(args) > len(names):
-            raise ArgumentError("inputs", len(args), f"the network takes {known}")
+            raise ArgumentError("inputs", len(args), f"give fewer: the network takes {known}")
         bound = dict(zip(names, args, strict=False))
         for name, value in kwargs.items():
             if name not in self.parameters or name in bound:
@@ -154,7 +154,7 @@ def _collect(
     """Puts the tensors of an argument at their positions."""
     if structure.kind == TENSOR:
         if not given or value is None:
-            raise ArgumentError(place, None, "this tensor is missing")
+            raise ArgumentError(place, None, "this tensor is missing; give it")
         found[structure.position] = value
     elif structure.kind == CONSTANT:
         if given and value != structure.value:

@@ -49,7 +49,7 @@ def _parameters(func: tirx.PrimFunc) -> tuple[list[Any], list[Any]]:
     kinds = [buffer.kind for buffer in buffers if buffer.kind != "intermediate"]
     count = kinds.count("input")
     if kinds != ["input"] * count + ["output"] * (len(kinds) - count):
-        raise UnsupportedError(f"the parameters are {kinds}: outputs must come after all inputs")
+        raise UnsupportedError(f"the parameters are {kinds}", "write the outputs after all inputs")
     params = list(func.params)
     return params[:count], params[count:]
 

@@ -115,4 +115,7 @@ def _check_value(variable: str, value: Any) -> None:
         return
     if name == "relax.call_pure_packed":
         name = str(value.args[0].global_symbol)
-    raise UnsupportedError(f"operator {name} (bound to {variable!r}) cannot be scheduled")
+    raise UnsupportedError(
+        f"operator {name} (bound to {variable!r}) cannot be scheduled",
+        "replace the operator in the model",
+    )

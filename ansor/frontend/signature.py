@@ -38,7 +38,10 @@ def entry_of(mod: tvm.IRModule) -> str:
     names = [v.name_hint for v, f in mod.functions.items() if isinstance(f, relax.Function)]
     if len(names) != 1:
         found = ", ".join(sorted(names)) or "none"
-        raise UnsupportedError(f"the module must hold exactly one Relax function; found: {found}")
+        raise UnsupportedError(
+            f"the module must hold exactly one Relax function, and it holds {found}",
+            "give one with a single function",
+        )
     return str(names[0])
 
 
@@ -79,10 +82,10 @@ def _input_spec(parameter: Any) -> InputSpec:
 def _spec(kind: str, name: str, ty: Any) -> InputSpec:
     what = f"{kind} {name!r}"
     if not isinstance(ty, relax.TensorType):
-        raise UnsupportedError(f"{what} is not a tensor but {ty}")
+        raise UnsupportedError(f"{what} is not a tensor but {ty}", "give tensors")
     check_dtype(what, str(ty.dtype))
     if ty.shape is None:
-        raise UnsupportedError(f"{what} has no known shape; give every dimension a size")
+        raise UnsupportedError(f"{what} has no known shape", "give every dimension a size")
     shape = tuple(static_extent(what, axis, extent) for axis, extent in enumerate(ty.shape))
     return InputSpec(name, shape, str(ty.dtype))
 
@@ -97,7 +100,7 @@ def static_extent(what: str, axis: int, extent: Any) -> int:
         UnsupportedError: it is symbolic; names the tensor and the dimension.
     """
     if not isinstance(extent, int | tirx.IntImm):
-        raise UnsupportedError(f"{what}: dimension {axis} is dynamic ({extent}); fix its size")
+        raise UnsupportedError(f"{what}: dimension {axis} is dynamic ({extent})", "set its size")
     return int(extent)
 
 
@@ -106,4 +109,4 @@ def check_dtype(what: str, dtype: str, besides: frozenset[str] = frozenset()) ->
     supported = DTYPES - besides
     if dtype not in supported:
         known = ", ".join(sorted(supported))
-        raise UnsupportedError(f"{what} has dtype {dtype}; supported are {known}")
+        raise UnsupportedError(f"{what} has dtype {dtype}", f"use one of {known}")

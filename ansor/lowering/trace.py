@@ -31,7 +31,7 @@ class TracedReplay(Replay):
     def __init__(self, func: tirx.PrimFunc, program: Program) -> None:
         if any(isinstance(step, ScheduleByHand) for step in program.steps):
             raise UnsupportedError(
-                "a trace cannot carry a schedule that a user wrote; export the final functions"
+                "a trace cannot carry a schedule that a user wrote", "export the final functions"
             )
         super().__init__(func, program)
         self.unpacked: list[str] = []  # constants whose layout has places that repeat columns
@@ -55,8 +55,8 @@ class TracedReplay(Replay):
             UnsupportedError: always.
         """
         raise UnsupportedError(
-            "a trace cannot carry instructions that add up groups of products; export the final "
-            "functions"
+            "a trace cannot carry instructions that add up groups of products",
+            "export the final functions",
         )
 
 
@@ -80,8 +80,8 @@ def traced(
     replay = replayed(TracedReplay(func, program))
     if replay.dealt or replay.instructions:
         raise UnsupportedError(
-            "a trace cannot carry threads that are dealt out or instructions of tensor cores; "
-            "export the final functions"
+            "a trace cannot carry threads that are dealt out or instructions of tensor cores",
+            "export the final functions",
         )
     return replay.sch.trace
 

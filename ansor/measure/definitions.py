@@ -28,7 +28,7 @@ class Definitions:
             ArgumentError: the task is for another target.
         """
         if task.target != self._target:
-            remedy = f"the device measures for {self._target!r} only"
+            remedy = f"give tasks for {self._target!r}, the only target of the device"
             raise ArgumentError("task.target", task.target, remedy)
         if task.key not in self._known:
             text = str(tvm.ir.save_json(task.func))

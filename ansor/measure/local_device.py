@@ -151,7 +151,7 @@ class LocalDevice(Device):
     def _clean_up(self) -> Iterator[None]:
         """After an exception, an interrupt above all, no worker has a request under way."""
         if not self._pool.close.alive:
-            raise MeasureError("the device is closed; open a new one")
+            raise MeasureError("the device is closed", "open a new one")
         try:
             yield
         except BaseException:

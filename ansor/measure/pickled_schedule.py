@@ -26,7 +26,7 @@ def pickled(schedule: HandSchedule) -> bytes:
     try:
         return bytes(cloudpickle.dumps(schedule))
     except (pickle.PicklingError, TypeError, ValueError) as error:
-        remedy = f"its function refers to what cannot be sent to a worker process: {error}"
+        remedy = f"let its function refer only to what can be sent to a worker process: {error}"
         raise ArgumentError("templates", schedule.name, remedy) from error
     finally:
         if module is not None:

@@ -79,10 +79,12 @@ class RpcDevice(Device):
         self._backend = backend_of(self._resolved)
         if self._backend.machine.elsewhere is None:
             title = self._backend.title
-            raise UnsupportedError(f"{title} behind RPC cannot be used; tune on that machine")
+            raise UnsupportedError(f"{title} behind RPC cannot be used", "tune on that machine")
         tracker = Tracker(host, port, limits)
         if not tracker.servers(key):
-            raise ArgumentError("key", key, f"no server has it: {tracker.text()}")
+            raise ArgumentError(
+                "key", key, f"no server has it: {tracker.text()}; start one, or give another key"
+            )
         self._config, self._asked = config or MeasureConfig(), threads
         self._fork_server = new_fork_server(self._backend)
         self._farm = Farm(
@@ -219,7 +221,7 @@ class RpcDevice(Device):
     def _clean_up(self) -> Iterator[None]:
         """After an exception, an interrupt above all, no worker has a request under way."""
         if not self._is_open:
-            raise MeasureError("the device is closed; open a new one")
+            raise MeasureError("the device is closed", "open a new one")
         try:
             yield
         except BaseException:

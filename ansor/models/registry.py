@@ -90,7 +90,7 @@ def split_name(text: str) -> tuple[str, int]:
     name, sized, batch = text.partition(_BATCH)
     if name not in CONFIGS:
         known = ", ".join(CONFIGS)
-        raise ArgumentError("model", text, f"built-in models are {known}")
+        raise ArgumentError("model", text, f"give one of the built-in models: {known}")
     if sized and not batch.isdecimal():
         raise ArgumentError("model", text, f"write {name}{_BATCH}16 for a batch of 16")
     number = int(batch) if sized else 1

@@ -74,7 +74,7 @@ def _read_file(path: Path) -> dict[str, Array]:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except FileNotFoundError as error:
-        raise ArgumentError(ARGUMENT, str(path), "no such file") from error
+        raise ArgumentError(ARGUMENT, str(path), "no such file; give one that exists") from error
     except Exception as error:  # zip, NumPy and the system raise errors of unrelated kinds
         remedy = f"give a file that numpy.savez wrote ({str(error).splitlines()[0]})"
         raise ArgumentError(ARGUMENT, str(path), remedy) from error
@@ -110,7 +110,7 @@ def _parts(array: Array, one: Declared) -> Iterator[Array]:
     batch = one.shape[0] if one.shape else None
     rows = batch or 1
     if array.ndim != len(one.shape) or array.ndim == 0 or len(array) % rows:
-        remedy = f"input {one.text} takes samples of this shape, in a row along the first axis"
+        remedy = f"give samples of the shape of input {one.text}, in a row along the first axis"
         raise ArgumentError(f"{ARGUMENT}[{one.name!r}]", array.shape, remedy)
     yield from (array[start : start + rows] for start in range(0, len(array), rows))
 

@@ -45,7 +45,10 @@ def quantized_by_request(request: Request) -> Attempt:
             raise
         except Exception as error:  # ONNX Runtime raises errors of many unrelated kinds
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise UnsupportedError(f"ONNX Runtime cannot quantise the model: {reason}") from error
+            raise UnsupportedError(
+                f"ONNX Runtime cannot quantise the model: {reason}",
+                "see whether ONNX Runtime runs the model, and what its message names",
+            ) from error
 
 
 def _reduces_range(request: Request) -> bool:

@@ -46,7 +46,9 @@ def _exported(model: Any, example_inputs: object) -> Any:
             return torch.onnx.export(program, dynamo=True, verbose=False).model_proto
     except Exception as error:  # the exporter raises errors of many unrelated kinds
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise UnsupportedError(f"torch.onnx cannot export the model: {reason}") from error
+        raise UnsupportedError(
+            f"torch.onnx cannot export the model: {reason}", "give an ONNX file"
+        ) from error
 
 
 def _named(model: Any) -> Any:

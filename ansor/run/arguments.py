@@ -133,7 +133,7 @@ def check_variants(allow: Collection[str] | None, forbid: Collection[str]) -> tu
     for name, kinds in (("allow", allow or ()), ("forbid", forbid)):
         unknown = sorted({kinds} if isinstance(kinds, str) else set(kinds) - set(KINDS))
         if unknown:
-            raise ArgumentError(name, ", ".join(unknown), f"a collection of {', '.join(KINDS)}")
+            raise ArgumentError(name, ", ".join(unknown), f"choose from {', '.join(KINDS)}")
     return tuple(k for k in KINDS if (allow is None or k in allow) and k not in forbid)
 
 
@@ -170,7 +170,7 @@ def check_short_products(precision: str, target: Target) -> None:
     reason = backend_of(target).network.why_not_short(target, SHORT)
     if precision == SHORT and reason is not None:
         remedy = f'tune for a target that has one, or with precision="{WIDE}"'
-        raise UnsupportedError(f"precision={precision!r}: {reason}; {remedy}")
+        raise UnsupportedError(f"precision={precision!r}: {reason}", remedy)
 
 
 @contextmanager

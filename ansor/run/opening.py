@@ -52,8 +52,8 @@ def target_of(target: str | Target, settings: Settings) -> Target:
         raise ArgumentError("threads", settings.threads, remedy)
     resolved = resolve_target(remote.target)
     if settings.precision != WIDE and not runs_here(resolved):
-        remedy = f'its error cannot be measured here; give precision="{WIDE}"'
-        raise UnsupportedError(f"target {remote.target}: {remedy}")
+        remedy = f'give precision="{WIDE}"'
+        raise UnsupportedError(f"target {remote.target}: the error cannot be measured here", remedy)
     return resolved
 
 
@@ -71,10 +71,14 @@ def check_machine(target: Target, settings: Settings) -> None:
         if backend_of(target).machine.known(target) is None:
             raise
         if settings.searches and settings.device is None:
-            raise UnsupportedError(f"{error}: leave the budget out") from error
+            raise UnsupportedError(
+                error.problem, "give trials=0, or leave the budget out"
+            ) from error
         if settings.precision != WIDE:
-            remedy = f'its error cannot be measured here; give precision="{WIDE}"'
-            raise UnsupportedError(f"{error}: {remedy}") from error
+            remedy = f'give precision="{WIDE}"'
+            raise UnsupportedError(
+                f"{error.problem}: the error cannot be measured here", remedy
+            ) from error
     else:
         check_threads_here(settings.threads)
 

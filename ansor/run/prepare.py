@@ -89,7 +89,10 @@ def prepare_network(
     network = split_network(mod, variants, target_key)
     if imported is None:
         if network.unscheduled:
-            raise UnsupportedError(next(iter(network.unscheduled.values())))
+            raise UnsupportedError(
+                next(iter(network.unscheduled.values())),
+                "give a definition whose loops can be scheduled",
+            )
         return network
     return replace(network, calling=imported.calling, state=imported.state, source=imported.source)
 
@@ -109,7 +112,7 @@ def split_network(mod: tvm.IRModule, variants: Sequence[Variant], target_key: st
         try:
             tasks.append(_task(function, target_key, in_network))
         except UnsupportedError as error:
-            unscheduled[function.name] = str(error)
+            unscheduled[function.name] = error.problem
     plain = {function.name: function for function in functions}
     for variant in variants:
         original = _original(variant, plain[variant.replaces])
@@ -133,7 +136,7 @@ def _optimized(
             raise
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         what = str(fault) if fault else f"TVM cannot compile the network: {reason}"
-        raise UnsupportedError(what) from error
+        raise UnsupportedError(what, "export the model without the operator") from error
 
 
 def _original(variant: Variant, replaced: ExtractedFunction) -> Original:

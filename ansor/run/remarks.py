@@ -63,7 +63,10 @@ def check_applicable(tasks: Sequence[Task], records: Database) -> list[str]:
     if known or not missing:
         return [f"no record of {', '.join(missing)}; the draft chooses"] if missing else []
     here = ", ".join(sorted({entry.name for entry in records.tasks()})) or "no function"
-    remedy = f"it has no record of {', '.join(missing)}; its records are of {here}"
+    remedy = (
+        f"it has no record of {', '.join(missing)}; its records are of {here}: tune the model, or "
+        "give another log"
+    )
     raise ArgumentError("log", "no record of this model", remedy)
 
 

@@ -100,7 +100,7 @@ def _ready(model: DeployableNetwork, path: str, threads: int, recompile: bool) -
         remedy = "tune the model on this machine"
         if on_host:
             remedy += ", or load the file with recompile=True"
-        raise UnsupportedError(f"{path}: {error}; {remedy}") from error
+        raise UnsupportedError(f"{path}: {error.problem}", remedy) from error
     needs_code = model.code is None or recompile
     return rebuilt(model, model.target, threads) if needs_code else model
 

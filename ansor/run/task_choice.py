@@ -44,7 +44,7 @@ def check_choices(tasks: Sequence[Task], choices: tuple[Choice, ...] | None) -> 
     for choice in choices or ():
         if not chosen_functions(tasks, (choice,)):
             raise ArgumentError(
-                "tasks", choice, f"fits no function; the functions are {', '.join(names)}"
+                "tasks", choice, f"fits no function; name some of {', '.join(names)}"
             )
 
 

@@ -39,7 +39,7 @@ def offered(
                     fits.setdefault(task.name, []).append(offer.fitted(task.func))
                     fitting.add(offer.name)
                 except TemplateMismatchError as error:
-                    unfit[offer.name][task.name] = str(error)
+                    unfit[offer.name][task.name] = error.problem
         found[name] = scheduled_by_hand(network, fits, alone)
     for offer in offers:
         if offer.name not in fitting:
@@ -90,4 +90,4 @@ def _as_variant(made: Task, task: Task) -> Variant:
 
 def _fits_nothing(reasons: Mapping[str, str]) -> str:
     listed = "; ".join(f"{task}: {reason}" for task, reason in reasons.items())
-    return f"it fits no function of the model ({listed})"
+    return f"it fits no function of the model ({listed}); leave it out"

@@ -45,7 +45,7 @@ def backend_of(target: Target | str) -> Backend[Any]:
     kind = str(Target(target).kind.name)
     if kind not in _BACKENDS:
         known = " and ".join(f"{one.title} ({one.kind})" for one in backends())
-        raise UnsupportedError(f"target {kind!r}: {known} can be tuned")
+        raise UnsupportedError(f"target {kind!r} cannot be tuned", f"give one of {known}")
     return _BACKENDS[kind]
 
 

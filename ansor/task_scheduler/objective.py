@@ -122,4 +122,4 @@ def _check_length(name: str, value: float | Sequence[float], latency_s: Seconds)
 def _check_positive(name: str, value: float | Sequence[float]) -> None:
     numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
     if not (numbers.size and np.isfinite(numbers).all() and (numbers > 0).all()):
-        raise ArgumentError(name, value, "positive seconds are needed")
+        raise ArgumentError(name, value, "must be positive seconds")

@@ -156,7 +156,7 @@ class Config:
         """
         if name not in self._set:
             known = ", ".join(self._set) or "none so far"
-            raise ArgumentError("name", name, f"no such knob; the knobs are: {known}")
+            raise ArgumentError("name", name, f"no such knob; name one of the knobs: {known}")
         return self._set[name]
 
     def _keep(self, name: str, value: S) -> S:

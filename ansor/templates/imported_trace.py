@@ -66,14 +66,16 @@ class ImportedTrace:
     def fitted(self, func: tirx.PrimFunc) -> HandSchedule:
         """See `Offer`."""
         if self.workload is not None and read_dag(func).key != read_dag(self.workload).key:
-            raise TemplateMismatchError("the trace is of another function")
+            raise TemplateMismatchError(
+                "the trace is of another function", "give the trace of this function"
+            )
         numbers = {decision.name: n for n, decision in self._decisions.items()}
         apply = partial(_scheduled, self.text, numbers)
         trace = partial(_traced, self.text, numbers)
         try:
             apply(func, {})
         except LoweringError as error:
-            raise TemplateMismatchError(str(error)) from error
+            raise TemplateMismatchError(str(error), "give the trace of this function") from error
         return HandSchedule(self.name, tuple(self._decisions.values()), apply, "", trace)
 
 

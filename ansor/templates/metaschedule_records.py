@@ -36,7 +36,10 @@ def recorded_traces(
         for knobs in ([False, True] if number == 0 else [False])
     ]
     if not found:
-        remedy = f"none of its {len(best)} functions with records is a function of the model"
+        remedy = (
+            f"none of its {len(best)} functions with records is a function of the model; give "
+            "the records of this model"
+        )
         raise ArgumentError("seeds", os.fspath(folder), remedy)
     return found
 

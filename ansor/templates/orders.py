@@ -71,7 +71,7 @@ def _position(loops: Sequence[Any], wanted: Any) -> int:
     for number, loop in enumerate(loops):
         if loop is wanted or (hasattr(loop, "same_as") and loop.same_as(wanted)):
             return number
-    raise ArgumentError("loops", wanted, "no such loop among those that the knob reorders")
+    raise ArgumentError("loops", wanted, "name one of the loops that the knob reorders")
 
 
 def _interleaved(spatial: Sequence[Order], reduce: Sequence[Order]) -> list[Order]:

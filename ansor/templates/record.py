@@ -64,13 +64,13 @@ def record(name: str, module: str, run: Run, func: tirx.PrimFunc | None = None) 
             known = max(known, choices.decisions, key=len)
             values = {n: _any_row(decision, rng) for n, decision in known.items()}
         except Exception as error:  # any error of the user's code
-            remedy = f"its first run raised {type(error).__name__}: {error}"
+            remedy = f"repair it: its first run raised {type(error).__name__}: {error}"
             raise ArgumentError("templates", name, remedy) from error
         else:
             definition = config.definition or scheduled
             return _recording(name, module, run, definition, scheduled, choices.decisions)
     if not known or config.definition is None:
-        remedy = f"it gives no legal schedule: {failure}"
+        remedy = f"repair it: it gives no legal schedule: {failure}"
         raise ArgumentError("templates", name, remedy)
     return _recording(name, module, run, config.definition, config.definition, known)
 
@@ -113,7 +113,10 @@ def _traced(run: Run, func: tirx.PrimFunc, values: Values) -> Trace:
     config, result = _rerun(run, func, values)
     schedule = config.started if result is None else result
     if not isinstance(schedule, Schedule):
-        raise UnsupportedError("there is no trace of a template that returns tensors or a PrimFunc")
+        raise UnsupportedError(
+            "there is no trace of a template that returns tensors or a PrimFunc",
+            "return the schedule",
+        )
     return schedule.trace
 
 

@@ -123,7 +123,9 @@ class Schedule(s_tir.Schedule):  # type: ignore[misc]
             root = super().get_sblock("root", func_name)
             blocks = [self.get(block) for block in self.get_child_blocks(root)]
             known = ", ".join(str(block.name_hint) for block in blocks)
-            raise TemplateMismatchError(f"no block {name!r}; the blocks are: {known}") from error
+            raise TemplateMismatchError(
+                f"no block {name!r}", f"name one of the blocks: {known}"
+            ) from error
 
     def _decision(self, kind: str, name: str, table: Any) -> Decision:
         if not name:

@@ -106,7 +106,10 @@ class TemplateCall:
     def fitted(self, func: tirx.PrimFunc) -> HandSchedule:
         """See `Offer`."""
         if read_dag(func).key != read_dag(self.definition).key:
-            raise TemplateMismatchError("it computes something else")
+            raise TemplateMismatchError(
+                "the template computes something else",
+                "let the template compute what the function does",
+            )
         return self.schedule
 
 

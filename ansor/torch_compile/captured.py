@@ -115,7 +115,9 @@ class CapturedGraph:
         if not any(node.op == "call_function" for node in parts.network.graph.nodes):
             return lambda *_: ()
         if not inputs:
-            raise UnsupportedError("no tensor among its inputs")
+            raise UnsupportedError(
+                "no tensor among its inputs", "give the graph a tensor as an input"
+            )
         with torch.inference_mode(False), torch.no_grad():
             tuned = self._tune(parts.network, [tensor.detach().clone() for tensor in inputs])
         if not any(parts.layouts):

@@ -98,8 +98,11 @@ def _origin(node: torch.fx.Node, written: set[Any]) -> Origin:
         return Origin(found.idx, is_written=found in written)
     if isinstance(found, ParamAOTInput | BufferAOTInput):
         return Origin(None, found.target, found in written)
-    raise UnsupportedError("inputs share memory, and the graph writes to one of them")
+    raise UnsupportedError(
+        "inputs share memory, and the graph writes to one of them",
+        "give inputs that share no memory",
+    )
 
 
 def _refuse_training(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Any:
-    raise UnsupportedError("the graph needs gradients; call it under torch.no_grad()")
+    raise UnsupportedError("the graph needs gradients", "call it under torch.no_grad()")

@@ -81,5 +81,5 @@ def precision(dtype: str) -> Precision:
         ArgumentError: there is none.
     """
     if dtype not in PRECISIONS:
-        raise ArgumentError("dtype", dtype, f"dtypes are {', '.join(PRECISIONS)}")
+        raise ArgumentError("dtype", dtype, f"give one of {', '.join(PRECISIONS)}")
     return PRECISIONS[dtype]

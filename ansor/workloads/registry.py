@@ -59,7 +59,7 @@ def build(name: str, *, dtype: str = "float32", **shape: int) -> Workload:
         ArgumentError: unknown name, dtype or size, or a size that is no integer or too small.
     """
     if name not in BUILDERS:
-        raise ArgumentError("name", name, f"workloads are {', '.join(BUILDERS)}")
+        raise ArgumentError("name", name, f"give one of the workloads {', '.join(BUILDERS)}")
     parameters = inspect.signature(BUILDERS[name]).parameters
     sizes = tuple(parameter for parameter in parameters if parameter != "dtype")
     for size, value in shape.items():
@@ -67,7 +67,7 @@ def build(name: str, *, dtype: str = "float32", **shape: int) -> Workload:
     if dtype == "float32":
         return BUILDERS[name](**shape)
     if "dtype" not in parameters:
-        raise ArgumentError("dtype", dtype, f"{name} is defined in float32 only")
+        raise ArgumentError("dtype", dtype, f"use float32, in which {name} is defined")
     return BUILDERS[name](dtype=dtype, **shape)
 
 
@@ -76,7 +76,7 @@ _MAY_BE_ZERO = ("padding", "relu")
 
 def _check_size(name: str, size: str, value: object, known: tuple[str, ...]) -> None:
     if size not in known:
-        raise ArgumentError("shape", size, f"sizes of {name} are {', '.join(known)}")
+        raise ArgumentError("shape", size, f"give the sizes of {name}: {', '.join(known)}")
     least = 0 if size in _MAY_BE_ZERO else 1
     if not isinstance(value, int) or value < least:
         raise ArgumentError(size, value, f"must be an integer of at least {least}")

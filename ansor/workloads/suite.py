@@ -151,7 +151,7 @@ def suite_workload(name: str, batch: int = 1, dtype: str = "float32") -> Workloa
     """
     if name not in suite(batch):
         families = ", ".join((*SHAPES, *(("OPE",) if batch == 1 else ())))
-        remedy = f"a family of {families}, a point, and an index, as in C2D.2"
+        remedy = f"name a family of {families}, a point, and an index, as in C2D.2"
         raise ArgumentError("name", name, remedy)
     family, _, index = name.partition(".")
     if dtype != "float32" and family not in PRODUCTS:

@@ -33,7 +33,7 @@ def transposed_convolution(
         ArgumentError: the stride does not divide the kernel, or the padding is not smaller.
     """
     if kernel % stride or padding >= kernel:
-        raise ArgumentError("kernel", kernel, f"a multiple of {stride} and more than {padding}")
+        raise ArgumentError("kernel", kernel, f"must be a multiple of {stride} above {padding}")
     out = [(size - 1) * stride - 2 * padding + kernel for size in (height, width)]
     data = te.placeholder((batch, height, width, channels), name="data")
     weight = te.placeholder((kernel, kernel, channels, filters), name="weight")

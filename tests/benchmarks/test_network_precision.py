@@ -34,9 +34,9 @@ def test_a_peer_competes_in_the_precision_of_the_network() -> None:
 
 
 def test_peers_without_the_precision_are_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"peers='torch': peers in int8 are onnxruntime, open"):
+    with pytest.raises(ArgumentError, match=r"peers='torch': peers in int8: give onnxruntime"):
         peer_systems(["torch"], "int8")
-    with pytest.raises(ArgumentError, match="precision='int4': precisions are float32, bfloat16"):
+    with pytest.raises(ArgumentError, match="precision='int4': give one of float32, bfloat16"):
         peer_systems([], "int4")
 
 

@@ -53,4 +53,4 @@ def test_a_name_that_fits_no_function_is_one_line(tmp_path: Path) -> None:
     arguments = ["tune", MODEL, "--trials", "1", "--tasks", "conv2d", "--out", str(tmp_path)]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 2
-    assert "tasks='conv2d': fits no function; the functions are operator" in result.stderr
+    assert "tasks='conv2d': fits no function; name some of operator" in result.stderr

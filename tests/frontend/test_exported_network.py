@@ -228,7 +228,7 @@ class TestFolder:
             tuned.export(folder)
 
     def test_a_runtime_that_lacks_libraries(self, tuned: ansor.TunedModel, tmp_path: Path) -> None:
-        with pytest.raises(ArgumentError, match=r"it lacks libtvm_ffi.so, libtvm_runtime.so"):
+        with pytest.raises(ArgumentError, match=r"folder with libtvm_ffi.so, libtvm_runtime.so"):
             tuned.export(tmp_path / "made", runtime=tmp_path)
         assert not (tmp_path / "made").exists()
 

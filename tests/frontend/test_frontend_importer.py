@@ -46,7 +46,7 @@ def test_built_in_model_has_no_parameters_left() -> None:
 
 
 def test_unknown_name() -> None:
-    with pytest.raises(ArgumentError, match="built-in models are resnet18"):
+    with pytest.raises(ArgumentError, match="give one of the built-in models: resnet18"):
         import_model("resnet1")
 
 

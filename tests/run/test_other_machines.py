@@ -89,7 +89,7 @@ class TestRefusals:
             ansor.auto_schedule("resnet18", "graviton3", trials=8)
 
     def test_another_precision(self) -> None:
-        with pytest.raises(UnsupportedError, match="its error cannot be measured here"):
+        with pytest.raises(UnsupportedError, match="the error cannot be measured here"):
             ansor.auto_schedule("resnet18", "graviton3", trials=0, precision="bfloat16")
 
     def test_a_core_that_is_not_known(self) -> None:

@@ -16,6 +16,9 @@ from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Access, Axis, Buffer, Stage
 from ansor.errors import UnsupportedError
 
+# A remedy: what is read is a definition before it is scheduled.
+_PLAIN = "give a definition with a plain nest of loops around each block, such as TE tensors"
+
 SPATIAL, REDUCE = tirx.IterVar.DataPar, tirx.IterVar.CommReduce
 
 
@@ -56,14 +59,16 @@ def written_params(func: tirx.PrimFunc) -> frozenset[int]:
 def _check_params(func: tirx.PrimFunc) -> None:
     for param in func.params:
         if not is_buffer_var(param):
-            raise UnsupportedError(f"parameter {param} is a scalar: its value must be fixed")
+            raise UnsupportedError(
+                f"parameter {param} is a scalar", "write its value into the function"
+            )
 
 
 def _blocks(func: tirx.PrimFunc) -> Iterator[tuple[Any, list[Any]]]:
     """Yields each block under the root with the loops around it."""
     body = func.body
     if not isinstance(body, SBlockRealize):
-        raise UnsupportedError("the PrimFunc has no root block: it is already lowered")
+        raise UnsupportedError("the PrimFunc has no root block: it is already lowered", _PLAIN)
     yield from _walk(body.block.body, [], str(body.block.name_hint))
 
 
@@ -71,8 +76,7 @@ def _walk(stmt: Any, loops: list[Any], root: str) -> Iterator[tuple[Any, list[An
     if isinstance(stmt, tirx.SeqStmt):
         if loops:
             raise UnsupportedError(
-                f"the loops over {loops[0].loop_var} hold several statements: only a plain nest of "
-                "loops around each block can be scheduled"
+                f"the loops over {loops[0].loop_var} hold several statements", _PLAIN
             )
         for child in stmt.seq:
             yield from _walk(child, loops, root)
@@ -82,7 +86,9 @@ def _walk(stmt: Any, loops: list[Any], root: str) -> Iterator[tuple[Any, list[An
         yield stmt, loops
     else:
         kind = type(stmt).__name__
-        raise UnsupportedError(f"block {root} is opaque: it holds a {kind} where a block belongs")
+        raise UnsupportedError(
+            f"block {root} is opaque: it holds a {kind} where a block belongs", _PLAIN
+        )
 
 
 def _check_unique(blocks: list[tuple[Any, list[Any]]]) -> None:
@@ -90,7 +96,7 @@ def _check_unique(blocks: list[tuple[Any, list[Any]]]) -> None:
     for realize, _ in blocks:
         name = str(realize.block.name_hint)
         if name in seen:
-            raise UnsupportedError(f"two blocks are called {name}; block names must be unique")
+            raise UnsupportedError(f"two blocks are called {name}", "block names must be unique")
         seen.add(name)
 
 
@@ -100,7 +106,8 @@ def _check_writers(stages: list[Stage]) -> None:
         for buffer in {write.buffer for write in stage.writes}:
             if buffer in writer:
                 raise UnsupportedError(
-                    f"blocks {writer[buffer]} and {stage.name} both write {buffer}"
+                    f"blocks {writer[buffer]} and {stage.name} both write {buffer}",
+                    "let each block write a buffer of its own",
                 )
             writer[buffer] = stage.name
 
@@ -186,7 +193,7 @@ def _reducer(stores: list[Any]) -> str | None:
 def _read_axis(iter_var: Any, block: str) -> Axis:
     kind = int(iter_var.iter_type)
     if kind not in (SPATIAL, REDUCE):
-        raise UnsupportedError(f"block {block}: axis {iter_var.var} is opaque")
+        raise UnsupportedError(f"block {block}: axis {iter_var.var} is opaque", _PLAIN)
     extent = _static(iter_var.dom.extent, f"block {block}, axis {iter_var.var}")
     return Axis(str(iter_var.var).removeprefix("v_"), extent, kind == REDUCE)
 
@@ -198,24 +205,25 @@ def _check_nest(realize: Any, loops: list[Any], name: str) -> None:
     )
     if not plain:
         raise UnsupportedError(
-            f"block {name}: its axes are not simply its loops in order (already scheduled?)"
+            f"block {name}: its axes are not simply its loops in order (already scheduled?)", _PLAIN
         )
     for loop in loops:
         _static(loop.extent, f"block {name}, loop {loop.loop_var}")
         _check_loop(loop, name)
     if not is_literal(realize.predicate, 1):
-        raise UnsupportedError(f"block {name}: runs only where {realize.predicate}")
+        raise UnsupportedError(f"block {name}: runs only where {realize.predicate}", _PLAIN)
 
 
 def _check_loop(loop: Any, block: str) -> None:
     if int(loop.kind) != tirx.ForKind.SERIAL:
         kind = tirx.ForKind(int(loop.kind)).name.lower()
         raise UnsupportedError(
-            f"block {block}: its loop over {loop.loop_var} is {kind} (already scheduled?)"
+            f"block {block}: its loop over {loop.loop_var} is {kind} (already scheduled?)", _PLAIN
         )
     if not is_literal(loop.min, 0):
         raise UnsupportedError(
-            f"block {block}: its loop over {loop.loop_var} starts at {loop.min}, not at zero"
+            f"block {block}: its loop over {loop.loop_var} starts at {loop.min}, not at zero",
+            _PLAIN,
         )
 
 
@@ -230,7 +238,7 @@ def _stores(stmt: Any, block: str) -> Iterator[Any]:
         if isinstance(leaf, tirx.BufferStore):
             yield leaf
         elif not isinstance(leaf, tirx.Bind):
-            raise UnsupportedError(f"block {block}: its body holds a {type(leaf).__name__}")
+            raise UnsupportedError(f"block {block}: its body holds a {type(leaf).__name__}", _PLAIN)
 
 
 def _leaves(stmt: Any) -> Iterator[Any]:
@@ -246,17 +254,21 @@ def _check_reads_itself(reads: list[Access], writes: tuple[Access, ...], name: s
         for write in writes:
             if read.buffer == write.buffer and read.indices != write.indices:
                 raise UnsupportedError(
-                    f"block {name}: reads {read.buffer} at another place than it writes (a scan)"
+                    f"block {name}: reads {read.buffer} at another place than it writes (a scan)",
+                    _PLAIN,
                 )
 
 
 def _check_in_place(reads: list[Access], own: set[str], name: str) -> None:
     for read in reads:
         if read.buffer in own:
-            raise UnsupportedError(f"block {name}: updates {read.buffer} in place")
+            raise UnsupportedError(f"block {name}: updates {read.buffer} in place", _PLAIN)
 
 
 def _static(value: Any, where: str) -> int:
     if not isinstance(value, tirx.IntImm):
-        raise UnsupportedError(f"{where}: the extent {value} is not known at compile time")
+        raise UnsupportedError(
+            f"{where}: the extent {value} is not known at compile time",
+            "give every dimension a size",
+        )
     return int(value.value)

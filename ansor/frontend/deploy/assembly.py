@@ -55,7 +55,11 @@ def apply_programs(
 def _check_names(programs: Mapping[str, Any], known: set[str]) -> None:
     unknown = sorted(set(programs) - known)
     if unknown:
-        raise ArgumentError("programs", ", ".join(unknown), "no such function in the module")
+        raise ArgumentError(
+            "programs",
+            ", ".join(unknown),
+            "name a function of the module",
+        )
 
 
 def _replacement(name: str, expected: Signature, program: tirx.PrimFunc) -> tirx.PrimFunc:

@@ -52,4 +52,4 @@ class ForeignModel:
     def _refuse(self) -> NoReturn:
         text = target_text(self.target, self.threads)
         remedy = "save the model, and load the file on such a machine"
-        raise UnsupportedError(f"the model is compiled for {text}, which is not here; {remedy}")
+        raise UnsupportedError(f"the model is compiled for {text}, which is not here", remedy)

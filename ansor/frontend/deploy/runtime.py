@@ -95,7 +95,7 @@ class CompiledModel:
         if process not in self._locks and self._locks and not _on_host(self.target):
             kind = self.target.kind.name
             raise UnsupportedError(
-                f"a {kind} device cannot be used in a forked process; load the file there"
+                f"a {kind} device cannot be used in a forked process", "load the file there"
             )
         return self._locks.setdefault(process, threading.Lock())
 

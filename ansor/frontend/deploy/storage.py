@@ -24,7 +24,7 @@ import tvm
 from tvm.target import Target
 
 from ansor.config import STORAGE
-from ansor.errors import AnsorError, ArgumentError
+from ansor.errors import ArgumentError, UserError
 from ansor.frontend.deploy.array_file import index_of, read_arrays, write_arrays
 from ansor.frontend.deploy.built import DeployableNetwork
 from ansor.frontend.deploy.detached_weights import Array
@@ -36,11 +36,12 @@ FORMAT = "ansor-network"
 VERSION = 3  # of the format; a reader refuses any other one
 METADATA, MODULE, WEIGHTS, STATE = "ansor.json", "module.json", "weights", "state"
 PROGRAM, LIBRARY = "code/program.vm", "code/library.so"
+_SAVED = "give a file that TunedModel.save wrote, or copy it again"
 _KNOWN = {METADATA, MODULE, WEIGHTS, STATE, PROGRAM, LIBRARY}
 _MOST_BYTES = MappingProxyType({METADATA: STORAGE.metadata_bytes, MODULE: STORAGE.module_bytes})
 
 
-class StorageError(AnsorError):
+class StorageError(UserError):
     """A file is no saved network, comes from a later version, or is damaged."""
 
 
@@ -65,7 +66,7 @@ def save_model(stored: StoredModel, path: str | os.PathLike[str]) -> None:
     try:
         _write_atomically(destination, stored, metadata)
     except OSError as error:
-        raise ArgumentError("path", str(destination), f"cannot be written: {error}") from error
+        raise ArgumentError("path", str(destination), f"give another path: {error}") from error
 
 
 def _metadata(stored: StoredModel) -> str:
@@ -128,16 +129,15 @@ def load_model(path: str | os.PathLike[str]) -> StoredModel:
     """
     source = Path(path)
     if not source.is_file():
-        raise ArgumentError("path", str(source), "no such file")
+        raise ArgumentError("path", str(source), f"no such file; {_SAVED}")
     try:
         with source.open("rb") as file, zipfile.ZipFile(file) as archive:
             return _read(file, archive)
     except StorageError as error:
-        raise StorageError(f"{source}: {error}") from error
+        raise StorageError(f"{source}: {error.problem}", error.remedy) from error
     except Exception as error:  # zip, JSON, NumPy and TVM raise errors of many unrelated kinds
-        remedy = "give a file that TunedModel.save wrote, or copy it again"
         raise StorageError(
-            f"{source} is not a saved network, or is damaged: {error}; {remedy}"
+            f"{source} is not a saved network, or is damaged: {error}", _SAVED
         ) from error
 
 
@@ -166,11 +166,16 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """
     members = {info.filename: info for info in archive.infolist()}
     if not members.keys() <= _KNOWN or len(members) < len(archive.infolist()):
-        raise StorageError(f"not a saved network, but a zip of {', '.join(sorted(members))[:200]}")
+        raise StorageError(
+            f"not a saved network, but a zip of {', '.join(sorted(members))[:200]}", _SAVED
+        )
     for info in members.values():
         is_bounded = info.compress_type == zipfile.ZIP_STORED
         if info.file_size > _MOST_BYTES.get(info.filename, info.compress_size if is_bounded else 0):
-            raise StorageError(f"its {info.filename} would have {info.file_size} bytes, too many")
+            raise StorageError(
+                f"its {info.filename} would have {info.file_size} bytes, too many",
+                "copy the file again",
+            )
     return members
 
 
@@ -178,17 +183,17 @@ def _checked(file: IO[bytes]) -> memoryview:
     try:
         return sealed(file)
     except SealError as error:
-        raise StorageError(f"damaged: {error}; copy it again, or tune the model again") from error
+        raise StorageError(f"damaged: {error}", "copy it again, or tune the model again") from error
 
 
 def _check_format(metadata: Mapping[str, Any]) -> None:
     if metadata.get("format") != FORMAT:
-        raise StorageError("not a saved network")
+        raise StorageError("not a saved network", _SAVED)
     version = metadata.get("version")
     if version != VERSION:
         is_earlier = isinstance(version, int) and version < VERSION
-        remedy = "tune it again" if is_earlier else "it needs a later version of this package"
-        raise StorageError(f"format version {version}; this one reads {VERSION}: {remedy}")
+        remedy = "tune it again" if is_earlier else "install a later version of this package"
+        raise StorageError(f"format version {version}, and this package reads {VERSION}", remedy)
 
 
 def _module(text: bytes, version: str) -> Any:
@@ -199,8 +204,10 @@ def _module(text: bytes, version: str) -> Any:
         try:
             return tvm.ir.load_json(text.decode())
         except Exception as error:  # TVM's own, of many kinds
-            remedy = f"saved with TVM {version}, not readable by {tvm.__version__}: tune it again"
-            raise StorageError(remedy) from error
+            raise StorageError(
+                f"saved with TVM {version}, not readable by {tvm.__version__}",
+                "tune the model again",
+            ) from error
 
     return read
 

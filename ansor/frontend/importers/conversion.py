@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.rewrite import constant, static_shape
 from ansor.frontend.signature import DTYPES
 
@@ -67,10 +67,10 @@ def supported_dtype(dtype: str) -> str:
     """The dtype.
 
     Raises:
-        UnsupportedError: networks do not compute in it.
+        OperatorError: networks do not compute in it.
     """
     if dtype not in DTYPES:
-        raise UnsupportedError(f"tensors of {dtype} are not supported")
+        raise OperatorError(f"tensors of {dtype} are not supported")
     return dtype
 
 
@@ -78,11 +78,11 @@ def shape_of(expr: Any) -> tuple[int, ...]:
     """Shape of a tensor expression.
 
     Raises:
-        UnsupportedError: not all extents are known.
+        OperatorError: not all extents are known.
     """
     shape = static_shape(expr)
     if shape is None:
-        raise UnsupportedError("the shape of its operand depends on values")
+        raise OperatorError("the shape of its operand depends on values")
     return shape
 
 
@@ -90,10 +90,10 @@ def axis_of(axis: int, rank: int) -> int:
     """An axis counted from the front; a tensor without dimensions has axis 0, too.
 
     Raises:
-        UnsupportedError: there is no such axis.
+        OperatorError: there is no such axis.
     """
     if not -max(rank, 1) <= axis < max(rank, 1):
-        raise UnsupportedError(f"its axis {axis} is none of {rank}")
+        raise OperatorError(f"its axis {axis} is none of {rank}")
     return axis % max(rank, 1)
 
 

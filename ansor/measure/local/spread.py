@@ -74,5 +74,8 @@ class Spread:
         try:
             job(worker)
         except WorkerFailure as failure:
-            raise MeasureError(f"a new worker died of a task: {failure.message}") from None
+            raise MeasureError(
+                f"a new worker died of a task: {failure.message}",
+                "see the free memory with `ansor doctor`",
+            ) from None
         return worker

@@ -124,7 +124,10 @@ class Pool:
             return
         reply = worker.ask(task, self.config.start_timeout_s)
         if reply.error is not None:
-            raise MeasureError(f"a worker could not read task {task.key}: {reply.message}")
+            raise MeasureError(
+                f"a worker could not read task {task.key}: {reply.message}",
+                "use the same version of the package in all processes",
+            )
         worker.tasks.add(task.key)
 
     def send_build(self, worker: WorkerProcess, task: Define, program: Program) -> int:

@@ -195,7 +195,10 @@ def _shorten(log_fd: int) -> None:
 
 def not_started(failure: WorkerFailure) -> MeasureError:
     """The error for a worker that failed to start."""
-    return MeasureError(f"a measurement worker did not start: {failure.message}")
+    return MeasureError(
+        f"a measurement worker did not start: {failure.message}",
+        "see the free memory and the versions with `ansor doctor`",
+    )
 
 
 def readable(fds: Sequence[int], timeout_s: float) -> bool:

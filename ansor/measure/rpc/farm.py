@@ -98,7 +98,10 @@ class Farm:
         job = Job(lambda: CallThere(function, arguments), self.limits.ask_s)
         outcome = self.run_all({0: job})[0]
         if isinstance(outcome, WorkerFailure) or outcome.error is not None:
-            raise MeasureError(f"a server of the key {self._key!r}: {outcome.message}")
+            raise MeasureError(
+                f"a server of the key {self._key!r}: {outcome.message}",
+                "see the output of the server",
+            )
         return outcome.value
 
     def next_server(self) -> Server:

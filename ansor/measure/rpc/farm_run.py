@@ -126,7 +126,10 @@ class FarmRun(Closing):
     def _opened(self, lease: Lease, outcome: Outcome) -> None:
         """Raises a MeasureError if a server cannot run programs as they are compiled."""
         if isinstance(outcome, Reply) and outcome.error is ErrorKind.RUN:
-            raise MeasureError(f"{lease.server}: {outcome.message}")
+            raise MeasureError(
+                f"{lease.server}: {outcome.message}",
+                "give the server's target, and a linker for it",
+            )
 
     def _drop(self, lease: Lease) -> None:
         lease.close()

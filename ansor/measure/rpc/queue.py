@@ -38,7 +38,10 @@ class Queue:
         if self._has_answer or time.monotonic() < self._since_s + self._limits.wait_s:
             return
         text = f"no server of the key {self._key!r} has opened a session"
-        raise MeasureError(f"{text} in {self._limits.wait_s:g} s: {self._tracker.text()}")
+        raise MeasureError(
+            f"{text} in {self._limits.wait_s:g} s: {self._tracker.text()}",
+            "start one with python -m tvm.exec.rpc_server",
+        )
 
     @property
     def _has_answer(self) -> bool:

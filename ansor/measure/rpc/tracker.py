@@ -95,8 +95,8 @@ class Tracker:
             yield
         except (OSError, ValueError, KeyError) as error:
             remedy = "start one with python -m tvm.exec.rpc_tracker"
-            text = f"no tracker of TVM's RPC at {self.address} ({error}); {remedy}"
-            raise MeasureError(text) from error
+            text = f"no tracker of TVM's RPC at {self.address} ({error})"
+            raise MeasureError(text, remedy) from error
 
 
 class Reservation:

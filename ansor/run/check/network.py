@@ -13,7 +13,7 @@ import tvm
 from tvm.target import Target
 
 from ansor.config import CHECK
-from ansor.errors import AnsorError, UnsupportedError
+from ansor.errors import UnsupportedError, UserError
 from ansor.frontend.deploy.assembly import apply_programs
 from ansor.frontend.deploy.runtime import CompiledModel, compile_model
 from ansor.frontend.distinct_functions import extract_functions
@@ -85,7 +85,7 @@ def check_from_json(data: Mapping[str, Any]) -> NetworkCheck:
     return known_fields(NetworkCheck, {**data, "sets": tuple(data["sets"]), "deviation": deviation})
 
 
-class ResultError(AnsorError):
+class ResultError(UserError):
     """A tuned network computes something else than the original model."""
 
 
@@ -152,8 +152,9 @@ class SourceComparison:
         if self._flips and found.excess <= self._flipped(inputs):
             return
         raise ResultError(
-            f"the tuned network differs from {self._source.framework} on {inputs.name}: "
-            f"{found.text}; please report it, with the model"
+            f"the tuned network differs from {self._source.framework} "
+            f"on {inputs.name}: {found.text}",
+            "please report it, with the model",
         )
 
     def _compared(self, compiled: CompiledModel, inputs: InputSet) -> Difference:
@@ -182,8 +183,8 @@ class SourceComparison:
             return
         what = str(fault) if fault else f"each operator is right alone, but together {found.text}"
         raise UnsupportedError(
-            f"the import differs from {self._source.framework} on {inputs.name}: {what}; "
-            f"export the model without it, or pass check_import=False at your own risk"
+            f"the import differs from {self._source.framework} on {inputs.name}: {what}",
+            "export the model without it, or pass check_import=False at your own risk",
         )
 
     def _run_alone(self, mod: tvm.IRModule, arrays: Sequence[Array]) -> list[Array]:

@@ -51,7 +51,7 @@ def within_budget(
         return Assignment(forms.multiplying)
     found = sensitivities.narrowed(forms.multiplying, whole, goal, limit, sensitivities.error)
     if found.short is None:
-        remedy = f"no precision meets it; the least error is {found.least_error:.3g}"
+        remedy = f"no precision meets it; allow the least error, {found.least_error:.3g}"
         raise ArgumentError("max_error", limit, remedy)
     return Assignment(found.short, sensitivities.reasons(found.back))
 
@@ -116,5 +116,7 @@ def forms_of(network: Network, dtype: str) -> NetworkForms:
         ArgumentError: it is a single operator, whose definition says what it multiplies.
     """
     if network.calling is None:
-        raise ArgumentError("precision", dtype, "an operator has the dtypes of its definition")
+        raise ArgumentError(
+            "precision", dtype, "leave it out; an operator has the dtypes of its definition"
+        )
     return network_forms(network.mod, dtype)

@@ -80,9 +80,10 @@ class Allowed:
         found = self.sensitivities.narrowed(network.short, whole, limit, limit, error)
         if found.short is None:
             raise ResultError(
-                f"the error of the tuned network is {whole:.3g}, and the budget is {limit:.3g} "
-                f"({_figures(check)}); no precision meets it, the least error is "
-                f"{found.least_error:.3g}; give a larger max_error"
+                f"the error of the tuned network is {whole:.3g}, and the budget "
+                f"is {limit:.3g} ({_figures(check)}); no precision meets it, the least error "
+                f"is {found.least_error:.3g}",
+                "give a larger max_error",
             )
         return self._checked(*attempts[found.short])
 

@@ -64,7 +64,10 @@ def check(target: Target, given: object) -> None:
     processor = str(target.attrs.get("mcpu", ""))
     if processor and not codegen.llvm_is_valid_cpu(processor, triple):
         here = str(codegen.llvm_get_system_cpu())
-        remedy = f"LLVM knows no processor {processor!r} for {triple}; this machine's is {here!r}"
+        remedy = (
+            f"LLVM knows no processor {processor!r} for {triple}; name another one, such as "
+            f"{here!r} of this machine"
+        )
         raise ArgumentError("target", str(given), remedy)
 
 
@@ -87,8 +90,9 @@ def check_here(target: Target) -> None:
     reason = why_not_here(architecture(target), needed_features(target))
     if reason is not None:
         raise UnsupportedError(
-            f"target {_short(target)}: {reason}; programs are tuned where they run, or without "
-            "measurements (trials=0) if the parameters of the core are known"
+            f"target {_short(target)}: {reason}",
+            "tune where the programs run, or without measurements (trials=0) if "
+            "the parameters of the core are known",
         )
 
 

@@ -52,7 +52,7 @@ def find_nvcc() -> str:
     roots = list(package.submodule_search_locations or ()) if package is not None else []
     for path in (p for root in roots for p in sorted(Path(root).glob("cu*/bin/nvcc"))):
         return str(path)
-    raise MeasureError(f"no CUDA compiler (nvcc) found; {_REMEDY}")
+    raise MeasureError("no CUDA compiler (nvcc) found", _REMEDY)
 
 
 def plain_target(target: Target) -> Target:

@@ -132,4 +132,4 @@ def gpu_of(arch: str, tf32: bool = False) -> Gpu:
         if arch.removesuffix("a") == gpu.arch:
             return replace(gpu, arch=arch, tf32=tf32)
     known = ", ".join(ARCHITECTURES)
-    raise UnsupportedError(f"GPU architecture {arch!r}: say one of {known}")
+    raise UnsupportedError(f"GPU architecture {arch!r} is unknown", f"say one of {known}")

@@ -80,7 +80,13 @@ def check_here(target: Target) -> None:
     """Raises an UnsupportedError where there is no GPU of the target's architecture."""
     arch, device = str(target.attrs["arch"]), tvm.runtime.cuda(0)
     if not device.exist:
-        raise UnsupportedError(f"target cuda, {arch}: no NVIDIA GPU with its driver is here")
+        raise UnsupportedError(
+            f"target cuda, {arch}: no NVIDIA GPU with its driver is here",
+            "tune on a machine with one",
+        )
     here = arch_here()
     if here != arch.removesuffix("a"):
-        raise UnsupportedError(f"target cuda, {arch}: the GPU of this machine is {here}")
+        raise UnsupportedError(
+            f"target cuda, {arch}: the GPU of this machine is {here}",
+            "leave -arch out, or tune on a machine with such a GPU",
+        )

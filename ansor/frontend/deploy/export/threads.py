@@ -26,7 +26,10 @@ def pool_object(target: Target) -> bytes:
     try:
         code = pool_ir(layout, family)
     except KeyError as error:
-        raise UnsupportedError(f"target {target}: no threads for {family} processors") from error
+        raise UnsupportedError(
+            f"target {target}: no threads for {family} processors",
+            "export for a CPU of another family, or call the network from Python",
+        ) from error
     with tempfile.TemporaryDirectory(prefix="ansor-") as folder:
         source, compiled = Path(folder, "pool.ll"), Path(folder, "pool.o")
         source.write_text(f"{triple}\n{code}")

@@ -80,16 +80,19 @@ def export_network(
             _copy_runtime(made, libraries)
             os.rename(made, destination)
     except OSError as error:
-        raise ArgumentError("folder", str(folder), f"cannot be written: {error}") from error
+        raise ArgumentError("folder", str(folder), f"give another folder: {error}") from error
 
 
 def _code(model: DeployableNetwork) -> MachineCode:
     if not backend_of(model.target).execution.on_host:
         kind = model.target.kind.name
-        raise UnsupportedError(f"a network for {kind} cannot be exported; those for CPUs can")
+        raise UnsupportedError(f"a network for {kind} cannot be exported", "tune it for a CPU")
     if model.code is None:
         family = architecture(model.target)
-        raise UnsupportedError(f"the code of the network cannot be linked for {family} processors")
+        raise UnsupportedError(
+            f"the code of the network cannot be linked for {family} processors",
+            "save the network and load the file on such a machine",
+        )
     return model.code
 
 
@@ -99,7 +102,7 @@ def _libraries(target: Target, runtime: Folder | None) -> list[Path]:
         found = [Path(runtime, name) for name in RUNTIME_LIBRARIES]
         missing = [path.name for path in found if not path.is_file()]
         if missing:
-            raise ArgumentError("runtime", str(runtime), f"it lacks {', '.join(missing)}")
+            raise ArgumentError("runtime", str(runtime), f"give a folder with {', '.join(missing)}")
         return found
     if architecture(target) != architecture(Target("llvm")):
         return []
@@ -128,7 +131,7 @@ def _destination(folder: Folder) -> Path:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise ArgumentError("folder", str(folder), "it has files; give a new folder")
     except OSError as error:
-        raise ArgumentError("folder", str(folder), f"cannot be written: {error}") from error
+        raise ArgumentError("folder", str(folder), f"give another folder: {error}") from error
     return path
 
 

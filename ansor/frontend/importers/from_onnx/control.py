@@ -10,12 +10,11 @@ from onnx import helper, numpy_helper
 from tvm import relax
 
 from ansor.config import IMPORTS
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import shape_of
 from ansor.frontend.rewrite import constant
 
 FLOW = ("If", "Loop", "Scan")
-_REMEDY = "is control flow; export the model with fixed branches"
 
 Values = dict[str, Any]
 Run = Callable[[Sequence[Any], Values], None]  # adds the results of nodes to the values
@@ -34,7 +33,7 @@ def control_flow(
         values: what is known around it, by name.
 
     Raises:
-        UnsupportedError: what it does depends on values.
+        OperatorError: what it does depends on values.
     """
     flow = _Flow(bb, run, node, values)
     return {"If": flow.branch, "Loop": flow.loop, "Scan": flow.scan}[node.op_type](operands)
@@ -66,7 +65,7 @@ class _Flow:
             for parts, result in zip(collected, results[len(states) :], strict=True):
                 parts.append(result)
         if collected and not step:
-            raise UnsupportedError("it has no steps, so that the shape of its results is not known")
+            raise OperatorError("it has no steps, so that the shape of its results is not known")
         return [*states, *(self._stacked(parts, 0) for parts in collected)]
 
     def scan(self, operands: Sequence[Any]) -> Sequence[Any]:
@@ -121,13 +120,13 @@ class _Flow:
 
 def _known(value: Any) -> Any:
     if not isinstance(value, np.ndarray):
-        raise UnsupportedError(_REMEDY)
+        raise OperatorError("is control flow", "export the model with fixed branches")
     return value.reshape(-1)[0]
 
 
 def _check_length(steps: int) -> None:
     if steps > IMPORTS.max_steps:
-        raise UnsupportedError(f"it has more than {IMPORTS.max_steps} steps, which are unrolled")
+        raise OperatorError(f"it has more than {IMPORTS.max_steps} steps, which are unrolled")
 
 
 def _shape(value: Any) -> tuple[int, ...]:

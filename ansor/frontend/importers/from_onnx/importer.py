@@ -65,11 +65,12 @@ def _modern(model: Any) -> Any:
     except Exception as error:  # no adapter for an operator
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise UnsupportedError(
-            f"the ONNX model has operator set {version}, which cannot be converted: {reason}"
+            f"the ONNX model has operator set {version}, which cannot be converted: {reason}",
+            f"export the model in operator set {IMPORTS.upgraded_opset}",
         ) from error
 
 
 def _check_node(node: Any) -> None:
     """Raises UnsupportedError for operators that neither ONNX nor this package knows."""
     if node.domain not in _DOMAINS and converter_of(node) is None:
-        raise UnsupportedError(f"operator {place(node)} is not ONNX's own; export without it")
+        raise UnsupportedError(f"operator {place(node)} is not ONNX's own", "export without it")

@@ -59,7 +59,7 @@ def _with_sizes(value: Any, sizes: Sizes) -> Any:
         known = ty.HasField("shape")
         fits = [not isinstance(d, int) or d == g for d, g in zip(dims, given, strict=False)]
         if known and (len(dims) != len(given) or not all(fits)):
-            raise ArgumentError("shapes", {value.name: tuple(given)}, f"the input is {dims}")
+            raise ArgumentError("shapes", {value.name: tuple(given)}, f"must fit {dims}")
         dims = list(given)
     return helper.make_tensor_value_info(value.name, ty.elem_type, dims)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import defs
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 
 _EIGHT_BITS = ("int8", "uint8")
 _OWN_CHECK = "DequantizeLinear"  # its converter says more: the other half is missing
@@ -22,7 +22,7 @@ def check_integers(node: Any, operands: Sequence[Any], version: int) -> None:
         version: of the operator set.
 
     Raises:
-        UnsupportedError: the operator does not take such integers, or not beside another dtype.
+        OperatorError: the operator does not take such integers, or not beside another dtype.
     """
     dtypes = [None if value is None else _dtype(value) for value in operands]
     if node.op_type == _OWN_CHECK or not any(dtype in _EIGHT_BITS for dtype in dtypes):
@@ -38,9 +38,9 @@ def check_integers(node: Any, operands: Sequence[Any], version: int) -> None:
             continue
         others = {d for d, other in zip(dtypes, letters, strict=True) if other == letter and d}
         if len(others) > 1 or f"tensor({dtype})" not in allowed.get(letter, (letter,)):
-            raise UnsupportedError(
-                f"its input {name!r} is {dtype}, and it computes on other numbers; a "
-                "DequantizeLinear is missing before it: quantise the model again"
+            raise OperatorError(
+                f"its input {name!r} is {dtype}, and it computes on other numbers",
+                "a DequantizeLinear is missing before it: quantise the model again",
             )
 
 

@@ -61,7 +61,7 @@ def _read_file(path: Path) -> Any:
     try:
         model = _parse(path.read_bytes(), where)
     except FileNotFoundError as error:
-        raise ArgumentError("model", where, "no such file") from error
+        raise ArgumentError("model", where, "no such file; give one that exists") from error
     except OSError as error:
         raise ArgumentError("model", where, f"cannot be read: {error.strerror}") from error
     try:
@@ -157,11 +157,14 @@ def _check_valid(model: Any, weights: list[Any], where: str) -> None:
 def _check_dtypes(inputs: list[Any], graph: Any) -> None:
     if graph.sparse_initializer:
         name = graph.sparse_initializer[0].values.name
-        raise UnsupportedError(f"weight {name!r} is sparse; export it dense")
+        raise UnsupportedError(f"weight {name!r} is sparse", "export it dense")
     for value in inputs:
         kind = value.type.WhichOneof("value")
         if kind != "tensor_type":
-            raise UnsupportedError(f"input {value.name!r} is not a tensor but {kind}")
+            raise UnsupportedError(
+                f"input {value.name!r} is not a tensor but {kind}",
+                "export the model with tensors as inputs",
+            )
         check_dtype(f"input {value.name!r}", dtype_of_code(value.type.tensor_type.elem_type))
     for tensor in graph.initializer:
         check_dtype(f"weight {tensor.name!r}", dtype_of_code(tensor.data_type))

@@ -144,8 +144,8 @@ def _runner(model: Any) -> Any:
     contributed = [node for node in model.graph.node if node.domain == DOMAIN]
     if contributed:
         raise UnsupportedError(
-            f"operator {contributed[0].op_type} of {DOMAIN} runs in ONNX Runtime only: pip install "
-            "onnxruntime, or turn the comparison with the original model off"
+            f"operator {contributed[0].op_type} of {DOMAIN} runs in ONNX Runtime only",
+            "pip install onnxruntime, or turn the comparison with the original model off",
         )
     return _Reference(model)
 

@@ -18,7 +18,7 @@ from tvm import relax
 from tvm.ir import GenericConst
 
 from ansor.config import IMPORTS
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError, UnsupportedError
 from ansor.frontend.importers.conversion import supported_dtype
 from ansor.frontend.importers.from_onnx.control import FLOW, control_flow
 from ansor.frontend.importers.from_onnx.converters import converter_of
@@ -130,7 +130,9 @@ class _Translation:
     def _expanded(self, node: Any, operands: list[Any]) -> Sequence[Any]:
         function = body_of(node, operands, self._version)
         if function is None:
-            raise UnsupportedError("this operator is not supported")
+            raise OperatorError(
+                "this operator is not supported", "replace the operator in the model"
+            )
         inner: dict[str, Any] = dict.fromkeys(function.input)
         inner.update(zip(function.input, operands, strict=False))
         given = given_attributes(node, function, self._version)
@@ -143,7 +145,7 @@ class _Translation:
 
 def _check_kind(node: Any) -> None:
     if node.op_type in _RANDOM:
-        raise UnsupportedError("it draws random numbers; pass them as an input instead")
+        raise OperatorError("it draws random numbers", "pass them as an input instead")
 
 
 def _shape_node(node: Any, operands: list[Any]) -> Any:
@@ -172,7 +174,9 @@ def _settled(value: Any) -> Any:
         return value
     shape = static_shape(value)
     if shape is None:
-        raise UnsupportedError("the shape of its result depends on values")
+        raise OperatorError(
+            "the shape of its result depends on values", "replace the operator in the model"
+        )
     if isinstance(value, GenericConst) and np.prod(shape, dtype=np.int64) <= IMPORTS.max_known:
         return value.value.numpy()
     if 0 in shape:
@@ -188,12 +192,14 @@ def _named(node: Any) -> Iterator[None]:
     except _NodeError:  # a node of the body of this operator is named
         raise
     except UnsupportedError as error:
-        reason = str(error)
+        reason = error.problem
         text = reason if reason.startswith("is ") else f"is not supported: {reason}"
-        raise _NodeError(f"operator {place(node)} {text}") from error
+        raise _NodeError(f"operator {place(node)} {text}", error.remedy) from error
     except Exception as error:  # TVM raises errors of many kinds
         lines = (str(error).strip() or type(error).__name__).splitlines()
-        raise _NodeError(f"cannot import operator {place(node)}: {lines[0]}") from error
+        raise _NodeError(
+            f"cannot import operator {place(node)}: {lines[0]}", "replace the operator in the model"
+        ) from error
 
 
 class _NodeError(UnsupportedError):

@@ -53,7 +53,9 @@ def _by_position(model: torch.nn.Module, named: dict[str, Any]) -> Examples:
     try:
         bound = inspect.signature(model.forward).bind(**named)
     except TypeError as error:
-        raise ArgumentError("example_inputs", list(named), str(error)) from error
+        raise ArgumentError(
+            "example_inputs", list(named), f"give the arguments of forward: {error}"
+        ) from error
     return Examples(bound.args, bound.kwargs)
 
 
@@ -105,7 +107,10 @@ def export_program(model: torch.nn.Module, examples: Examples) -> ExportedProgra
             if _register_dataclasses(model, examples):
                 return export_program(model, examples)
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise UnsupportedError(f"torch.export cannot capture the model: {reason}") from error
+            raise UnsupportedError(
+                f"torch.export cannot capture the model: {reason}",
+                "see the documentation of torch.export, or give an ExportedProgram",
+            ) from error
 
 
 def _exported(model: torch.nn.Module, examples: Examples) -> ExportedProgram:

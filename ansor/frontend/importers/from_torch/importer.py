@@ -140,8 +140,8 @@ def _tensor_program(program: ExportedProgram, names: Sequence[str]) -> TensorPro
     decomposed = _decomposed(program)
     for node in random_nodes(decomposed):
         raise UnsupportedError(
-            f"operator {node.target} in {layer_of(node)} draws random numbers; "
-            f"let the model take them as an input"
+            f"operator {node.target} in {layer_of(node)} draws random numbers",
+            "let the model take them as an input",
         )
     return tensor_program(decomposed, names)
 
@@ -151,7 +151,10 @@ def _decomposed(program: ExportedProgram) -> ExportedProgram:
         return program.run_decompositions(decompositions())
     except Exception as error:  # PyTorch raises errors of many kinds
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise UnsupportedError(f"PyTorch cannot decompose the model: {reason}") from error
+        raise UnsupportedError(
+            f"PyTorch cannot decompose the model: {reason}",
+            "export the model with another version of PyTorch",
+        ) from error
 
 
 def program_inputs(program: ExportedProgram) -> tuple[InputSpec, ...]:

@@ -71,7 +71,7 @@ def _refuse_written_inputs(outputs: Sequence[OutputSpec]) -> None:
     for spec in outputs:
         if spec.kind is OutputKind.USER_INPUT_MUTATION:
             raise UnsupportedError(
-                f"the model writes to its input {spec.target!r}; let it write to a copy"
+                f"the model writes to its input {spec.target!r}", "let it write to a copy"
             )
 
 
@@ -121,7 +121,8 @@ class _Leaves:
             return Structure(CONSTANT, value=leaf.value)
         raise UnsupportedError(
             f"{getattr(leaf, 'name', leaf)!r} is neither a tensor nor a constant but depends on "
-            f"the data ({type(leaf).__name__})"
+            f"the data ({type(leaf).__name__})",
+            "let the model compute it from its inputs, or fix it",
         )
 
 

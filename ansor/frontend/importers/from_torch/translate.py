@@ -12,7 +12,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from tvm import relax
 
-from ansor.errors import UnsupportedError
+from ansor.errors import UnsupportedError, UserError
 from ansor.frontend.deploy.convert import dtype_name
 from ansor.frontend.importers.from_torch.capture import array_of
 from ansor.frontend.importers.from_torch.converters import converter_for
@@ -107,11 +107,20 @@ def named_errors(node: torch.fx.Node) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # TVM raises assertions, type, value, key and internal errors
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason, remedy = _reason_and_remedy(error)
         raise UnsupportedError(
             f"cannot import operator {_operator(node)} in {layer_of(node)} "
-            f"of the PyTorch model: {reason}"
+            f"of the PyTorch model: {reason}",
+            remedy,
         ) from error
+
+
+def _reason_and_remedy(error: Exception) -> tuple[str, str]:
+    """What is wrong with an operator, in one line, and what to do."""
+    if isinstance(error, UserError):
+        return error.problem, error.remedy
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return reason, "replace the operator in the model"
 
 
 def layer_of(node: torch.fx.Node) -> str:

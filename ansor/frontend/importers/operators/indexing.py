@@ -9,7 +9,7 @@ import numpy as np
 from tvm import relax
 from tvm.ir import GenericConst
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import shape_of
 from ansor.frontend.rewrite import constant
 
@@ -25,7 +25,7 @@ def from_front(bb: relax.BlockBuilder, indices: Any, extents: Sequence[int]) -> 
         extents: of the axis that they index, or one for each element along their last axis.
 
     Raises:
-        UnsupportedError: constant places of which one is outside.
+        OperatorError: constant places of which one is outside.
     """
     dtype = str(indices.ty.dtype)
     if dtype.startswith("uint"):
@@ -34,7 +34,7 @@ def from_front(bb: relax.BlockBuilder, indices: Any, extents: Sequence[int]) -> 
     if isinstance(indices, GenericConst):
         places = indices.value.numpy()
         if np.any(places >= sizes) or np.any(places < -sizes):
-            raise UnsupportedError("one of its constant indices is out of bounds")
+            raise OperatorError("one of its constant indices is out of bounds")
         return constant(np.where(places < 0, places + sizes, places), dtype)
     zero = constant(np.zeros((), dtype))
     moved = op.add(indices, constant(sizes, dtype))

@@ -68,7 +68,7 @@ def sort_keys(bb: relax.BlockBuilder, data: relax.Expr) -> relax.Expr:
     Both zeros are equal, and so are all NaN.
 
     Raises:
-        UnsupportedError: the shape is not static.
+        OperatorError: the shape is not static.
     """
     shape, dtype = shape_of(data), str(data.ty.dtype)
     if dtype in _NARROW:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from tvm import relax, te, tirx
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import shape_of
 
 
@@ -44,14 +44,14 @@ def sum_of_windows(bb: relax.BlockBuilder, windows: Any, axes: Sequence[WindowAx
     """Images `[N, C, *extents]` from windows `[N, C * prod(window), prod(count)]`.
 
     Raises:
-        UnsupportedError: the shape of the windows is another one.
+        OperatorError: the shape of the windows is another one.
     """
     sizes = [axis.window for axis in axes]
     counts = [axis.count for axis in axes]
     shape = shape_of(windows)
     batch, rows, columns = shape
     if rows % int(np.prod(sizes)) or columns != int(np.prod(counts)):
-        raise UnsupportedError(f"windows of shape {shape} do not make this image: {list(axes)}")
+        raise OperatorError(f"windows of shape {shape} do not make this image: {list(axes)}")
     result = (batch, rows // int(np.prod(sizes)), *(axis.extent for axis in axes))
 
     def define(data: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm import tirx
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.operators.recurrent_cells import Activation
 
 
@@ -88,7 +88,7 @@ def activations(
     """Functions by ONNX's names, whose parameters come in order for those that take some.
 
     Raises:
-        UnsupportedError: a name that ONNX does not know.
+        OperatorError: a name that ONNX does not know.
     """
     alpha, beta = iter(alphas), iter(betas)
     found = []
@@ -98,7 +98,7 @@ def activations(
             found.append(_PLAIN[lower])
             continue
         if lower not in _WITH_PARAMETERS:
-            raise UnsupportedError(f"its activation {name} is not supported")
+            raise OperatorError(f"its activation {name} is not supported")
         function, first, second = _WITH_PARAMETERS[lower]
         first = next(alpha, first) if lower in _TAKES_ALPHA else first
         second = next(beta, second) if lower in _TAKES_BETA else second

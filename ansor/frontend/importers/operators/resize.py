@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from tvm import relax, te
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import shape_of
 from ansor.frontend.rewrite import constant
 
@@ -67,7 +67,7 @@ def coordinates(axis: ResizedAxis, mode: str) -> Array:
     """`[out] float64`: places in the input.
 
     Raises:
-        UnsupportedError: an unknown mode.
+        OperatorError: an unknown mode.
     """
     o, n, m, s = np.arange(axis.out, dtype=np.float64), axis.extent, axis.out, axis.scale
     first, last = axis.region
@@ -84,7 +84,7 @@ def coordinates(axis: ResizedAxis, mode: str) -> Array:
         ),
     }
     if mode not in by_mode:
-        raise UnsupportedError(f"its coordinates {mode} are not supported")
+        raise OperatorError(f"its coordinates {mode} are not supported")
     return by_mode[mode]()
 
 
@@ -97,7 +97,7 @@ def nearest_places(places: Array, mode: str) -> Array:
         "ceil": np.ceil,
     }
     if mode not in by_mode:
-        raise UnsupportedError(f"its rounding {mode} is not supported")
+        raise OperatorError(f"its rounding {mode} is not supported")
     # A place that is whole but for rounding errors is whole.
     whole = np.round(places * 2) / 2
     exact = np.where(np.abs(places - whole) < 1e-6, whole, places)

@@ -97,7 +97,7 @@ def instruction_named(name: str) -> PeakInstruction:
     """
     known = {each.name: each for each in INSTRUCTIONS}
     if name not in known:
-        raise ArgumentError("instruction", name, f"instructions are {', '.join(known)}")
+        raise ArgumentError("instruction", name, f"give one of {', '.join(known)}")
     return known[name]
 
 

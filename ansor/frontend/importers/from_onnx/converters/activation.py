@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm import relax
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import HALF, dtype_of, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 
@@ -137,7 +137,7 @@ def prelu(c: Context) -> Any:
     if not fits and len(given) == 1 and rank > 1 and given[0] == shape_of(x)[1]:
         slope = c.reshape(slope, (given[0], *[1] * (rank - 2)))  # as older exporters mean it
     elif not fits:
-        raise UnsupportedError(f"its slopes {given} cannot be broadcast to {shape_of(x)}")
+        raise OperatorError(f"its slopes {given} cannot be broadcast to {shape_of(x)}")
     return op.where(op.less(x, c.number(0, x)), op.multiply(x, slope), x)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from tvm import relax
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import Conversion, dtype_of, scalar, supported_dtype
 from ansor.frontend.importers.from_onnx.inputs import dtype_of_code
 from ansor.frontend.rewrite import constant
@@ -47,10 +47,10 @@ class Context(Conversion):
         """An operand as an expression.
 
         Raises:
-            UnsupportedError: it is left out.
+            OperatorError: it is left out.
         """
         if not self.has(place):
-            raise UnsupportedError(f"its input {place} is missing")
+            raise OperatorError(f"its input {place} is missing")
         value = self.values[place]
         return constant(value) if isinstance(value, np.ndarray) else value
 
@@ -67,11 +67,11 @@ class Context(Conversion):
         """The values of an operand.
 
         Raises:
-            UnsupportedError: they are computed when the network runs.
+            OperatorError: they are computed when the network runs.
         """
         if not self.is_known(place):
-            raise UnsupportedError(
-                f"its input {self.node.input[place]!r} is not constant; give it as an initializer"
+            raise OperatorError(
+                f"its input {self.node.input[place]!r} is not constant", "give it as an initializer"
             )
         return np.asarray(self.values[place])
 
@@ -109,7 +109,7 @@ def dtype_from_onnx(code: int) -> str:
     """The dtype of ONNX's number.
 
     Raises:
-        UnsupportedError: networks do not compute in it.
+        OperatorError: networks do not compute in it.
     """
     return supported_dtype(dtype_of_code(code))
 

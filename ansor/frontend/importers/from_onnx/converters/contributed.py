@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import axis_of, dtype_of, shape_of
 from ansor.frontend.importers.from_onnx.converters import linear, pooling, quantization
 from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
@@ -68,7 +68,7 @@ def _softmax(c: Context, x: Any) -> Any:
 def _pool(convert: Converter) -> Callable[[Context, Any], Any]:
     def pooled(c: Context, x: Any) -> Any:
         if c.attr("channels_last", 0):
-            raise UnsupportedError("channels_last is not supported; export it channels first")
+            raise OperatorError("channels_last is not supported", "export it channels first")
         return convert(replace(c, values=(x,)))
 
     return pooled

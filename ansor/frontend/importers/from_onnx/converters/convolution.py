@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import relax
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import HALF, dtype_of, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 from ansor.frontend.importers.operators.by_rank import CONVOLUTIONS, TRANSPOSED_CONVOLUTIONS
@@ -44,7 +44,7 @@ def convolve(c: Context, x: Any, weight: Any, bias: Any = None) -> Any:
     """A convolution with the attributes of the node.
 
     Raises:
-        UnsupportedError: other than one to three spatial axes.
+        OperatorError: other than one to three spatial axes.
     """
     ndim = _ndim(x, CONVOLUTIONS)
     kernel = shape_of(weight)[2:]
@@ -65,7 +65,7 @@ def convolve(c: Context, x: Any, weight: Any, bias: Any = None) -> Any:
 def _ndim(x: Any, table: Mapping[int, Any]) -> int:
     ndim = len(shape_of(x)) - 2
     if ndim not in table:
-        raise UnsupportedError(f"{ndim} spatial axes are not supported, one to three are")
+        raise OperatorError(f"{ndim} spatial axes are not supported, one to three are")
     return ndim
 
 

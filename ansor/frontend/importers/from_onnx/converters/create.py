@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import numpy_helper
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import dtype_of, shape_of, supported_dtype
 from ansor.frontend.importers.from_onnx.converters.context import (
     Context,
@@ -27,7 +27,7 @@ def constant_(c: Context) -> Any:
             return constant(array, supported_dtype(str(array.dtype)))
         if name in ("value_int", "value_ints", *kinds):
             return constant(np.asarray(value), kinds.get(name, "int64"))
-    raise UnsupportedError("constants of strings or sparse tensors are not supported")
+    raise OperatorError("constants of strings or sparse tensors are not supported")
 
 
 def filled(c: Context) -> Any:

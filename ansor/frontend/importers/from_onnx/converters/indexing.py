@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax, te, tirx
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import axis_of, dtype_of, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 from ansor.frontend.importers.operators import indexing, ordering, scan
@@ -110,7 +110,7 @@ def tensor_scatter(c: Context) -> Any:
     shape = shape_of(cache)
     axis = axis_of(c.attr("axis", -2), len(shape))
     if axis == 0:
-        raise UnsupportedError("its axis 0 is the batch")
+        raise OperatorError("its axis 0 is the batch")
     length, new = shape[axis], shape_of(update)[axis]
     circular = c.attr("mode", "linear") == "circular"
     zeros = constant(np.zeros(shape[0], np.int64))

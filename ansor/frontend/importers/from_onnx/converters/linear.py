@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax, te
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import HALF, dtype_of, is_float, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 
@@ -149,7 +149,7 @@ def _arranged(
 
 def det(c: Context) -> Any:
     """Refused."""
-    raise UnsupportedError("determinants are not supported")
+    raise OperatorError("determinants are not supported")
 
 
 CONVERTERS: Mapping[str, Converter] = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import HALF, axes_of, axis_of, dtype_of, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import (
     Context,
@@ -24,9 +24,9 @@ op = relax.op
 def batch_norm(c: Context) -> Any:
     """By the statistics that the model holds."""
     if c.attr("training_mode", 0):
-        raise UnsupportedError("is in training mode; export the model in eval mode")
+        raise OperatorError("is in training mode", "export the model in eval mode")
     if sum(c.is_result_used) > 1:
-        raise UnsupportedError("its statistics as results are not supported")
+        raise OperatorError("its statistics as results are not supported")
     x, *parameters = c.operands
     wide = "float32" if dtype_of(x) in HALF else dtype_of(x)
     operands = [c.cast(value, wide) for value in (x, *parameters)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax, te, tirx
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import HALF, dtype_of, is_float, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 from ansor.frontend.importers.from_onnx.converters.convolution import paddings
@@ -51,7 +51,7 @@ def _places(c: Context, x: Any, at: Windows) -> Any:
     shape = shape_of(x)
     if c.attr("storage_order", 0):
         if len(at.extents) != 2:
-            raise UnsupportedError("storage_order=1 is supported with two spatial axes only")
+            raise OperatorError("storage_order=1 is supported with two spatial axes only")
         rows, columns = at.extents
         width, height = c.number(columns, flat), c.number(rows, flat)
         row = op.floor_divide(flat, width)
@@ -92,7 +92,7 @@ def global_average(c: Context) -> Any:
     """The mean of each channel."""
     x = c.operand(0)
     if not is_float(dtype_of(x)):
-        raise UnsupportedError("it takes floating-point numbers only")
+        raise OperatorError("it takes floating-point numbers only")
     return op.mean(x, list(range(2, len(shape_of(x)))), True)
 
 
@@ -121,7 +121,7 @@ def max_unpool(c: Context) -> Any:
     zeros = c.broadcast(c.number(0, x), (total,))
     found = c.reshape(c.emit(op.scatter_elements(zeros, index, flat, 0)), own)
     if any(r < e for r, e in zip(result, own, strict=True)):
-        raise UnsupportedError(f"its output_shape {result} is smaller than {own}")
+        raise OperatorError(f"its output_shape {result} is smaller than {own}")
     # Places are of the shape that the attributes say, whatever shape the result has.
     width = [side for r, e in zip(result, own, strict=True) for side in (0, r - e)]
     return op.nn.pad(found, width) if any(width) else found

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from tvm import relax, te
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import axis_of, dtype_of, is_float, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import (
     Context,
@@ -29,15 +29,15 @@ def scale_at(c: Context, place: int) -> Any:
     """An operand that is a scale.
 
     Raises:
-        UnsupportedError: it is known, and not positive or not finite.
+        OperatorError: it is known, and not positive or not finite.
     """
     if c.is_known(place):
         values = c.known(place).astype(np.float64)
         wrong = values[~(np.isfinite(values) & (values > 0))]
         if wrong.size:
-            raise UnsupportedError(
-                f"its scale {c.node.input[place]!r} is {wrong[0]:g}, not positive and finite; "
-                "quantise the model again"
+            raise OperatorError(
+                f"its scale {c.node.input[place]!r} is {wrong[0]:g}, not positive and finite",
+                "quantise the model again",
             )
     return c.operand(place)
 
@@ -55,10 +55,10 @@ def encode(c: Context, x: Any, scale: Any, zero: Any, dtype: str, axis: int = -1
         zero: likewise; None for 0.
 
     Raises:
-        UnsupportedError: integers of another number of bits.
+        OperatorError: integers of another number of bits.
     """
     if dtype not in _QUANTIZED:
-        raise UnsupportedError(f"tensors of {dtype} are not supported")
+        raise OperatorError(f"tensors of {dtype} are not supported")
     factor, point = _parameters(c, scale, zero, dtype)
     return c.emit(op.quantize(c.cast(x, "float32"), factor, point, axis, dtype))
 
@@ -67,13 +67,13 @@ def decode(c: Context, x: Any, scale: Any, zero: Any, axis: int = -1) -> Any:
     """The float32 numbers that integers stand for; see `encode`.
 
     Raises:
-        UnsupportedError: the tensor does not hold integers.
+        OperatorError: the tensor does not hold integers.
     """
     dtype = dtype_of(x)
     if is_float(dtype):
-        raise UnsupportedError(
-            f"the tensor that it takes for integers is {dtype}; a QuantizeLinear is missing "
-            "before it: quantise the model again"
+        raise OperatorError(
+            f"the tensor that it takes for integers is {dtype}",
+            "a QuantizeLinear is missing before it: quantise the model again",
         )
     factor, point = _parameters(c, scale, zero, dtype)
     return c.emit(op.dequantize(x, factor, point, axis, "float32"))
@@ -99,7 +99,7 @@ def quantize(c: Context) -> Any:
     code = c.attr("output_dtype", 0)
     dtype = dtype_of(c.operand(2)) if c.has(2) else dtype_from_onnx(code) if code else "uint8"
     if c.attr("precision", 0) not in (0, 1):
-        raise UnsupportedError("it divides in float32 only (precision)")
+        raise OperatorError("it divides in float32 only (precision)")
     x, scale, zero = c.cast(c.operand(0), "float32"), scale_at(c, 1), zero_at(c, 2)
     if not c.attr("block_size", 0):
         return encode(c, x, scale, zero, dtype, _axis(c, x))

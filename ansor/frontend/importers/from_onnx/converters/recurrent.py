@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import HALF, dtype_of, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 from ansor.frontend.importers.operators.recurrent import Outputs, Weights, recurrent_layer
@@ -30,7 +30,7 @@ class _Layer:
         self.is_batch_first = bool(c.attr("layout", 0))
         x = c.operand(0)
         if dtype_of(x) in HALF:
-            raise UnsupportedError(f"it is not supported for {dtype_of(x)}")
+            raise OperatorError(f"it is not supported for {dtype_of(x)}")
         self.x = c.emit(op.permute_dims(x, [1, 0, 2])) if self.is_batch_first else x
         self.rows = shape_of(self.x)[1]
         self.units = shape_of(c.operand(2))[2]

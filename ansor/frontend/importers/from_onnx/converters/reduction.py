@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax, te, tirx
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import HALF, axes_of, axis_of, dtype_of, is_float, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 from ansor.frontend.rewrite import constant
@@ -147,7 +147,7 @@ def _limit(value: float, dtype: str) -> Any:
     if dtype == "bool":
         return value > 0
     if np.isnan(value):
-        raise UnsupportedError("the mean of no integers is not defined")
+        raise OperatorError("the mean of no integers is not defined")
     limits = np.iinfo(dtype)
     return limits.max if value > 0 else limits.min
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm import relax
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import axes_of, dtype_of, is_float, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 from ansor.frontend.importers.operators.resize import Method, ResizedAxis
@@ -60,7 +60,7 @@ def _axes(c: Context, x: Any) -> list[ResizedAxis]:
     scales = [] if by_sizes or not c.has(2) else c.known(2).reshape(-1).tolist()
     sizes = c.integers(3) if by_sizes else []
     if not scales and not sizes:
-        raise UnsupportedError("it has neither scales nor sizes")
+        raise OperatorError("it has neither scales nor sizes")
     extents = [shape[a] for a in places]
     if sizes:
         sizes, scales = _by_policy(c, extents, sizes)
@@ -102,7 +102,7 @@ def _resized(c: Context, x: Any, axes: list[ResizedAxis], method: Method) -> Any
         return resize_axes(c.bb, x, changed, method)
     found = resize_axes(c.bb, c.cast(x, "float32"), changed, method)
     if not is_float(dtype_of(x)):
-        raise UnsupportedError("integers are resized with mode nearest only")
+        raise OperatorError("integers are resized with mode nearest only")
     return c.cast(found, dtype_of(x))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import te, tirx
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import HALF, dtype_of, is_float, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import (
     Context,
@@ -27,7 +27,7 @@ def grid_sample(c: Context) -> Any:
     x, grid = c.operand(0), c.operand(1)
     dtype = dtype_of(x)
     if not is_float(dtype_of(x)):
-        raise UnsupportedError(f"sampling of {dtype} is not supported")
+        raise OperatorError(f"sampling of {dtype} is not supported")
     wide = "float32" if dtype in HALF else dtype
     mode = c.attr("mode", "linear")
     sampling = Sampling(
@@ -55,9 +55,9 @@ def bit_cast(c: Context) -> Any:
     if given == "bool" and dtype in ("int8", "uint8"):
         return c.cast(x, dtype)
     if "bool" in (given, dtype) or "bfloat16" in (given, dtype):
-        raise UnsupportedError(f"the bits of {given} as {dtype} are not supported")
+        raise OperatorError(f"the bits of {given} as {dtype} are not supported")
     if np.dtype(given).itemsize != np.dtype(dtype).itemsize:
-        raise UnsupportedError(f"{given} and {dtype} differ in size")
+        raise OperatorError(f"{given} and {dtype} differ in size")
 
     def define(data: Any) -> Any:
         return te.compute(

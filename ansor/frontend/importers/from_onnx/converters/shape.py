@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from tvm import relax, te, tirx
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import axes_of, axis_of, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 
@@ -88,7 +88,7 @@ def split(c: Context) -> Any:
         size = -(-extent // count)
         sizes = [max(0, min(size, extent - k * size)) for k in range(count)]
     if sum(sizes) != extent:
-        raise UnsupportedError(f"its parts {sizes} do not add up to {extent}")
+        raise OperatorError(f"its parts {sizes} do not add up to {extent}")
     starts = np.cumsum([0, *sizes])
     return [_cut(c, x, axis, int(s), int(s) + e) for s, e in zip(starts, sizes, strict=False)]
 
@@ -208,7 +208,7 @@ def _sources(mode: str, extent: int, before: int, after: int) -> Any:
         period = max(2 * (extent - 1), 1)
         turned = places % period
         return np.minimum(turned, period - turned) if extent > 1 else 0 * places
-    raise UnsupportedError(f"its mode {mode} is not supported")
+    raise OperatorError(f"its mode {mode} is not supported")
 
 
 def depth_to_space(c: Context) -> Any:
@@ -268,7 +268,7 @@ def dropout(c: Context) -> Any:
     training = c.has(2) and bool(c.known(2).reshape(-1)[0])
     ratio = float(c.known(1).reshape(-1)[0]) if c.is_known(1) else c.attr("ratio", 0.5)
     if training and ratio:
-        raise UnsupportedError("is in training mode and draws random numbers; export in eval mode")
+        raise OperatorError("is in training mode and draws random numbers", "export in eval mode")
     x = c.operand(0)
     mask = np.ones(shape_of(x), bool)
     return [x, relax.const(mask, "bool")][: len(c.node.output)]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tvm import relax, te
 
 from ansor.config import IMPORTS
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import HALF, axis_of, dtype_of, shape_of
 from ansor.frontend.importers.from_onnx.converters.context import Context, Converter
 from ansor.frontend.importers.from_onnx.converters.linear import product
@@ -65,7 +65,7 @@ def _frames(c: Context, x: Any, length: int, step: int) -> Any:
     """Windows of a signal `[batch, time, part]`, as `[batch, window, time, part]`."""
     batch, signal, parts = shape_of(x)
     if step < 1 or not 0 < length <= signal:
-        raise UnsupportedError(f"no window of {length} by steps of {step} in {signal} points")
+        raise OperatorError(f"no window of {length} by steps of {step} in {signal} points")
     count = (signal - length) // step + 1
 
     def define(data: Any) -> Any:
@@ -131,7 +131,7 @@ def _inverse_to_real(points: int) -> Array:
 def _angles(rows: int, points: int) -> Array:
     most = IMPORTS.max_dft_points
     if not 0 < points <= most:
-        raise UnsupportedError(f"transforms of {points} points are not supported, 1 to {most}")
+        raise OperatorError(f"transforms of {points} points are not supported, 1 to {most}")
     return 2 * np.pi * (np.outer(np.arange(rows), np.arange(points)) % points) / points
 
 

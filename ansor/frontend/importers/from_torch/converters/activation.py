@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm import relax
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import axis_of, shape_of
 from ansor.frontend.importers.from_torch.converters.context import Context, number
 from ansor.frontend.importers.from_torch.converters.elementwise import in_float, wide
@@ -35,7 +35,7 @@ def gelu(context: Context, x: Any, approximate: str) -> Any:
     """Gaussian error linear unit."""
     function = {"none": op.nn.gelu, "tanh": op.nn.gelu_tanh}.get(approximate)
     if function is None:
-        raise UnsupportedError(f"its argument approximate={approximate!r} is not supported")
+        raise OperatorError(f"its argument approximate={approximate!r} is not supported")
     return in_float(context, function, x)
 
 

@@ -12,7 +12,7 @@ from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dty
 from torch.utils import _pytree as pytree
 from tvm import relax
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import (
     Conversion,
     axes_of,
@@ -70,7 +70,7 @@ def dtype_from_torch(dtype: torch.dtype) -> str:
     """NumPy's name of the dtype.
 
     Raises:
-        UnsupportedError: a dtype that networks do not compute in.
+        OperatorError: a dtype that networks do not compute in.
     """
     return supported_dtype(str(dtype).removeprefix("torch."))
 
@@ -79,10 +79,10 @@ def number(value: Any, dtype: str) -> Any:
     """A constant of no dimensions; integers wrap around as PyTorch's do.
 
     Raises:
-        UnsupportedError: what is neither a plain number nor a truth value.
+        OperatorError: what is neither a plain number nor a truth value.
     """
     if not isinstance(value, bool | int | float):
-        raise UnsupportedError(f"the number {value} is not known when the model is compiled")
+        raise OperatorError(f"the number {value} is not known when the model is compiled")
     if isinstance(value, int) and "int" in dtype:
         return constant(np.array(value, np.int64 if value < 2**63 else np.uint64).astype(dtype))
     return constant(np.array(value), dtype)

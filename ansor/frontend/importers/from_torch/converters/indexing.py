@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from tvm import relax, te
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import axis_of, dtype_of, is_float, shape_of
 from ansor.frontend.importers.from_torch.converters.context import Context, number
 from ansor.frontend.importers.from_torch.converters.registry import converts
@@ -66,7 +66,7 @@ def index(context: Context, x: Any, indices: Sequence[Any]) -> Any:
 
 def _refuse_masks(indices: Sequence[Any]) -> None:
     if any(dtype_of(places) in ("bool", "uint8") for places in indices):
-        raise UnsupportedError("the shape of what a mask selects depends on the data")
+        raise OperatorError("the shape of what a mask selects depends on the data")
 
 
 def _flat_places(context: Context, shape: Sequence[int], indices: Sequence[Any]) -> Any:
@@ -134,7 +134,7 @@ def _put_under_mask(
 ) -> Any:
     """One number wherever a mask of leading axes holds."""
     if len(indices) != 1 or math.prod(shape_of(values)) != 1:
-        raise UnsupportedError("what is put at the places of a mask must be one number")
+        raise OperatorError("what is put at the places of a mask must be one number")
     mask = indices[0]
     ndim = len(shape_of(x)) - len(shape_of(mask))
     aligned = context.reshape(mask, (*shape_of(mask), *[1] * ndim))
@@ -247,7 +247,7 @@ def scatter_reduce(
     if reduce == "mean":
         return _scatter_mean(context, x, dim, index, src, include_self)
     if reduce not in REDUCTIONS:
-        raise UnsupportedError(f"its argument reduce={reduce!r} is not supported")
+        raise OperatorError(f"its argument reduce={reduce!r} is not supported")
     if not include_self:
         neutral = _neutral(reduce, context.dtype)
         x = context.emit(_scattered(context, x, dim, index, neutral, "update"))
@@ -258,7 +258,7 @@ def _scatter_mean(
     context: Context, x: Any, dim: int, index: Any, src: Any, include_self: bool
 ) -> Any:
     if not is_float(context.dtype):
-        raise UnsupportedError("means of integers are not supported")
+        raise OperatorError("means of integers are not supported")
     if not include_self:
         x = context.emit(_scattered(context, x, dim, index, 0, "update"))
     total = context.emit(_scattered(context, x, dim, index, src, "add"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import relax, te, tirx
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import dtype_of, is_float, shape_of
 from ansor.frontend.importers.from_torch.converters.context import Context, number
 from ansor.frontend.importers.from_torch.converters.elementwise import in_float, wide
@@ -197,14 +197,14 @@ def pow_scalar(context: Context, x: Any, exponent: Any) -> Any:
 def pow_tensor(context: Context, x: Any, exponent: Any) -> Any:
     """`x ** exponent`."""
     if not is_float(context.dtype):
-        raise UnsupportedError("integer powers whose exponents are not known are not supported")
+        raise OperatorError("integer powers whose exponents are not known are not supported")
     return in_float(context, op.power, x, exponent)
 
 
 def _integer_power(context: Context, base: Any, exponent: int) -> Any:
     """By repeated squaring; wraps around as PyTorch's does."""
     if not isinstance(exponent, int) or exponent < 0:
-        raise UnsupportedError(f"the power {exponent} of an integer is not supported")
+        raise OperatorError(f"the power {exponent} of an integer is not supported")
     result = context.broadcast(number(1, context.dtype), shape_of(base))
     while exponent:
         if exponent % 2:
@@ -218,7 +218,7 @@ def round_decimals(context: Context, x: Any, decimals: int) -> Any:
     """Rounded to a number of decimals, exactly as PyTorch scales."""
     if not is_float(context.dtype):
         if decimals < 0:
-            raise UnsupportedError("rounding integers to tens is not supported")
+            raise OperatorError("rounding integers to tens is not supported")
         return x
     scale = 10.0 ** abs(decimals)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import is_float, shape_of
 from ansor.frontend.importers.from_torch.converters.context import Context
 from ansor.frontend.importers.from_torch.converters.elementwise import wide
@@ -68,7 +68,7 @@ def _average_pool(ndim: int) -> Callable[..., Any]:
         divisor_override: Any = None,
     ) -> Any:
         if not is_float(context.dtype):
-            raise UnsupportedError("means of integers are not supported")
+            raise OperatorError("means of integers are not supported")
         at = _windows(x, ndim, kernel_size, stride, padding, 1, ceil_mode)
         data = context.cast(_batched(context, x, ndim), wide(context.dtype))
         result = context.emit(

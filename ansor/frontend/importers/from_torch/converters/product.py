@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import relax
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import is_float, shape_of
 from ansor.frontend.importers.from_torch.converters.context import Context, number
 from ansor.frontend.importers.from_torch.converters.registry import converts
@@ -76,7 +76,7 @@ def _with_bias(context: Context, bias: Any, result: Any, beta: Any, alpha: Any) 
     """`beta * bias + alpha * result`; a `beta` of zero hides infinities, as in PyTorch."""
     dtype = context.dtype
     if not is_float(dtype) and not (isinstance(beta, int) and isinstance(alpha, int)):
-        raise UnsupportedError("fractions of integers are not supported")
+        raise OperatorError("fractions of integers are not supported")
     if alpha != 1:
         result = context.emit(op.multiply(result, number(alpha, dtype)))
     if beta == 0:
@@ -123,7 +123,7 @@ def convolution(
     """A convolution over lines, areas or volumes, transposed or not."""
     ndim = len(shape_of(x)) - 2
     if ndim not in CONVOLUTIONS:
-        raise UnsupportedError(f"convolutions over {ndim} dimensions are not supported")
+        raise OperatorError(f"convolutions over {ndim} dimensions are not supported")
     settings: dict[str, Any] = {
         "strides": _each(stride, ndim),
         "padding": _each(padding, ndim),

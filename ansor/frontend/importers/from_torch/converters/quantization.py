@@ -11,7 +11,7 @@ import numpy as np
 from tvm import relax
 from tvm.ir import GenericConst
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import dtype_of, is_float, shape_of
 from ansor.frontend.importers.from_torch.converters.context import Context, number
 from ansor.frontend.importers.from_torch.converters.registry import converts
@@ -62,7 +62,7 @@ def _encoded(
 ) -> Any:
     dtype = context.dtype
     if dtype not in _QUANTIZED:
-        raise UnsupportedError(f"integers of {dtype} are not supported")
+        raise OperatorError(f"integers of {dtype} are not supported")
     parameters = _parameters(context, scale, zero, dtype)
     codes = op.quantize(context.cast(x, "float32"), *parameters, axis, dtype)
     limits = np.iinfo(dtype)
@@ -76,7 +76,9 @@ def _encoded(
 def _decoded(context: Context, x: Any, scale: Any, zero: Any, axis: int) -> Any:
     dtype = dtype_of(x)
     if is_float(dtype):
-        raise UnsupportedError(f"its operand is {dtype}; a quantize is missing before it")
+        raise OperatorError(
+            f"its operand is {dtype}", "a quantize is missing before it: quantise the model again"
+        )
     parameters = _parameters(context, scale, zero, dtype)
     return context.cast(context.emit(op.dequantize(x, *parameters, axis)), context.dtype)
 
@@ -85,7 +87,7 @@ def _parameters(context: Context, scale: Any, zero: Any, dtype: str) -> tuple[An
     """Scale, `float32`, and zero point, of the integers' dtype.
 
     Raises:
-        UnsupportedError: a scale that is known, and not positive or not finite.
+        OperatorError: a scale that is known, and not positive or not finite.
     """
     _check_scale(scale)
     factor = context.cast(scale, "float32")
@@ -104,8 +106,8 @@ def _check_scale(scale: Any) -> None:
         return
     wrong = values[~(np.isfinite(values) & (values > 0))]
     if wrong.size:
-        raise UnsupportedError(
-            f"its scale is {wrong[0]:g}, not positive and finite; quantise the model again"
+        raise OperatorError(
+            f"its scale is {wrong[0]:g}, not positive and finite", "quantise the model again"
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from tvm import relax
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import HALF, shape_of
 from ansor.frontend.importers.from_torch.converters.context import Context
 from ansor.frontend.importers.from_torch.converters.registry import converts
@@ -63,7 +63,7 @@ def rnn(
 
 def _check_eval(dropout: float, train: bool) -> None:
     if train and dropout:
-        raise UnsupportedError("its dropout draws random numbers; put it into eval mode")
+        raise OperatorError("its dropout draws random numbers", "put it into eval mode")
 
 
 class _Layers:

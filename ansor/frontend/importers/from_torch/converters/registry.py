@@ -17,7 +17,7 @@ from torch.utils import _pytree as pytree
 from tvm import relax
 
 from ansor.config import IMPORTS
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import dtype_of, shape_of
 from ansor.frontend.importers.from_torch.converters.context import Context, dtype_from_torch
 from ansor.frontend.rewrite import constant
@@ -48,7 +48,7 @@ def convert(node: torch.fx.Node, translator: Any) -> Any:
     """The node's result: an expression, or a list of them.
 
     Raises:
-        UnsupportedError: there is no converter, an argument is not supported, or the conversion
+        OperatorError: there is no converter, an argument is not supported, or the conversion
             would not have PyTorch's shape and dtype.
     """
     if node.target.__name__ == GETITEM:
@@ -60,7 +60,7 @@ def convert(node: torch.fx.Node, translator: Any) -> Any:
     found = _without_data(context)
     if found is None:
         if function is None:
-            raise UnsupportedError("there is no converter for it")
+            raise OperatorError("there is no converter for it")
         arguments = _bound(node, translator)
         found = function(context, **_for_function(function, arguments, node))
     several = isinstance(node.meta["val"], list | tuple)
@@ -80,11 +80,11 @@ def _results(node: torch.fx.Node) -> tuple[torch.Tensor, ...]:
     leaves = [leaf for leaf in pytree.tree_leaves(node.meta.get("val")) if leaf is not None]
     for leaf in leaves:
         if not isinstance(leaf, torch.Tensor):
-            raise UnsupportedError("its result is a number that depends on the data")
+            raise OperatorError("its result is a number that depends on the data")
         if leaf.layout is not torch.strided:
-            raise UnsupportedError(f"tensors of layout {leaf.layout} are not supported")
+            raise OperatorError(f"tensors of layout {leaf.layout} are not supported")
         if not all(isinstance(extent, int) for extent in leaf.shape):
-            raise UnsupportedError("the shape of its result depends on the data")
+            raise OperatorError("the shape of its result depends on the data")
         dtype_from_torch(leaf.dtype)
     return tuple(leaves)
 
@@ -93,7 +93,7 @@ def _bound(node: torch.fx.Node, translator: Any) -> dict[str, Any]:
     """The operator's arguments by the names of its schema, defaults included."""
     schema = getattr(node.target, "_schema", None)
     if schema is None:
-        raise UnsupportedError("there is no converter for it")
+        raise OperatorError("there is no converter for it")
     given = dict(zip([a.name for a in schema.arguments], node.args, strict=False))
     given.update(node.kwargs)
     named = {a.name: given.get(a.name, a.default_value) for a in schema.arguments}
@@ -112,7 +112,7 @@ def _for_function(
         if own in parameters:
             taken[own] = value
         elif name not in WITHOUT_EFFECT and not _is_default(value, defaults[name]):
-            raise UnsupportedError(f"its argument {name} is not supported")
+            raise OperatorError(f"its argument {name} is not supported")
     return taken
 
 
@@ -180,7 +180,7 @@ def _filled(result: torch.Tensor) -> Any:
 def _checked(context: Context, found: Sequence[Any]) -> list[Any]:
     """The results bound to variables, if they have the shapes and dtypes of PyTorch's."""
     if len(found) != len(context.results):
-        raise UnsupportedError(f"{len(found)} results instead of {len(context.results)}")
+        raise OperatorError(f"{len(found)} results instead of {len(context.results)}")
     parts = []
     for expr, expected in zip(found, context.results, strict=True):
         bound = expr if isinstance(expr, relax.Var) else context.emit(expr)
@@ -193,6 +193,6 @@ def _check(expr: Any, expected: torch.Tensor) -> None:
     mine = (shape_of(expr), dtype_of(expr))
     its = (tuple(expected.shape), dtype_from_torch(expected.dtype))
     if mine != its:
-        raise UnsupportedError(
+        raise OperatorError(
             f"the conversion has shape {mine[0]} and dtype {mine[1]} instead of {its[0]}, {its[1]}"
         )

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from tvm import relax, te
 
-from ansor.errors import UnsupportedError
+from ansor.errors import OperatorError
 from ansor.frontend.importers.conversion import axis_of, dtype_of, shape_of
 from ansor.frontend.importers.from_torch.converters.context import Context, number, reduced_axes
 from ansor.frontend.importers.from_torch.converters.registry import converts
@@ -221,11 +221,11 @@ def as_strided(
     source = context.node.args[0].meta["val"]
     whole = source.untyped_storage().nbytes() // source.element_size() == source.numel()
     if not (isinstance(source, torch.Tensor) and source.is_contiguous() and whole):
-        raise UnsupportedError("strides into memory that is not in order are not supported")
+        raise OperatorError("strides into memory that is not in order are not supported")
     first = int(storage_offset or 0)
     last = first + sum((e - 1) * s for e, s in zip(context.shape, stride, strict=True))
     if min(stride, default=0) < 0 or last >= source.numel():
-        raise UnsupportedError("strides that leave the tensor are not supported")
+        raise OperatorError("strides that leave the tensor are not supported")
 
     def define(data: Any) -> Any:
         def place(*at: Any) -> Any:
@@ -251,7 +251,7 @@ def constant_pad(context: Context, x: Any, pad: Sequence[int], value: Any) -> An
         padded = op.nn.pad(context.cast(x, "uint8"), margins, pad_value=int(bool(value)))
         return context.cast(context.emit(padded), "bool")
     if float(value) != value:
-        raise UnsupportedError(f"padding with {value} is not supported")
+        raise OperatorError(f"padding with {value} is not supported")
     return op.nn.pad(x, margins, pad_value=float(value))
 
 
