@@ -11,8 +11,8 @@ from ansor.errors import ArgumentError, OperatorError, UserError
 
 # Imperatives and modal verbs: a remedy says what to do or what would be right.
 INSTRUCTION = re.compile(
-    r"\b(add|allow|ask|bind|calibrate|call|can be|choose|close|connect|copy|export|free|give|import"
-    r"|install|keep|leave|let|load|make|measure|must|name|needs?|open|pass|pip|put|quantise|read"
+    r"\b(add|allow|ask|bind|calibrate|call|can be|choose|close|connect|copy|end|explain|export|free"
+    r"|give|import|install|keep|leave|let|load|make|measure|must|name|needs?|open|pass|pip|put|quantise|read"
     r"|remove|repair|replace|report|return|save|say|see|set|start|take|try|tune|update|use|wait"
     r"|write)\b"
 )

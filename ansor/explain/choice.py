@@ -35,4 +35,4 @@ def chosen(
         what = "there are several tasks" if wanted is None else "several tasks fit"
         raise ArgumentError("task", wanted, f"{what}; give one of {', '.join(fitting)}")
     near = get_close_matches(wanted or "", named, EXPLAIN.near_names, cutoff=0.0)
-    raise ArgumentError("task", wanted, f"no such task; near names are {', '.join(near)}")
+    raise ArgumentError("task", wanted, f"no such task; near names are {', '.join(near)}; give one")

@@ -65,7 +65,7 @@ def machine_of(target: Target, threads: int) -> Any:
         name = target_name(target_text(target, threads))
         remedy = "explain its records on a machine of its kind"
         raise UnsupportedError(
-            f"target={name!r}: the parameters of its machine are not known here; {remedy}"
+            f"target={name!r}: the parameters of its machine are not known here", remedy
         )
     return reader.detect(target, threads)
 
@@ -116,4 +116,6 @@ def _why_none(task: Task, records: Database, trials: Mapping[str, Trials]) -> st
     if not records.count():
         return "no records; tune the model with this database"
     known = ", ".join(sorted({entry.name for entry in records.tasks()}))
-    return f"no record of task {task.group!r} of this model; other tasks have some: {known}"
+    return (
+        f"no record of task {task.group!r} of this model; tune it, other tasks have some: {known}"
+    )

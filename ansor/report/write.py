@@ -59,7 +59,9 @@ def write_document(
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise ArgumentError("out", str(out), f"cannot be written: {error}") from error
+        raise ArgumentError(
+            "out", str(out), f"cannot be written; give another path: {error}"
+        ) from error
     return path
 
 

@@ -66,7 +66,9 @@ def save_model(stored: StoredModel, path: str | os.PathLike[str]) -> None:
     try:
         _write_atomically(destination, stored, metadata)
     except OSError as error:
-        raise ArgumentError("path", str(destination), f"give another path: {error}") from error
+        raise ArgumentError(
+            "path", str(destination), f"cannot be written; give another path: {error}"
+        ) from error
 
 
 def _metadata(stored: StoredModel) -> str:

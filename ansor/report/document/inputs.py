@@ -72,7 +72,9 @@ def write_json(data: Any, path: str | os.PathLike[str]) -> None:
     try:
         Path(path).write_text(f"{json.dumps(asdict(data), allow_nan=False)}\n", encoding="utf-8")
     except OSError as error:
-        raise ArgumentError("path", str(path), f"cannot be written: {error}") from error
+        raise ArgumentError(
+            "path", str(path), f"cannot be written; give another path: {error}"
+        ) from error
 
 
 def read_json(path: Path, kind: type[T]) -> T | None:
@@ -88,7 +90,7 @@ def read_json(path: Path, kind: type[T]) -> T | None:
         return found
     except (OSError, ValueError, RecursionError) as error:
         remedy = "run `ansor tune` or `ansor demo` again, or delete the file"
-        raise StorageError(f"{path} is damaged: {error}; {remedy}") from error
+        raise StorageError(f"{path} is damaged: {error}", remedy) from error
 
 
 def _refused(name: str) -> None:

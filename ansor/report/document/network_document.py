@@ -80,7 +80,10 @@ def _with_search(document: Document, search: SearchData) -> Document:
     trials, functions = search.trials, search.functions
     unknown = {trial.task for trial in trials} - functions.keys()
     if unknown:
-        raise StorageError(f"search.json has trials of unknown tasks: {', '.join(sorted(unknown))}")
+        raise StorageError(
+            f"search.json has trials of unknown tasks: {', '.join(sorted(unknown))}",
+            "tune the model again",
+        )
     calls = {row.name: row.calls or 0 for row in document.functions if row.latency_s}
     expected = predictions(trials, functions)
     known_s = {row.name: row.latency_s for row in document.functions if row.latency_s}
@@ -104,7 +107,10 @@ def _function_notes(stored: StoredModel) -> list[FunctionNotes]:
     try:
         return [converted(row, FunctionNotes) for row in stored.notes.get("tasks", ())]
     except ValueError as error:
-        raise StorageError(f"the notes of the network are damaged: {error}") from error
+        raise StorageError(
+            f"the notes of the network are damaged: {error}",
+            "copy the file again, or tune the model again",
+        ) from error
 
 
 def _threads(stored: StoredModel) -> int:

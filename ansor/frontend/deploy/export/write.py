@@ -80,7 +80,9 @@ def export_network(
             _copy_runtime(made, libraries)
             os.rename(made, destination)
     except OSError as error:
-        raise ArgumentError("folder", str(folder), f"give another folder: {error}") from error
+        raise ArgumentError(
+            "folder", str(folder), f"cannot be written; give another folder: {error}"
+        ) from error
 
 
 def _code(model: DeployableNetwork) -> MachineCode:
@@ -131,7 +133,9 @@ def _destination(folder: Folder) -> Path:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise ArgumentError("folder", str(folder), "it has files; give a new folder")
     except OSError as error:
-        raise ArgumentError("folder", str(folder), f"give another folder: {error}") from error
+        raise ArgumentError(
+            "folder", str(folder), f"cannot be written; give another folder: {error}"
+        ) from error
     return path
 
 
