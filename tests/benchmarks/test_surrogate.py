@@ -146,7 +146,7 @@ def test_the_clock_has_the_seconds_of_builds_and_runs() -> None:
 
 
 def test_unknown_tasks_and_sketches_are_named() -> None:
-    with pytest.raises(ArgumentError, match="there are surrogates of op"):
+    with pytest.raises(ArgumentError, match="give one of op"):
         device().measure(OTHER, [], None)
     (result,) = device().measure(TASK, [Program()], None)
     assert result.error is ErrorKind.LOWER

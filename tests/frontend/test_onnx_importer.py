@@ -462,7 +462,7 @@ def test_training_mode() -> None:
 
 
 def test_dtypes() -> None:
-    with pytest.raises(UnsupportedError, match="input 'x' has dtype complex64; supported are"):
+    with pytest.raises(UnsupportedError, match="input 'x' has dtype complex64; use one of"):
         import_model(relu(dtype=TensorProto.COMPLEX64))
     node = Node("Gather", ["w", "x"], ["y"])
     model = network([node], {"w": np.ones(4, np.complex64)}, (2,), dtype=TensorProto.INT64)

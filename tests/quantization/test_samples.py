@@ -55,7 +55,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "names": ({"z": floats(1, 2, 3)}, r"\['z'\].*name the arrays.*x float32\[2, 3\]"),
     "more names": ({"x": floats(1, 2, 3), "z": floats(1)}, "name the arrays"),
     "rank": ({"x": floats(3)}, r"calibration\['x'\]=\(3,\): input x float32\[2, 3\] takes"),
-    "rows": ({"x": floats(3, 3)}, "takes samples of this shape"),
+    "rows": ({"x": floats(3, 3)}, "give samples of the shape"),
     "shape": ([floats(2, 4)], r"sample 0=\(2, 4\): the shape must be"),
     "dtype": ([np.zeros((2, 3), np.complex64)], "complex64.*the dtype must be float32"),
     "nan": ([floats(2, 3), NAN], "sample 1='NaN or infinity'"),
