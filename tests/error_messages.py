@@ -20,9 +20,9 @@ INSTRUCTION = re.compile(
 PLACE = re.compile(
     r"\w=|'.+'|\b(block|blocks|called|cluster|compiler|compiled for|device|function|GPU|graph|input"
     r"|inputs|layer|loops over|model|module|network|node|operator|output|parameter|parameters|path"
-    r"|PrimFunc|server|target|task|template|trace|tracker|weight|worker|import)\b|/"
+    r"|PrimFunc|server|target|task|template|trace|tracker|weight|worker|import)\b|/|\.json"
 )
-ARGUMENT = re.compile(r"[A-Za-z_][\w.]*(\[.+\])*")
+ARGUMENT = re.compile(r"[A-Za-z_][\w.]*(\[.+\])*(, sample \d+)?")
 
 
 def faults_of(error: UserError) -> list[str]:
@@ -30,10 +30,11 @@ def faults_of(error: UserError) -> list[str]:
     found = []
     if not INSTRUCTION.search(error.remedy):
         found.append("the remedy gives no instruction")
-    if isinstance(error, ArgumentError) and not ARGUMENT.fullmatch(error.argument):
-        found.append("the argument is no name")
+    if isinstance(error, ArgumentError):
+        if not ARGUMENT.fullmatch(error.argument):
+            found.append("the argument is no name")
     # The importer names the operator and its layer where a converter raises.
-    if type(error) is not OperatorError and not PLACE.search(error.problem):
+    elif type(error) is not OperatorError and not PLACE.search(error.problem):
         found.append("the problem names neither an argument nor a place")
     if error.problem not in str(error) or error.remedy not in str(error):
         found.append("the text lacks the problem or the remedy")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from ansor.errors import AnsorError
+from ansor.errors import UserError
 
 
-class MissingPackageError(AnsorError):
+class MissingPackageError(UserError):
     """A package of an extra is not installed."""
 
 
@@ -20,4 +20,4 @@ def require(*packages: str) -> None:
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
         remedy = "pip install 'ansor[report]'"
-        raise MissingPackageError(f"a report needs {' and '.join(missing)}: {remedy}")
+        raise MissingPackageError(f"a report needs {' and '.join(missing)}", remedy)
