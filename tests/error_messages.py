@@ -20,7 +20,7 @@ INSTRUCTION = re.compile(
 PLACE = re.compile(
     r"\w=|'.+'|\b(block|blocks|called|cluster|compiler|compiled for|device|function|GPU|graph|input"
     r"|inputs|layer|loops over|model|module|network|node|operator|output|parameter|parameters|path"
-    r"|PrimFunc|server|target|task|template|trace|tracker|weight|worker|import)\b|/|\.json"
+    r"|PrimFunc|report|server|target|task|template|trace|tracker|weight|worker|import)\b|/|\.json"
 )
 ARGUMENT = re.compile(r"[A-Za-z_][\w.]*(\[.+\])*(, sample \d+)?")
 

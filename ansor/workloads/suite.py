@@ -156,7 +156,7 @@ def suite_workload(name: str, batch: int = 1, dtype: str = "float32") -> Workloa
     family, _, index = name.partition(".")
     if dtype != "float32" and family not in PRODUCTS:
         families = ", ".join(PRODUCTS)
-        raise ArgumentError("dtype", dtype, f"{name} is of no family with dtypes; use one of {families}")
+        raise ArgumentError("dtype", dtype, f"{name} is of no family with dtypes: use {families}")
     if name in OPEVO:
         return opevo(name)
     shape = SHAPES[family][int(index)]

@@ -54,7 +54,10 @@ NAN = np.full((2, 3), np.nan, np.float32)
 WRONG: dict[str, tuple[Any, str]] = {
     "names": ({"z": floats(1, 2, 3)}, r"\['z'\].*name the arrays.*x float32\[2, 3\]"),
     "more names": ({"x": floats(1, 2, 3), "z": floats(1)}, "name the arrays"),
-    "rank": ({"x": floats(3)}, r"calibration\['x'\]=\(3,\): give samples of the shape of input x float32\[2, 3\]"),
+    "rank": (
+        {"x": floats(3)},
+        r"calibration\['x'\]=\(3,\): give samples of the shape of input x float32\[2, 3\]",
+    ),
     "rows": ({"x": floats(3, 3)}, "give samples of the shape"),
     "shape": ([floats(2, 4)], r"sample 0=\(2, 4\): the shape must be"),
     "dtype": ([np.zeros((2, 3), np.complex64)], "complex64.*the dtype must be float32"),

@@ -100,7 +100,10 @@ BAD = {
         "IndexError",
     ),
     "no loop": (lambda cfg, sch: cfg.split("k", "y"), "constant extent"),
-    "no such block": (lambda cfg, sch: sch.get_sblock("D"), "no block 'D'; name one of the blocks: C"),
+    "no such block": (
+        lambda cfg, sch: sch.get_sblock("D"),
+        "no block 'D'; name one of the blocks: C",
+    ),
     "an error of Python": (lambda cfg, sch: cfg.nothing, "AttributeError"),
     "never legal": (lambda cfg, sch: sch.vectorize(sch.get_loops("C")[2]), "no legal schedule"),
 }

@@ -102,7 +102,9 @@ def test_an_unknown_size_is_answered_with_the_known_ones() -> None:
 def test_a_dtype_is_one_that_the_operator_has() -> None:
     with pytest.raises(ArgumentError, match=r"dtype='int4'.*float32, float16, bfloat16, int8"):
         build("matmul", dtype="int4")
-    with pytest.raises(ArgumentError, match=r"dtype='int8': use float32, in which softmax is defined"):
+    with pytest.raises(
+        ArgumentError, match=r"dtype='int8': use float32, in which softmax is defined"
+    ):
         build("softmax", dtype="int8")
     with pytest.raises(ArgumentError, match=r"dtype='int8': T2D\.0 is of no family.*C1D, C2D"):
         suite_workload("T2D.0", dtype="int8")

@@ -113,7 +113,9 @@ def _fixed(index: int, pair: tuple[Any, Any], sizes: dict[str, int]) -> Any:
     given = tuple(int(size) for size in array.shape)
     dims = ty.shape.dim if ty.HasField("shape") else [None] * len(given)
     if len(dims) != len(given):
-        raise ArgumentError(argument, given, f"input {value.name!r} has {len(dims)} dimensions")
+        raise ArgumentError(
+            argument, given, f"input {value.name!r} has {len(dims)} dimensions; give as many"
+        )
     shape = tuple(_extent(dim, size, sizes) for dim, size in zip(dims, given, strict=True))
     check_array(array, InputSpec(argument, shape, dtype_of_code(ty.elem_type)))
     return helper.make_tensor_value_info(value.name, ty.elem_type, shape)
