@@ -180,7 +180,7 @@ def _fails(task: Task) -> bool:
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ("conv3d", "functions are matmul_relu, depthwise_conv2d, row_sum"),
+        ("conv3d", "name some of matmul_relu, depthwise_conv2d, row_sum"),
         (["dense", "lstm"], "tasks='lstm': fits no function"),
         (lambda task: False, "fits no function"),
         (_fails, "fails for matmul_relu"),
