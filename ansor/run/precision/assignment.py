@@ -51,7 +51,7 @@ def within_budget(
         return Assignment(forms.multiplying)
     found = sensitivities.narrowed(forms.multiplying, whole, goal, limit, sensitivities.error)
     if found.short is None:
-        remedy = f"no precision meets it; allow the least error, {found.least_error:.3g}"
+        remedy = f"no precision meets it; allow more, the least error is {found.least_error:.3g}"
         raise ArgumentError("max_error", limit, remedy)
     return Assignment(found.short, sensitivities.reasons(found.back))
 
