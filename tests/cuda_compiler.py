@@ -65,7 +65,7 @@ def compile_source(source: str, arch: str) -> list[KernelUse]:
         )
     if done.returncode != 0:
         reason = (done.stderr or done.stdout).strip()
-        raise MeasureError(f"nvcc for {arch}: {reason}")
+        raise MeasureError(f"compiler nvcc for {arch}: {reason}", "see the source")
     return _uses(done.stderr + done.stdout)
 
 
@@ -78,6 +78,8 @@ def _uses(log: str) -> list[KernelUse]:
 def _use(name: str, text: str) -> KernelUse:
     spill, used = _SPILL.search(text), _USED.search(text)
     if spill is None or used is None:
-        raise MeasureError(f"what nvcc says of kernel {name} is not understood: {text[:200]}")
+        raise MeasureError(
+            f"what nvcc says of kernel {name} is not understood: {text[:200]}", "read it"
+        )
     stack, stores, _ = map(int, spill.groups())
     return KernelUse(name, int(used.group(1)), int(used.group(2) or 0), stack, stores)

@@ -78,7 +78,7 @@ def test_an_operator_that_fails_is_reported_and_the_run_goes_on(
 
     def failing(tensors: Any, **options: Any) -> Any:
         if len(tensors) == 2:
-            raise UnsupportedError("block S: out of order\nand more")
+            raise UnsupportedError("block S: out of order\nand more", "order it")
         return schedule(tensors, **options)
 
     monkeypatch.setattr(operators, "auto_schedule", failing)

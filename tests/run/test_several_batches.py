@@ -85,7 +85,7 @@ def test_a_database_that_fails_abandons_what_is_under_way(monkeypatch: pytest.Mo
     world = world_of(device)
 
     def fails(*arguments: object) -> None:
-        raise DatabaseError("database='r.db': disk is full")
+        raise DatabaseError("database='r.db': disk is full", "free some space")
 
     monkeypatch.setattr(world.database, "add_records", fails)
     finish = world.run(100)

@@ -122,7 +122,7 @@ def test_a_database_that_fails_ends_the_search(monkeypatch: pytest.MonkeyPatch) 
 
     def fails_at_twentieth(*arguments: object) -> None:
         if next(records) == 20:
-            raise DatabaseError("database='r.db': disk is full")
+            raise DatabaseError("database='r.db': disk is full", "free some space")
         write(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(world.database, "add_records", fails_at_twentieth)
