@@ -64,7 +64,7 @@ def compile_source(source: str, arch: str) -> list[KernelUse]:
             [find_nvcc(), *flags, str(path)], capture_output=True, text=True, check=False
         )
     if done.returncode != 0:
-        reason = (done.stderr or done.stdout).strip()
+        reason = " ".join((done.stderr or done.stdout).split())
         raise MeasureError(f"compiler nvcc for {arch}: {reason}", "see the source")
     return _uses(done.stderr + done.stdout)
 
