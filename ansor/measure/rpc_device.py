@@ -78,8 +78,8 @@ class RpcDevice(Device):
         self._resolved = resolve_target(target)
         self._backend = backend_of(self._resolved)
         if self._backend.machine.elsewhere is None:
-            title = self._backend.title
-            raise UnsupportedError(f"{title} behind RPC cannot be used", "tune on that machine")
+            problem = f"target {self._resolved}: {self._backend.title} behind RPC cannot be used"
+            raise UnsupportedError(problem, "tune on that machine")
         tracker = Tracker(host, port, limits)
         if not tracker.servers(key):
             raise ArgumentError(

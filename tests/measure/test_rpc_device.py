@@ -185,7 +185,7 @@ def test_something_that_is_no_tracker_is_given_up() -> None:
 
 
 def test_a_task_of_another_target_is_refused(farm: Farm, device: RpcDevice) -> None:
-    with pytest.raises(ArgumentError, match="measures for"):
+    with pytest.raises(ArgumentError, match="the only target of the device"):
         device.measure(make_task(NAME), programs(1), None)
 
 
