@@ -23,7 +23,7 @@ LAYERS = (
     ("program", "linking"),
     ("sketch", "annotate", "features", "lowering", "task", "templates"),
     ("targets",),
-    ("workloads", "models"),
+    ("workloads", "models", "results"),
     ("evolve", "cost_model", "measure"),
     ("database", "cluster"),
     ("policy", "frontend"),

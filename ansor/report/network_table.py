@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from ansor.report.formatting import (
     Column,
@@ -16,6 +15,7 @@ from ansor.report.formatting import (
     percent,
     significant,
 )
+from ansor.results import TaskResult, longest_first
 
 _FUNCTION = Column("function", is_text=True, most=44)
 _COLUMNS = (
@@ -34,35 +34,6 @@ _COLUMNS = (
     Column("sketch", is_text=True),
     Column("error"),
 )
-
-
-class TaskRow(Protocol):
-    """What the table shows of one function; see `ansor.run.results.TaskResult`."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def weight(self) -> int: ...
-    @property
-    def flops(self) -> int: ...
-    @property
-    def latency_s(self) -> float | None: ...
-    @property
-    def trials(self) -> int: ...
-    @property
-    def variant(self) -> str: ...
-    @property
-    def sketch(self) -> str: ...
-    @property
-    def difference(self) -> float | None: ...
-    @property
-    def speedup(self) -> float | None: ...
-    @property
-    def margin(self) -> float | None: ...
-    @property
-    def spread(self) -> float | None: ...
-    @property
-    def note(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -88,15 +59,14 @@ class Summary:
     errors: Mapping[str, int] = field(default_factory=dict)
 
 
-def network_table(tasks: Sequence[TaskRow], summary: Summary) -> str:
+def network_table(tasks: Sequence[TaskResult], summary: Summary) -> str:
     """Plain text: a table of the functions, those that take the most time first, and a summary.
 
     The column "error" is the largest difference from the definition as it was written, computed in
     float64, relative to its largest value. "× untuned" is the speedup over the definition as it was
     written, "margin" what the runner-up takes longer, and "spread" that of the winner's turns.
     """
-    ranked = sorted(tasks, key=_total, reverse=True)
-    total = sum(map(_total, tasks))
+    ranked, total = longest_first(tasks)
     rows = [_row(task, total, summary.peak_flops) for task in ranked]
     notes = [f"  {_FUNCTION.fit(task.name)}: {task.note}" for task in ranked if task.note]
     blocks = [align_columns(_COLUMNS, rows), _network(tasks, total, summary)]
@@ -105,18 +75,13 @@ def network_table(tasks: Sequence[TaskRow], summary: Summary) -> str:
     return "\n\n".join(blocks)
 
 
-def _total(task: TaskRow) -> float:
-    """Seconds that all calls of the function take in one run of the network."""
-    return task.weight * (task.latency_s or 0.0)
-
-
-def _row(task: TaskRow, total_s: float, peak_flops: float | None) -> tuple[str, ...]:
+def _row(task: TaskResult, total_s: float, peak_flops: float | None) -> tuple[str, ...]:
     rate = task.flops / task.latency_s if task.latency_s and task.flops else None
     return (
         task.name,
         str(task.weight),
         microseconds(task.latency_s),
-        percent(None if task.latency_s is None else _total(task), total_s),
+        percent(task.total_s, total_s),
         significant(task.flops / 1e6) if task.flops else "-",
         gflops(task.flops, task.latency_s),
         percent(rate, peak_flops),
@@ -129,7 +94,7 @@ def _row(task: TaskRow, total_s: float, peak_flops: float | None) -> tuple[str, 
     )
 
 
-def _network(tasks: Sequence[TaskRow], total_s: float, summary: Summary) -> str:
+def _network(tasks: Sequence[TaskResult], total_s: float, summary: Summary) -> str:
     """The lines below the table."""
     untimed = sum(task.latency_s is None for task in tasks)
     missing = f" ({untimed} not timed)" if untimed else ""

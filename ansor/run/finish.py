@@ -18,9 +18,9 @@ from ansor.lowering.lower import lower
 from ansor.measure.device import TaskProgram
 from ansor.program.layout import PackedLayout, packings
 from ansor.program.program import Program
+from ansor.results import TaskResult
 from ansor.run.chosen_programs import ChosenPrograms
 from ansor.run.prepare import Network
-from ansor.run.results import TaskResult
 from ansor.run.search_history import SearchHistory
 from ansor.run.tuned import TunedModel
 from ansor.run.winners import Winner

@@ -13,8 +13,8 @@ from ansor.frontend.deploy.export.write import export_network
 from ansor.frontend.deploy.runtime import loaded
 from ansor.frontend.deploy.storage import load_model
 from ansor.report.precision_table import PrecisionRow
+from ansor.results import TaskResult
 from ansor.run.check.network import check_from_json
-from ansor.run.results import TaskResult
 from ansor.run.saved_notes import known_fields
 from ansor.run.tuned import TunedModel
 from ansor.targets.host.threads import start_threads

@@ -32,9 +32,9 @@ from ansor.report.network_html import network_html
 from ansor.report.network_table import Summary, network_table
 from ansor.report.precision_table import PrecisionRow, precision_text
 from ansor.report.write import write_document
+from ansor.results import Benchmark, TaskResult
 from ansor.run.check.network import NetworkCheck
 from ansor.run.chosen_programs import ChosenPrograms
-from ansor.run.results import Benchmark, TaskResult
 from ansor.run.search_data import environment, loop_nests, machine_figures
 from ansor.run.search_history import SearchHistory
 from ansor.targets.registry import backend_of

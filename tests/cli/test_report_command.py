@@ -20,7 +20,7 @@ from ansor.report.document.collect import collect
 from ansor.report.document.comparison_data import COMPARISON_FILE
 from ansor.report.document.inputs import write_json
 from ansor.report.document.search_data import SEARCH_FILE
-from ansor.run.results import Benchmark
+from ansor.results import Benchmark
 from ansor.workloads import build
 
 MODEL = "matmul:rows=32,columns=32,depth=32"

@@ -20,7 +20,7 @@ from ansor.frontend import compile_model, optimize
 from ansor.frontend.deploy.storage import VERSION
 from ansor.frontend.importers.from_relax import from_relax
 from ansor.report.precision_table import PrecisionRow
-from ansor.run.results import TaskResult
+from ansor.results import TaskResult
 from ansor.run.saved_notes import known_fields
 
 GOLDEN = Path(__file__).parent / "golden"

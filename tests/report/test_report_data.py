@@ -18,8 +18,9 @@ from ansor.report.document.curves import (
     predictions,
 )
 from ansor.report.document.document import FailureCount, Prediction
-from ansor.report.document.functions import FunctionNotes, function_rows
+from ansor.report.document.functions import function_rows
 from ansor.report.document.search_data import Trial
+from ansor.results import TaskResult
 from ansor.run.search_data import expected_seconds
 
 FUNCTIONS = {"k0": "conv", "k1": "conv", "k2": "mean"}
@@ -134,9 +135,9 @@ def test_only_a_score_of_a_time_is_a_prediction(score: float, seconds: float | N
 
 def test_rows_are_ranked_and_computed_from_the_notes() -> None:
     notes = [
-        FunctionNotes("mean", 1, 0, 1e-3, 4, "s", None, errors={"run": 2}),
-        FunctionNotes("conv", 2, 10**9, 2e-3, 4, "s", 1e-6, runner_up_s=3e-3, untuned_s=8e-3),
-        FunctionNotes("sort", 1, 0, None, 0, "untuned", None),
+        TaskResult("mean", 1, 0, 1e-3, 4, "s", None, errors={"run": 2}),
+        TaskResult("conv", 2, 10**9, 2e-3, 4, "s", 1e-6, runner_up_s=3e-3, untuned_s=8e-3),
+        TaskResult("sort", 1, 0, None, 0, "untuned", None),
     ]
     conv, mean, unscheduled = function_rows(notes, 1e12, {"conv": 10**8})
     assert (conv.name, mean.name, unscheduled.name) == ("conv", "mean", "sort")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -10,43 +9,32 @@ import pytest
 from ansor.report.formatting import align, gflops, microseconds, milliseconds, percent, shorten
 from ansor.report.network_html import network_html
 from ansor.report.network_table import Summary, network_table
+from ansor.results import TaskResult
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
-@dataclass(frozen=True)
-class Row:
-    """A `TaskRow` by hand."""
-
-    name: str
-    weight: int
-    flops: int
-    latency_s: float | None
-    trials: int
-    sketch: str = "3677876a"
-    difference: float | None = 9.87e-07
-    note: str = ""
-    variant: str = "direct"
-    speedup: float | None = None
-    margin: float | None = None
-    spread: float | None = None
-
+SKETCH = "3677876a"
 
 ROWS = (
-    Row("fused_mean", 1, 25_600, 2.5e-6, 16, "bac719f3", 0.0),
-    Row(
+    TaskResult("fused_mean", 1, 25_600, 2.5e-6, 16, "bac719f3", 0.0),
+    TaskResult(
         "fused_conv2d_add_relu",
         2,
         231_612_416,
         500e-6,
         64,
+        SKETCH,
+        9.87e-07,
         variant="winograd4",
-        speedup=87.3,
-        margin=0.0213,
+        runner_up_s=1.0213 * 500e-6,
+        untuned_s=87.3 * 500e-6,
         spread=0.008,
     ),
-    Row("transpose", 1, 0, 40e-6, 8, "848f0012", 0.0),
-    Row("conv_" * 12, 1, 1_000_000, None, 4, "untuned", None, "build: no such intrinsic"),
+    TaskResult("transpose", 1, 0, 40e-6, 8, "848f0012", 0.0),
+    TaskResult(
+        "conv_" * 12, 1, 1_000_000, None, 4, "untuned", None, note="build: no such intrinsic"
+    ),
 )
 SUMMARIES = {
     "known": Summary(1.1e-3, 1.6, 512e9, 240.4, 1234, "time is up"),
@@ -92,7 +80,7 @@ def test_columns_are_aligned() -> None:
 
 
 def test_a_notebook_shows_the_functions_with_escaped_names() -> None:
-    rows = [*ROWS, Row("<script>alert(1)</script>", 1, 0, 1e-6, 3)]
+    rows = [*ROWS, TaskResult("<script>alert(1)</script>", 1, 0, 1e-6, 3, SKETCH, None)]
     text = network_html(rows)
     assert "<script>" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text

@@ -18,13 +18,13 @@ from ansor.report.document.curves import (
 )
 from ansor.report.document.document import Document, FailureCount, FunctionRow, ProgramText
 from ansor.report.document.functions import (
-    FunctionNotes,
     function_rows,
     moved_bytes,
     scheduled_functions,
 )
 from ansor.report.document.inputs import NetworkInputs, converted
 from ansor.report.document.search_data import SearchData
+from ansor.results import TaskResult
 from ansor.targets.registry import backend_of
 from ansor.targets.target import target_text
 
@@ -44,13 +44,13 @@ def network_document(inputs: NetworkInputs) -> Document:
         MissingPackageError: a package is not installed.
     """
     stored, search = inputs.stored, inputs.search
-    notes = _function_notes(stored)
+    results = _results(stored)
     functions = scheduled_functions(stored.model.bare())
-    names = {each.name: each.name for each in notes} | dict(search.compiled if search else {})
+    names = {each.name: each.name for each in results} | dict(search.compiled if search else {})
     compiled = {name: symbol for name, symbol in names.items() if symbol in functions}
     sizes = {name: moved_bytes(functions[symbol]) for name, symbol in compiled.items()}
     peak_flops = search.machine.peak_flops if search else None
-    rows = function_rows(notes, peak_flops, sizes)
+    rows = function_rows(results, peak_flops, sizes)
     own = inputs.comparison.own if inputs.comparison else None
     document = Document(
         title=inputs.title,
@@ -59,7 +59,7 @@ def network_document(inputs: NetworkInputs) -> Document:
         trials=sum(row.trials for row in rows),
         comparison=inputs.comparison,
         functions=rows,
-        failures=_noted_failures(notes),
+        failures=_noted_failures(results),
         programs=_programs(stored, rows, compiled, search.loops if search else {}),
         checks=tuple(_check_text(check) for check in stored.notes.get("checks", ())),
         environment={"target": target_text(stored.model.target, _threads(stored))},
@@ -103,9 +103,9 @@ def _with_search(document: Document, search: SearchData) -> Document:
     )
 
 
-def _function_notes(stored: StoredModel) -> list[FunctionNotes]:
+def _results(stored: StoredModel) -> list[TaskResult]:
     try:
-        return [converted(row, FunctionNotes) for row in stored.notes.get("tasks", ())]
+        return [converted(row, TaskResult) for row in stored.notes.get("tasks", ())]
     except ValueError as error:
         raise StorageError(
             f"the notes of the network are damaged: {error}",
@@ -117,11 +117,11 @@ def _threads(stored: StoredModel) -> int:
     return int(stored.notes.get("threads", 1))
 
 
-def _noted_failures(notes: Sequence[FunctionNotes]) -> tuple[FailureCount, ...]:
+def _noted_failures(results: Sequence[TaskResult]) -> tuple[FailureCount, ...]:
     """Failures as the network counts them, without the texts of the errors."""
     return tuple(
         FailureCount(each.name, kind, count, "")
-        for each in notes
+        for each in results
         for kind, count in each.errors.items()
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ansor.task import DIRECT
@@ -45,6 +45,11 @@ class TaskResult:
     errors: Mapping[str, int] = field(default_factory=dict)
 
     @property
+    def total_s(self) -> float | None:
+        """Seconds of all calls in one run of the network."""
+        return None if self.latency_s is None else self.weight * self.latency_s
+
+    @property
     def speedup(self) -> float | None:
         """How many times faster than untuned; None where one of both was not timed."""
         return self.untuned_s / self.latency_s if self.untuned_s and self.latency_s else None
@@ -55,6 +60,12 @@ class TaskResult:
         if not self.runner_up_s or not self.latency_s:
             return None
         return self.runner_up_s / self.latency_s - 1
+
+
+def longest_first(results: Iterable[TaskResult]) -> tuple[list[TaskResult], float]:
+    """The functions by the time of all their calls, and the sum of these times in seconds."""
+    ranked = sorted(results, key=lambda result: result.total_s or 0.0, reverse=True)
+    return ranked, sum(result.total_s or 0.0 for result in ranked)
 
 
 @dataclass(frozen=True)
