@@ -10,13 +10,14 @@ from datetime import datetime, timezone
 
 import numpy as np
 
+from ansor.callbacks import Finish
 from ansor.database.record import here_and_now
 from ansor.measure.result import Measurement
 from ansor.policy.candidate import Candidate
 from ansor.program.program import Program
 from ansor.program.pseudo_code import show_program
 from ansor.program.sketch import Population, Sketch
-from ansor.report.document.search_data import MachineFigures, Trial
+from ansor.report.document.search_data import MachineFigures, SearchData, Trial
 from ansor.run.chosen_programs import ChosenPrograms
 from ansor.run.search_history import SearchHistory
 from ansor.targets.machine import Machine
@@ -24,6 +25,28 @@ from ansor.targets.registry import backend_of
 from ansor.targets.target import Target, target_text
 
 _LARGEST_SCORE = math.log(sys.float_info.max)
+
+
+def data_of_search(
+    finish: Finish, history: SearchHistory, programs: ChosenPrograms, target: Target
+) -> SearchData:
+    """What a report shows of a search.
+
+    Args:
+        finish: its end.
+        history: what it measured.
+        programs: what it chose.
+        target: of the programs.
+    """
+    return SearchData(
+        machine=machine_figures(history.machine, target),
+        trials=history.measured,
+        functions=history.functions,
+        compiled={name: task.name for name, (task, _) in programs.of.items()},
+        loops=loop_nests(history, programs),
+        reason=finish.reason,
+        elapsed_s=finish.elapsed_s,
+    )
 
 
 def trial_of(task: str, elapsed_s: float, candidate: Candidate, result: Measurement) -> Trial:

@@ -13,7 +13,7 @@ from typing import Any
 import tvm
 
 from ansor.callbacks import Finish
-from ansor.errors import ArgumentError
+from ansor.errors import ArgumentError, UnsupportedError
 from ansor.explain.choice import chosen
 from ansor.explain.explanation import Explanation
 from ansor.frontend.calling import Calling, calling_to_json
@@ -35,7 +35,7 @@ from ansor.report.write import write_document
 from ansor.results import Benchmark, TaskResult
 from ansor.run.check.network import NetworkCheck
 from ansor.run.chosen_programs import ChosenPrograms
-from ansor.run.search_data import environment, loop_nests, machine_figures
+from ansor.run.search_data import data_of_search, environment
 from ansor.run.search_history import SearchHistory
 from ansor.targets.registry import backend_of
 from ansor.targets.target import check_runs_here
@@ -121,10 +121,13 @@ class TunedModel:
         """The same network with naive loops.
 
         Raises:
-            ValueError: the model was loaded, and its original is not at hand.
+            UnsupportedError: the model was loaded, and its original is not at hand.
         """
         if self.baseline is None:
-            raise ValueError("a loaded model does not carry the network it was tuned from")
+            raise UnsupportedError(
+                "a loaded model does not carry the network it was tuned from",
+                "tune the model with its database, which takes no trials",
+            )
         check_runs_here(self.compiled.target)
         return compile_model(self.baseline, self.compiled.target, self.compiled.threads)
 
@@ -170,18 +173,10 @@ class TunedModel:
         """
         if self.finish is None or self.history is None or self.programs is None:
             return None
-        return SearchData(
-            name=name,
-            machine=machine_figures(self.history.machine, self.compiled.target),
-            trials=self.history.measured,
-            functions=self.history.functions,
-            compiled={name: task.name for name, (task, _) in self.programs.of.items()},
-            loops=loop_nests(self.history, self.programs),
-            reason=self.finish.reason,
-            elapsed_s=self.finish.elapsed_s,
-            latency_s=None if benchmark is None else benchmark.latency_s,
-            environment=environment(self.compiled.target, self.compiled.threads, self.seed),
-        )
+        about = environment(self.compiled.target, self.compiled.threads, self.seed)
+        data = data_of_search(self.finish, self.history, self.programs, self.compiled.target)
+        latency_s = None if benchmark is None else benchmark.latency_s
+        return replace(data, name=name, latency_s=latency_s, environment=about)
 
     def write_report(
         self,

@@ -16,6 +16,7 @@ from tvm.target import Target
 
 import ansor
 from ansor.callbacks import Finish
+from ansor.errors import UnsupportedError
 from ansor.frontend import compile_model, optimize
 from ansor.frontend.deploy.storage import VERSION
 from ansor.frontend.importers.from_relax import from_relax
@@ -71,6 +72,12 @@ def _names(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _names(inner) for name, inner in sorted(value.items())}
     return [_names(inner) for inner in value[:1]] if isinstance(value, list) else None
+
+
+def test_a_loaded_network_has_no_untuned_form(tmp_path: Path) -> None:
+    network().save(tmp_path / "network.ansor")
+    with pytest.raises(UnsupportedError, match="a loaded model does not carry"):
+        _ = ansor.load(tmp_path / "network.ansor").untuned
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="files have code for x86-64")
