@@ -23,7 +23,7 @@ from ansor.report.html.page import page
 FOLDER = os.environ.get("ANSOR_REPORT")
 MOST_BYTES = 3e6  # of the page of a ResNet-50
 MOST_READY_MS = 2000.0  # until its plots answer
-WAIT_S = 300.0  # other work may stop the browser for minutes
+WAIT_S = 60.0  # a loaded machine is slow
 OPTIONS = (
     *("headless=new", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run"),
     *("disable-background-networking", "disable-component-update", "disable-sync"),
