@@ -18,6 +18,7 @@ from reports import DOCUMENT, NASTY, with_texts
 
 from ansor.report.document.collect import collect
 from ansor.report.document.document import Document
+from ansor.report.html.charts import MOST_POINTS
 from ansor.report.html.page import page
 
 FOLDER = os.environ.get("ANSOR_REPORT")
@@ -71,6 +72,12 @@ def marks(browser: Any, name: str, kind: str) -> int:
     )
 
 
+def drawn_predictions(count: int) -> int:
+    """The number of points for `count` programs: every k-th program, with the smallest k."""
+    step = next(k for k in range(1, count + 2) if count <= k * MOST_POINTS)
+    return len(range(0, count, step))
+
+
 def expected_marks(document: Document) -> dict[tuple[str, str], int]:
     """The number of marks by plot and kind."""
     timed = [row for row in document.functions if row.latency_s]
@@ -81,7 +88,7 @@ def expected_marks(document: Document) -> dict[tuple[str, str], int]:
         ("roofline", "symbol"): len(rated) if document.machine else 0,
         ("network_curve", "symbol"): len(document.network_curve),
         ("function_curves", "symbol"): points,
-        ("predictions", "symbol"): len(document.predictions),
+        ("predictions", "symbol"): drawn_predictions(len(document.predictions)),
         ("failures", "rect"): len({each.kind for each in document.failures}),
     }
     if document.comparison is not None:

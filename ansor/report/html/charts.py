@@ -19,7 +19,7 @@ Row = dict[str, Any]
 _BAR = 22  # pixels of a bar with its gap
 _HEIGHT = 320  # pixels of the other plots
 _MOST_BARS = 24
-_MOST_POINTS = 1000  # of a plot; a browser draws as many without a delay
+MOST_POINTS = 1000  # of a plot; a browser draws as many without a delay
 _LABEL = 300  # pixels of the name of a function
 
 
@@ -248,7 +248,7 @@ def _function_curves(curves: Mapping[str, Sequence[CurvePoint]]) -> Spec:
 
 
 def _predictions(predictions: Sequence[Prediction]) -> Spec:
-    step = max(1, -(-len(predictions) // _MOST_POINTS))
+    step = max(1, -(-len(predictions) // MOST_POINTS))
     values: list[Row] = [
         {"function": p.function, "expected": p.expected_s * 1e6, "measured": p.measured_s * 1e6}
         for p in predictions[::step]
@@ -268,7 +268,10 @@ def _predictions(predictions: Sequence[Prediction]) -> Spec:
             ],
         )
     )
-    return _spec(alt.layer(_line(ends, "expected:Q", "measured:Q"), points), _HEIGHT)
+    drawn = alt.layer(_line(ends, "expected:Q", "measured:Q"), points)
+    if step > 1:
+        drawn = drawn.properties(title=f"{len(values)} of {len(predictions)} programs")
+    return _spec(drawn, _HEIGHT)
 
 
 def _failures(document: Document) -> Spec:
