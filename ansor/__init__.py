@@ -21,6 +21,7 @@ from ansor.errors import (
     TemplateMismatchError,
     UnsupportedError,
 )
+from ansor.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from ansor.calls import apply_best, auto_schedule, auto_schedule_many, tune
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from ansor.templates.imported_trace import import_trace
     from ansor.templates.schedule import Schedule
     from ansor.templates.template import template
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AnsorError",

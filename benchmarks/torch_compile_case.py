@@ -9,7 +9,7 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -24,7 +24,8 @@ from benchmarks.torch_networks import network
 
 EAGER, INDUCTOR, SCHEDULED, OWN = "eager", "inductor", "auto_schedule", "ansor"
 FEWER_GUARDS = "ansor, fewer guards"  # PyTorch does not look for changes of modules
-SYSTEMS = (EAGER, INDUCTOR, SCHEDULED, OWN, FEWER_GUARDS)
+GRAPHS = "ansor, graphs alone"  # without TorchDynamo, which adds its guards to any backend
+SYSTEMS = (EAGER, INDUCTOR, SCHEDULED, GRAPHS, OWN, FEWER_GUARDS)
 ERROR, COMPILE, IN_PYTORCH = "max_rel_err", "compile_s", "graphs_in_pytorch"
 _WARM_UP_S = 0.1
 _FILTER = {"guard_filter_fn": torch.compiler.skip_guard_on_all_nn_modules_unsafe}
@@ -55,19 +56,52 @@ class CompileCase:
         return ["-m", "benchmarks.torch_compile_case", json.dumps(asdict(self))]
 
 
+class GraphsAlone:
+    """The compiled graphs of a network, without TorchDynamo.
+
+    The first call is one of the compiled network. Later calls run its graphs with the arguments
+    that TorchDynamo gave them in the first call.
+
+    Args:
+        module: the network.
+        options: of the backend.
+    """
+
+    def __init__(self, module: torch.nn.Module, options: Mapping[str, Any]) -> None:
+        self._options = options
+        self._calls: list[tuple[Callable[..., Any], Sequence[Any]]] = []
+        self._compiled: Callable[..., Any] = torch.compile(module, backend=self._backend)
+
+    def __call__(self, *inputs: torch.Tensor) -> Any:
+        """The result of the network at the first call, and of its last graph at a later one."""
+        if not self._calls:
+            return self._compiled(*inputs)
+        return [run(*args) for run, args in self._calls][-1]
+
+    def _backend(self, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        run = compile_graph(graph, inputs, options=self._options)
+
+        def recorded(*args: Any) -> Any:
+            self._calls.append((run, args))
+            return run(*args)
+
+        return recorded
+
+
 def _ready(case: CompileCase, module: torch.nn.Module) -> Callable[..., Any]:
     if case.system == SCHEDULED:
         return load(case.file, case.threads)
     options = {"database": case.database, "threads": case.threads}
-    found: Callable[..., Any] = {
+    systems: Mapping[str, Callable[[], Callable[..., Any]]] = {
         EAGER: lambda: module,
         INDUCTOR: lambda: torch.compile(module),
+        GRAPHS: lambda: GraphsAlone(module, options),
         OWN: lambda: torch.compile(module, backend=compile_graph, options=options),
         FEWER_GUARDS: lambda: torch.compile(
             module, backend=compile_graph, options={**options, **_FILTER}
         ),
-    }[case.system]()
-    return found
+    }
+    return systems[case.system]()
 
 
 def _loaded(case: CompileCase) -> tuple[Answer, Callable[[], Answer]]:

@@ -7,7 +7,6 @@ from typing import IO, Any
 
 import click
 
-from ansor import __version__
 from ansor.cli.completion import completion
 from ansor.cli.database import database_commands
 from ansor.cli.demo import demo
@@ -21,6 +20,7 @@ from ansor.cli.report import report
 from ansor.cli.show import show
 from ansor.cli.tune import tune
 from ansor.errors import AnsorError
+from ansor.version import __version__
 
 
 class Failure(click.ClickException):

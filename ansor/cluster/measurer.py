@@ -8,7 +8,6 @@ from importlib.metadata import version
 
 from tvm.target import Target
 
-from ansor import __version__
 from ansor.cluster.fingerprint import fingerprint_here
 from ansor.cluster.nodes import Answer, Assignment, NodeReport
 from ansor.cluster.portable_task import PortableTask
@@ -21,6 +20,7 @@ from ansor.program.program import Program
 from ansor.targets.host.threads import available_cores
 from ansor.targets.target import check_runs_here
 from ansor.task import Task
+from ansor.version import __version__
 
 KeyedProgram = tuple[str, Program]  # the key of its task, and a program
 DeviceFactory = Callable[[Assignment], Device]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from ansor.config import EXPLAIN
 from ansor.dag.graph import ComputeDAG
-from ansor.explain.explanation import (
+from ansor.explain.explanation import Explanation
+from ansor.explain.figures import (
     Difference,
-    Explanation,
     LevelTraffic,
     Limits,
     RunnerUp,

@@ -11,7 +11,7 @@ import numpy as np
 
 from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import HoleExtent, Stage
-from ansor.explain.explanation import DraftedTime, Part, StageTime
+from ansor.explain.figures import DraftedTime, Part, StageTime
 from ansor.features.profile import profile
 from ansor.program.nest import build_nest
 from ansor.program.program import Program

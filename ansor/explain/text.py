@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
-from ansor.report.database_tables import target_name
+from ansor.explain.figures import (
+    DraftedTime,
+    LevelTraffic,
+    Limits,
+    Part,
+    RunnerUp,
+    SearchSummary,
+)
 from ansor.report.formatting import (
     Column,
     align_columns,
@@ -15,18 +21,8 @@ from ansor.report.formatting import (
     percent,
     significant,
 )
+from ansor.targets.stage_details import RegisterTile
 from ansor.task import DIRECT
-
-if TYPE_CHECKING:
-    from ansor.explain.explanation import (
-        DraftedTime,
-        Explanation,
-        Limits,
-        Part,
-        RunnerUp,
-        SearchSummary,
-    )
-    from ansor.targets.stage_details import RegisterTile
 
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 _PARTS = (Column("part", is_text=True), Column("µs"), Column("of the draft"))
@@ -52,35 +48,7 @@ _DIFFERENCES = (
 )
 
 
-def explanation_text(found: Explanation) -> str:
-    """All parts of an explanation, a block each."""
-    return "\n\n".join(_blocks(found))
-
-
-def _blocks(found: Explanation) -> Iterator[str]:
-    where = f"{found.machine}, target {target_name(found.target)}"
-    winner = f"variant {found.variant}, sketch {found.sketch}, task {found.key[:8]}"
-    yield f"{found.task}\n{winner}\n{where}"
-    yield _times(found.limits, found.drafted, found.variant)
-    if found.note:
-        yield f"Note: {found.note}."
-    if found.drafted is not None:
-        yield _draft(found.drafted)
-    if found.tile is not None:
-        yield _tile(found.main_stage, found.tile)
-    if found.occupancy:
-        figures = [(name, number(value)) for name, value in found.occupancy.items()]
-        columns = (Column(f"kernel of {found.main_stage}", is_text=True), Column("figure"))
-        yield align_columns(columns, figures)
-    if found.traffic:
-        yield _traffic(found)
-    if found.loops:
-        yield f"Loops of the winner:\n{found.loops}"
-    yield _runner_up(found.runner_up, found.limits)
-    yield _search(found.search)
-
-
-def _times(limits: Limits, drafted: DraftedTime | None, variant: str) -> str:
+def times_text(limits: Limits, drafted: DraftedTime | None, variant: str) -> str:
     """Measured time, draft and limits of the machine."""
     lines, measured_s = [_measured(limits)], limits.latency_s
     if drafted is not None:
@@ -113,7 +81,7 @@ def _measured(limits: Limits) -> str:
     return f"measured          {', '.join(found)}"
 
 
-def _draft(drafted: DraftedTime) -> str:
+def draft_text(drafted: DraftedTime) -> str:
     """The parts of the drafted time, and the largest one."""
     parts = {part.name: part for part in (*drafted.resources, *drafted.further)}
     share = percent(parts[drafted.bound].share, 1.0)
@@ -137,7 +105,7 @@ def _part_table(parts: Sequence[Part]) -> str:
     return align_columns(_PARTS, rows)
 
 
-def _tile(stage: str, tile: RegisterTile) -> str:
+def tile_text(stage: str, tile: RegisterTile) -> str:
     """The register tile in sentences."""
     wide = {axis: count for axis, count in tile.extents.items() if count > 1}
     extents = ", ".join(f"{axis} {count}" for axis, count in wide.items()) or "one element"
@@ -157,7 +125,13 @@ def _tile(stage: str, tile: RegisterTile) -> str:
     return "\n".join(lines)
 
 
-def _traffic(found: Explanation) -> str:
+def occupancy_text(stage: str, occupancy: Mapping[str, float]) -> str:
+    """Figures of a kernel on a GPU."""
+    figures = [(name, number(value)) for name, value in occupancy.items()]
+    return align_columns((Column(f"kernel of {stage}", is_text=True), Column("figure")), figures)
+
+
+def traffic_text(traffic: Sequence[LevelTraffic], limits: Limits) -> str:
     """Bytes between the levels."""
     rows = [
         (
@@ -166,14 +140,14 @@ def _traffic(found: Explanation) -> str:
             significant(each.compulsory),
             percent(each.bandwidth_share, 1.0),
         )
-        for each in found.traffic
+        for each in traffic
     ]
-    least = size(found.limits.compulsory_bytes)
+    least = size(limits.compulsory_bytes)
     head = f"Traffic of one run. Inputs and outputs, each once, have {least} (compulsory)."
     return f"{head}\n{align_columns(_TRAFFIC, rows)}"
 
 
-def _runner_up(other: RunnerUp | None, limits: Limits) -> str:
+def runner_up_text(other: RunnerUp | None, limits: Limits) -> str:
     """The next best program."""
     if other is None:
         return "Runner-up: no other program was measured."
@@ -194,7 +168,7 @@ def _value(chosen: tuple[int, ...]) -> str:
     return " x ".join(map(str, chosen)) or "-"
 
 
-def _search(search: SearchSummary) -> str:
+def search_text(search: SearchSummary) -> str:
     """What was tried."""
     failed = failures(search.failures) or "none"
     lines = [f"Search: {search.trials} programs measured; failed: {failed}."]

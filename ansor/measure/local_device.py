@@ -18,8 +18,8 @@ from ansor.measure.local.batch import measure_batch
 from ansor.measure.local.comparison import time_in_turns
 from ansor.measure.local.in_place import time_in_place
 from ansor.measure.local.share_out import share_out
-from ansor.measure.local.worker_pool import Outcome, Pool
-from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
+from ansor.measure.local.worker_pool import Pool
+from ansor.measure.local.worker_process import Outcome, WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Define, Verify
 from ansor.measure.result import InTurns, Measurement, Verification
 from ansor.measure.tolerance import judged

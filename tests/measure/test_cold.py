@@ -12,6 +12,7 @@ from tvm import te, tirx
 from ansor.config import MeasureConfig
 from ansor.measure.child.cold_weights import ColdMemory
 from ansor.measure.child.runner import Runner
+from ansor.measure.child.task_table import TaskTable
 from ansor.measure.child.worker import answer
 from ansor.measure.child.worker_task import WorkerTask
 from ansor.measure.protocol import Build, Time, Verify
@@ -63,7 +64,7 @@ def task() -> WorkerTask:
 
 @pytest.mark.parametrize("width", [0, 16])
 def test_programs_are_timed_and_checked_with_their_own_layout(width: int) -> None:
-    runner = Runner(CONFIG, CPU, {"dense": task()})
+    runner = Runner(TaskTable(CONFIG, CPU, {"dense": task()}))
     program = Program("packed", (LayoutRewrite("y", "w", "width"),), {"width": (width,)})
     assert answer(runner, Build("dense", 1, program)).error is None
     timed = runner._timed(runner.slots[1])

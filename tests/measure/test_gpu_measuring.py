@@ -15,6 +15,7 @@ from gpu import TARGET, gpu_sketches, legal_sample
 
 from ansor.config import MeasureConfig
 from ansor.measure.child.runner import Runner
+from ansor.measure.child.task_table import TaskTable
 from ansor.measure.child.timing import Timed, time_program
 from ansor.measure.device import ignored
 from ansor.measure.local.batch import measure_batch
@@ -137,16 +138,16 @@ def test_the_reference_of_a_gpu_task_is_computed_on_the_host() -> None:
     assert host_text(TARGET) == "llvm"
     assert host_text('{"kind":"llvm","mcpu":"haswell"}') == '{"kind":"llvm","mcpu":"haswell"}'
     found = workload("matmul_relu")
-    runner = Runner(MeasureConfig(), CUDA)
+    runner = Runner(TaskTable(MeasureConfig(), CUDA))
     text = str(tvm.ir.save_json(found.func))
     runner.define(Define("key", text, TARGET))
-    arrays, results = runner.tasks["key"].reference
+    arrays, results = runner.table.tasks["key"].reference
     assert np.allclose(results[-1], found.reference(*arrays[:-1]), atol=1e-5)
 
 
 def test_a_worker_builds_for_a_gpu_without_one() -> None:
     found = workload("matmul_relu")
-    runner = Runner(MeasureConfig(), CUDA)
+    runner = Runner(TaskTable(MeasureConfig(), CUDA))
     runner.define(Define("key", str(tvm.ir.save_json(found.func)), TARGET))
     program = legal_sample(gpu_sketches("matmul_relu")[-1], 1).program(0)
     runner.build("key", 0, program)

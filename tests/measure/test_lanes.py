@@ -15,8 +15,8 @@ from ansor.config import MeasureConfig
 from ansor.measure.device import ignored
 from ansor.measure.local.batch import measure_batch
 from ansor.measure.local.drift import Drift
-from ansor.measure.local.worker_pool import Outcome, Pool
-from ansor.measure.local.worker_process import WorkerFailure
+from ansor.measure.local.worker_pool import Pool
+from ansor.measure.local.worker_process import Outcome, WorkerFailure
 from ansor.measure.protocol import Define, Reply, Time
 from ansor.measure.result import ErrorKind, Timing
 from ansor.program.program import Program

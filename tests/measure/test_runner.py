@@ -14,6 +14,7 @@ from tvm import te, tirx
 
 from ansor.config import MeasureConfig
 from ansor.measure.child.runner import BuiltProgram, Runner
+from ansor.measure.child.task_table import TaskTable
 from ansor.measure.child.worker import answer
 from ansor.measure.child.worker_task import WorkerTask
 from ansor.measure.protocol import Build, Compare, Define, Setup, Time, Verify
@@ -37,13 +38,12 @@ def lowering(func: Any, program: Program) -> Any:
 
 @pytest.fixture
 def runner() -> Runner:
-    return Runner(
-        CONFIG, replace(CPU, lower=lowering), {"root": WorkerTask(root(), "llvm", CONFIG)}
-    )
+    tasks = {"root": WorkerTask(root(), "llvm", CONFIG)}
+    return Runner(TaskTable(CONFIG, replace(CPU, lower=lowering), tasks))
 
 
 def test_the_reference_avoids_nan(runner: Runner) -> None:
-    arrays, results = runner.tasks["root"].reference
+    arrays, results = runner.table.tasks["root"].reference
     assert not np.isnan(results[1]).any()
     assert np.allclose(results[1], np.sqrt(arrays[0]))
 
@@ -59,7 +59,7 @@ def test_what_rounds_to_integers_is_right_in_its_own_dtypes() -> None:
     a = te.placeholder((1 << 22,), name="A")
     b = te.compute(a.shape, lambda i: te.round(a[i] * 127.0).astype("int8"), name="B")
     task = WorkerTask(te.create_prim_func([a, b]), "llvm", CONFIG)
-    runner = Runner(CONFIG, replace(CPU, lower=lambda func, _: func), {"rounds": task})
+    runner = Runner(TaskTable(CONFIG, replace(CPU, lower=lambda func, _: func), {"rounds": task}))
     assert (task.reference[1][1] != task.narrow_reference[1][1]).any()
     assert answer(runner, Verify("rounds", Program())).value == 0.0
 
@@ -75,7 +75,7 @@ def test_arrays_are_let_go_of_where_they_are_many() -> None:
     """Those of the task that was not used for longest first; they come again as they were."""
     config = dataclasses.replace(CONFIG, kept_bytes=8 * 128, repeats=1)
     tasks = {name: WorkerTask(root(), "llvm", config) for name in ("a", "b", "c")}
-    runner = Runner(config, replace(CPU, lower=lowering), tasks)
+    runner = Runner(TaskTable(config, replace(CPU, lower=lowering), tasks))
     found = {name: answer(runner, Verify(name, Program())).value for name in tasks}
     held = [task.held_bytes for task in tasks.values()]
     assert held == [3 * 128] * 3  # 16 elements in and out: of a and b there was room
@@ -117,8 +117,8 @@ def test_a_sample_is_enough_to_see_what_is_wrong() -> None:
     backend = replace(
         CPU, lower=lambda func, program: table(3.0) if program.sketch == "wrong" else func
     )
-    runner = Runner(config, backend, {"table": WorkerTask(table(2.0), "llvm", config)})
-    arrays, results = runner.tasks["table"].reference
+    runner = Runner(TaskTable(config, backend, {"table": WorkerTask(table(2.0), "llvm", config)}))
+    arrays, results = runner.table.tasks["table"].reference
     made = results[1] != arrays[1]
     assert made.any(axis=1).sum() == 5
     assert np.array_equal(results[1][made], 2 * arrays[0][made])
@@ -156,7 +156,8 @@ def recorded(config: MeasureConfig) -> tuple[Runner, list[Recorded]]:
     task = WorkerTask(root(), "llvm", config)
     modules = [Recorded() for _ in range(2)]
     slots = {i: BuiltProgram(task, task.func, module) for i, module in enumerate(modules)}
-    return Runner(config, replace(CPU, lower=lowering), {"root": task}, slots), modules
+    table = TaskTable(config, replace(CPU, lower=lowering), {"root": task})
+    return Runner(table, slots), modules
 
 
 def test_every_repeat_is_timed_elsewhere_in_memory() -> None:

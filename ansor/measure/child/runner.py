@@ -6,29 +6,21 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import tvm
 from tvm import tirx
 
 from ansor.config import MeasureConfig
-from ansor.dag.from_tir.read import buffer_names
-from ansor.lowering.lower import lower
 from ansor.measure.child.cold_weights import ColdMemory
 from ansor.measure.child.neighbours import Neighbours
 from ansor.measure.child.rehearsal import CompiledKernel, rehearse
 from ansor.measure.child.remote.runner import RemoteRunner
 from ansor.measure.child.stage import stage
+from ansor.measure.child.task_table import TaskTable
 from ansor.measure.child.timing import Timed, time_program, time_round
 from ansor.measure.child.timing_conditions import Watch, watch_over
-from ansor.measure.child.worker_task import WorkerTask, run
-from ansor.measure.function_arguments import (
-    arguments_for,
-)
-from ansor.measure.pickled_schedule import unpickled
+from ansor.measure.child.worker_task import WorkerTask
 from ansor.measure.protocol import Define, Rehearse
 from ansor.measure.result import ErrorKind, Timing
-from ansor.program.layout import packed_arrays
 from ansor.program.program import Program
-from ansor.targets.backend import Backend
 from ansor.targets.build import compile_function
 from ansor.targets.host.threads import free_cores, on_cores
 
@@ -47,18 +39,25 @@ class Runner:
     """Answers the requests of `ansor.measure.protocol`, one method each.
 
     Attributes:
+        table: of the tasks.
+        slots: the programs that are kept.
+        watches: by the text of a target.
+        neighbours: by the text of a target.
+        rounds: number of comparisons so far.
         here: whether programs are timed in this process.
     """
 
-    config: MeasureConfig
-    backend: Backend[Any]
-    tasks: dict[str, WorkerTask] = field(default_factory=dict)
+    table: TaskTable
     slots: dict[int, BuiltProgram] = field(default_factory=dict)
     watches: dict[str, Watch | None] = field(default_factory=dict)
     neighbours: dict[str, Neighbours] = field(default_factory=dict)
     rounds: int = 0
-    uses: int = 0
     here: bool = True
+
+    @property
+    def config(self) -> MeasureConfig:
+        """How programs are measured."""
+        return self.table.config
 
     @cached_property
     def cold(self) -> ColdMemory:
@@ -68,32 +67,22 @@ class Runner:
     @cached_property
     def remote(self) -> RemoteRunner:
         """Answers the requests of a device behind TVM's RPC."""
-        return RemoteRunner(self)
+        return RemoteRunner(self.table)
 
     def define(self, task: Define) -> None:
         """Keeps a task; of the first for a target, also makes what tells whether all is quiet."""
-        func = tvm.ir.load_json(task.func_json)
         if self.here and task.target not in self.watches:
             self.watches[task.target] = watch_over(task.target, self.config)
-        by_hand = None if task.by_hand is None else unpickled(task.by_hand)
-        self.tasks[task.key] = WorkerTask(
-            func,
-            task.target,
-            self.config,
-            task.constants,
-            task.in_network,
-            task.original,
-            by_hand=by_hand,
-        )
+        self.table.add(task)
 
     def build(self, key: str, slot: int, program: Program) -> None:
         """Lowers and compiles a program and keeps it."""
-        self.slots[slot] = self._compiled(self.tasks[key], program)
+        self.slots[slot] = self._compiled(self.table.tasks[key], program)
 
     def time(self, slot: int, best_s: float) -> Timing:
         """Times a kept program and drops it."""
         built = self.slots.pop(slot)
-        self.make_room(built.task)
+        self.table.make_room(built.task)
         with stage(ErrorKind.RUN):
             return time_program(self._timed(built), best_s, self.config)
 
@@ -102,7 +91,7 @@ class Runner:
         kept = [self.slots.pop(slot) for slot in slots]
         self.rounds += 1
         for built in kept:
-            self.make_room(built.task)
+            self.table.make_room(built.task)
         with stage(ErrorKind.RUN):
             times = tuple(self._time_round(built) for built in kept)
         if keep:
@@ -134,33 +123,11 @@ class Runner:
 
     def verify(self, key: str, program: Program) -> float:
         """Difference between the program and the reference, relative to the largest value."""
-        task = self.tasks[key]
-        self.make_room(task)
+        task = self.table.tasks[key]
+        self.table.make_room(task)
         built = self._compiled(task, program)
         with stage(ErrorKind.RUN):
-            return self.difference(task, program, built.module, task.device)
-
-    def difference(self, task: WorkerTask, program: Program, module: Any, device: Any) -> float:
-        """Difference between the results of a module on a device and the reference, relative to
-        the largest value."""
-        arrays, _ = task.reference
-        names = list(buffer_names(task.func).values())
-        packed = packed_arrays(program, dict(zip(names, arrays, strict=False)))
-        given = list(packed.values())
-        params, written = task.func.params, task.written
-        actual = run(module, arguments_for(params, given, device, written, task.rows))
-        same_layout = [i for i, a in enumerate(packed.values()) if a.shape == arrays[i].shape]
-        return task.difference(actual, same_layout)
-
-    def make_room(self, task: WorkerTask) -> None:
-        """Lets go of other tasks' arrays, those not used for longest first, where they are many."""
-        self.uses += 1
-        task.last_use = self.uses
-        held = sum(other.held_bytes for other in self.tasks.values())
-        for other in sorted(self.tasks.values(), key=lambda other: other.last_use):
-            if other is not task and held > self.config.kept_bytes:
-                held -= other.held_bytes
-                other.forget()
+            return self.table.difference(task, program, built.module, task.device)
 
     def _time_round(self, built: BuiltProgram) -> Timing:
         """Times a program where all others of the round are timed, another round elsewhere."""
@@ -172,7 +139,7 @@ class Runner:
 
     def _timed(self, built: BuiltProgram) -> Timed:
         task = built.task
-        if not self.backend.execution.on_host:
+        if not self.table.backend.execution.on_host:
             flush = self.config.gpu_flush_bytes if task.in_network else 0
             return Timed(built.module, task.device, [task.arguments], flush_bytes=flush)
         others, arguments = None, None
@@ -208,14 +175,8 @@ class Runner:
             sets.append(changed)
         return sets
 
-    def lowered(self, task: WorkerTask, program: Program) -> tirx.PrimFunc:
-        """The scheduled function of a program."""
-        if task.by_hand is None:
-            return self.backend.lower(task.func, program)
-        return lower(task.func, program, task.by_hand)
-
     def _compiled(self, task: WorkerTask, program: Program) -> BuiltProgram:
         with stage(ErrorKind.LOWER):
-            func = self.lowered(task, program)
+            func = self.table.lowered(task, program)
         with stage(ErrorKind.BUILD):
             return BuiltProgram(task, func, compile_function(func, task.target))

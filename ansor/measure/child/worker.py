@@ -12,6 +12,7 @@ from ansor.measure.channel import Channel
 from ansor.measure.child.resource_limits import limit_resources
 from ansor.measure.child.runner import Runner
 from ansor.measure.child.stage import StageError
+from ansor.measure.child.task_table import TaskTable
 from ansor.measure.protocol import (
     Build,
     Call,
@@ -35,7 +36,7 @@ def main(read_fd: int, write_fd: int) -> None:
     setup = channel.receive()
     assert isinstance(setup, Setup)
     limit_resources(setup.memory_bytes)
-    runner = Runner(setup.config, load_backend(setup.backend), here=setup.here)
+    runner = Runner(TaskTable(setup.config, load_backend(setup.backend)), here=setup.here)
     channel.send(Reply())
     serve_requests(channel, runner)
 

@@ -10,8 +10,8 @@ from functools import partial
 from typing import cast
 
 from ansor.measure.device import OnResult
-from ansor.measure.local.worker_pool import Outcome, Pool
-from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
+from ansor.measure.local.worker_pool import Pool
+from ansor.measure.local.worker_process import Outcome, WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Define, Time
 from ansor.measure.result import Measurement, Timing, successful_measurement
 from ansor.program.program import Program

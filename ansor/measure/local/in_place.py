@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from ansor.measure.call_plan import CallPlan
-from ansor.measure.local.worker_pool import Outcome, Pool
-from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
+from ansor.measure.local.worker_pool import Pool
+from ansor.measure.local.worker_process import Outcome, WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Define, Rehearse, Request
 from ansor.program.program import Program
 

@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from ansor.errors import MeasureError
-from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess, not_started
+from ansor.measure.local.worker_process import (
+    Outcome,
+    WorkerFailure,
+    WorkerProcess,
+    not_started,
+)
 
-if TYPE_CHECKING:
-    from ansor.measure.local.worker_pool import Outcome, Pool
+
+class Workers(Protocol):
+    """The workers of a pool."""
+
+    @property
+    def workers(self) -> Sequence[WorkerProcess]:
+        """All workers."""
+
+    def recycle(self) -> None:
+        """Replaces workers that have built many programs."""
+
+    def start(self, count: int) -> None:
+        """Starts workers for a number of jobs."""
+
+    def replace(self, worker: WorkerProcess) -> WorkerProcess:
+        """Kills a worker and returns a new one."""
+
+    def answers(self, workers: Sequence[WorkerProcess]) -> list[tuple[WorkerProcess, Outcome]]:
+        """Outcomes of busy workers, without a wait."""
 
 
 class Spread:
@@ -20,7 +42,7 @@ class Spread:
         jobs: by number.
     """
 
-    def __init__(self, pool: Pool, jobs: Mapping[int, Callable[[WorkerProcess], None]]) -> None:
+    def __init__(self, pool: Workers, jobs: Mapping[int, Callable[[WorkerProcess], None]]) -> None:
         pool.recycle()
         pool.start(len(jobs))
         self._pool, self._jobs = pool, jobs

@@ -14,18 +14,17 @@ from ansor.measure.local.drift import Drift
 from ansor.measure.local.fork_server import ForkServer
 from ansor.measure.local.spread import Spread
 from ansor.measure.local.worker_process import (
+    Outcome,
     WorkerFailure,
     WorkerProcess,
     wait_for_any,
 )
-from ansor.measure.protocol import Build, Define, Reply, Request, Setup
+from ansor.measure.protocol import Build, Define, Request, Setup
 from ansor.program.program import Program
 from ansor.targets.backend import Backend
 from ansor.targets.host.memory import PLAIN_PAGES
 from ansor.targets.host.quota import available_bytes
 from ansor.targets.host.threads import module_path, pool_variables
-
-Outcome = Reply | WorkerFailure
 
 
 class Pool:

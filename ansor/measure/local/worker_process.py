@@ -28,6 +28,9 @@ class WorkerFailure(Exception):
         self.message = message
 
 
+Outcome = Reply | WorkerFailure  # of a request
+
+
 class WorkerProcess:
     """One worker: at most one request under way.
 

@@ -11,8 +11,8 @@ from typing import cast
 from ansor.measure.device import OnResult
 from ansor.measure.local.drift import Drift
 from ansor.measure.local.spread import Spread
-from ansor.measure.local.worker_pool import Outcome, Pool
-from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
+from ansor.measure.local.worker_pool import Pool
+from ansor.measure.local.worker_process import Outcome, WorkerFailure, WorkerProcess
 from ansor.measure.protocol import CompareThere, Define, Export, TimeThere
 from ansor.measure.remote_program import Library
 from ansor.measure.result import InTurns, Measurement, Timing, successful_measurement

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from ansor.measure.local.worker_pool import Outcome, Pool
-from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
+from ansor.measure.local.worker_pool import Pool
+from ansor.measure.local.worker_process import Outcome, WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Define, Prepare, VerifyThere
 from ansor.measure.result import ErrorKind
 from ansor.measure.rpc.farm import Farm

@@ -8,8 +8,7 @@ from typing import Any
 from ansor.config import MeasureConfig, RpcConfig
 from ansor.errors import MeasureError
 from ansor.measure.local.fork_server import ForkServer
-from ansor.measure.local.worker_pool import Outcome
-from ansor.measure.local.worker_process import WorkerFailure
+from ansor.measure.local.worker_process import Outcome, WorkerFailure
 from ansor.measure.protocol import CallThere, Connect, Setup
 from ansor.measure.remote_program import Library, Server
 from ansor.measure.rpc.farm_run import FarmRun, Job

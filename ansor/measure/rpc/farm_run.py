@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from ansor.closing import Closing
 from ansor.errors import MeasureError
-from ansor.measure.local.worker_pool import Outcome
-from ansor.measure.local.worker_process import WorkerFailure
+from ansor.measure.local.worker_process import Outcome, WorkerFailure
 from ansor.measure.protocol import RemoteRequest, Reply
 from ansor.measure.remote_program import Server
 from ansor.measure.result import ErrorKind

@@ -6,8 +6,7 @@ import time
 
 from ansor.config import RpcConfig
 from ansor.measure.local.fork_server import ForkServer
-from ansor.measure.local.worker_pool import Outcome
-from ansor.measure.local.worker_process import WorkerFailure, WorkerProcess
+from ansor.measure.local.worker_process import Outcome, WorkerFailure, WorkerProcess
 from ansor.measure.protocol import Connect, Request, Setup
 
 

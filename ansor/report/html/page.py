@@ -12,10 +12,10 @@ import jinja2
 import vl_convert
 from markupsafe import Markup, escape
 
-from ansor import __version__
 from ansor.report.document.document import Document
 from ansor.report.formatting import microseconds, milliseconds, percent, significant
 from ansor.report.html.charts import charts
+from ansor.version import __version__
 
 _FILES = files("ansor.report.html") / "files"
 

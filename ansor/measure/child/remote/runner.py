@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ansor.measure.child.remote.session import RemoteSession, ServerError, is_session_timeout
 from ansor.measure.child.remote.timing import compare_there, time_there
 from ansor.measure.child.stage import StageError, stage
+from ansor.measure.child.task_table import TaskTable
+from ansor.measure.child.worker_task import WorkerTask
 from ansor.measure.protocol import (
     CallThere,
     CompareThere,
@@ -26,10 +27,6 @@ from ansor.program.program import Program
 from ansor.targets.build import lowered_function
 from ansor.targets.library import deployable
 
-if TYPE_CHECKING:
-    from ansor.measure.child.runner import Runner
-    from ansor.measure.child.worker_task import WorkerTask
-
 
 @dataclass(frozen=True)
 class Prepared:
@@ -45,10 +42,10 @@ class RemoteRunner:
     """Builds libraries, and runs them on the server that it is connected with.
 
     Attributes:
-        runner: has the tasks.
+        table: of the tasks.
     """
 
-    runner: Runner
+    table: TaskTable
     slots: dict[int, Prepared] = field(default_factory=dict)
     _session: RemoteSession | None = None
 
@@ -70,7 +67,7 @@ class RemoteRunner:
 
     def _there(self, request: RemoteRequest) -> object:
         """Does something in the session that is open."""
-        session, config = self._session, self.runner.config
+        session, config = self._session, self.table.config
         assert session is not None
         with _on_server(session):
             match request:
@@ -85,24 +82,24 @@ class RemoteRunner:
 
     def _connect(self, request: Connect) -> None:
         try:
-            self._session = RemoteSession(request, self.runner.config)
+            self._session = RemoteSession(request, self.table.config)
         except ServerError as error:
             raise StageError(ErrorKind.RUN, error) from error
         except Exception as error:  # TVM's own, of many kinds
             raise StageError(ErrorKind.DEVICE, error) from error
 
     def _library(self, key: str, program: Program, linker: str | None) -> Library:
-        task = self.runner.tasks[key]
+        task = self.table.tasks[key]
         with stage(ErrorKind.LOWER):
-            func = self.runner.lowered(task, program)
+            func = self.table.lowered(task, program)
         with stage(ErrorKind.BUILD):
             suffix, code = deployable(lowered_function(func, task.target), linker)
         params = tuple(Parameter(tuple(map(int, p.shape)), str(p.dtype)) for p in func.params)
         return Library(code, suffix, params)
 
     def _prepare(self, key: str, slot: int, program: Program, linker: str | None) -> None:
-        task = self.runner.tasks[key]
-        self.runner.make_room(task)
+        task = self.table.tasks[key]
+        self.table.make_room(task)
         library = self._library(key, program, linker)
         with stage(ErrorKind.RUN):
             _ = task.reference
@@ -115,7 +112,7 @@ class RemoteRunner:
         try:
             with _on_server(session):
                 module = session.load(prepared.library)
-                return self.runner.difference(
+                return self.table.difference(
                     prepared.task, prepared.program, module, session.device
                 )
         finally:
