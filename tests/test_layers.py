@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 import ansor
@@ -123,6 +124,17 @@ def test_imports_only_go_down(file: Path) -> None:
         assert other, f"{relative(file)} imports the package itself: {name}"
         down = other == own or LEVEL[other] < LEVEL[own]
         assert down or (own, other) in NAMED, f"{relative(file)} must not import {name}"
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports for type checkers count. The package itself only hands out what it imports."""
+    graph = nx.DiGraph()
+    for file in FILES:
+        for name in imported(ast.walk(tree(file))):
+            if module_of(file) not in WIRING and (own := module_files(name)):
+                graph.add_edge(file, own[-1])
+    circles = [each for each in nx.strongly_connected_components(graph) if len(each) > 1]
+    assert [sorted(map(relative, each)) for each in circles] == []
 
 
 @pytest.mark.parametrize("file", FILES, ids=relative)
