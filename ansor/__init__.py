@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from ansor.measure.rpc_device import RpcDevice
     from ansor.quantization.quantize import quantize
     from ansor.report.write import write_report
-    from ansor.run.saved import load
-    from ansor.run.tuned import TunedModel
+    from ansor.run.tuned.saved import load
+    from ansor.run.tuned.tuned_model import TunedModel
     from ansor.task_scheduler.objective import GeometricSpeedup, LatencyRequirement, total_latency
     from ansor.templates.imported_trace import import_trace
     from ansor.templates.schedule import Schedule
@@ -71,12 +71,12 @@ _HOME = {
     "tune": "ansor.calls",
     "write_report": "ansor.report.write",
     "auto_schedule_many": "ansor.calls",
-    "TunedModel": "ansor.run.tuned",
+    "TunedModel": "ansor.run.tuned.tuned_model",
     "DoctorReport": "ansor.diagnosis.finding",
     "doctor": "ansor.diagnosis.doctor",
     "RpcDevice": "ansor.measure.rpc_device",
     "import_trace": "ansor.templates.imported_trace",
-    "load": "ansor.run.saved",
+    "load": "ansor.run.tuned.saved",
     "quantize": "ansor.quantization.quantize",
     "GeometricSpeedup": "ansor.task_scheduler.objective",
     "LatencyRequirement": "ansor.task_scheduler.objective",

@@ -20,7 +20,7 @@ from ansor.run.remarks import check_applicable
 from ansor.run.result_phase import finished
 from ansor.run.search_phase import search
 from ansor.run.settings import Settings, takes_settings
-from ansor.run.tuned import TunedModel
+from ansor.run.tuned.tuned_model import TunedModel
 from ansor.targets.target import Target
 from ansor.templates.template import TemplateCall
 

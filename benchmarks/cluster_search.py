@@ -20,10 +20,10 @@ from ansor.measure.fake import FakeDevice
 from ansor.measure.result import Measurement
 from ansor.program.codec import encode
 from ansor.program.program import Program
-from ansor.run.budget import Budget
 from ansor.run.prepare import prepare_network
-from ansor.run.task_limits import TaskLimits
-from ansor.run.tuner import Tuner
+from ansor.run.search.budget import Budget
+from ansor.run.search.task_limits import TaskLimits
+from ansor.run.search.tuner import Tuner
 from ansor.targets.registry import backend_of
 from ansor.targets.target import resolve_target, target_text
 from ansor.task import Task

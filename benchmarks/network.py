@@ -27,7 +27,7 @@ from ansor.compare.rounds import (
 from ansor.compare.systems import PEERS
 from ansor.models import model_config, model_names
 from ansor.report.progress import Progress
-from ansor.run.tuned import TunedModel
+from ansor.run.tuned.tuned_model import TunedModel
 from ansor.targets.host.threads import available_cores
 from ansor.targets.registry import backend_of
 from ansor.targets.target import check_runs_here, resolve_target

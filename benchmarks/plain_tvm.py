@@ -16,7 +16,7 @@ import numpy as np
 from ansor.calls import auto_schedule
 from ansor.compare.system_process import Child
 from ansor.compare.turns import Outcome, ratio, take_turns
-from ansor.run.tuned import TunedModel
+from ansor.run.tuned.tuned_model import TunedModel
 from ansor.targets.host.threads import available_cores
 from benchmarks.environment import environment, write
 from benchmarks.options import comparison_options

@@ -69,7 +69,7 @@ def _median_s(call: Callable[[], Any], seconds: float) -> float:
 
 
 def _in_ansor(case: PlainCase, x: Any) -> Callable[[], Any]:
-    from ansor.run.saved import load  # the process of plain TVM must not import it
+    from ansor.run.tuned.saved import load  # the process of plain TVM must not import it
 
     network = load(case.path, case.threads)
     return lambda: network(x)

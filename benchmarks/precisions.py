@@ -17,7 +17,7 @@ from ansor.calls import auto_schedule
 from ansor.models import model_config, model_names
 from ansor.report.formatting import align
 from ansor.report.progress import Progress
-from ansor.run.tuned import TunedModel
+from ansor.run.tuned.tuned_model import TunedModel
 from ansor.targets.host.threads import available_cores
 from benchmarks.environment import environment, write
 

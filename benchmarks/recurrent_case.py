@@ -16,7 +16,7 @@ import torch
 
 from ansor.compare.child import timed
 from ansor.compare.turns import LATENCY, Answer, answer_turns
-from ansor.run.saved import load
+from ansor.run.tuned.saved import load
 
 INPUTS, UNITS, LAYERS, STEPS = 64, 128, 2, 20
 KINDS: Mapping[str, Any] = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU, "rnn": torch.nn.RNN}

@@ -20,8 +20,8 @@ from ansor.measure.local_device import LocalDevice
 from ansor.program.codec import encode
 from ansor.program.program import Program
 from ansor.report.formatting import align, significant
-from ansor.run.budget import Budget
-from ansor.run.tuner import Tuner
+from ansor.run.search.budget import Budget
+from ansor.run.search.tuner import Tuner
 from ansor.targets.cpu.detect import detect
 from ansor.targets.cpu.machine import Hardware
 from ansor.targets.cpu.search import CPU_SEARCH

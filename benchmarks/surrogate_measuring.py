@@ -19,8 +19,8 @@ from ansor.measure.local_device import LocalDevice
 from ansor.policy.registry import policy_named
 from ansor.program.codec import encode
 from ansor.program.program import Program
-from ansor.run.budget import INTERRUPTED, Budget
-from ansor.run.tuner import Tuner
+from ansor.run.search.budget import INTERRUPTED, Budget
+from ansor.run.search.tuner import Tuner
 from ansor.targets.cpu.machine import Hardware
 from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.task import Task

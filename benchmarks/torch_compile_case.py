@@ -18,7 +18,7 @@ import torch
 from ansor.compare.child import timed
 from ansor.compare.turns import LATENCY, Answer, answer_turns
 from ansor.errors import GraphWarning
-from ansor.run.saved import load
+from ansor.run.tuned.saved import load
 from ansor.torch_compile.backend import compile_graph
 from benchmarks.torch_networks import network
 

@@ -24,8 +24,8 @@ from ansor.policy.policy import SearchPolicy
 from ansor.program.nest import build_nest
 from ansor.program.program import Program
 from ansor.program.sketch import Population
-from ansor.run.budget import Budget
-from ansor.run.tuner import Tuner
+from ansor.run.search.budget import Budget
+from ansor.run.search.tuner import Tuner
 from ansor.targets.cpu.draft.draft import draft
 from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.task import Task

@@ -19,7 +19,7 @@ def export(model: str, folder: str, runtime: str | None) -> None:
 
     The folder has machine code, weights, an interface in C, and programs in C++ and Python.
     """
-    from ansor.run.saved import export_saved
+    from ansor.run.tuned.saved import export_saved
 
     export_saved(model, folder, runtime)
     click.echo(f"saved: {folder} (its README.md has the next steps)")

@@ -11,7 +11,7 @@ from ansor.cli.choices import MODEL_HELP
 from ansor.cli.results import prepare_folder
 
 if TYPE_CHECKING:
-    from ansor.run.tuned import TunedModel
+    from ansor.run.tuned.tuned_model import TunedModel
 
 
 @click.command("export-metaschedule", epilog=MODEL_HELP)
@@ -39,7 +39,7 @@ def export_metaschedule(
 def _tuned(model: str, database: str | None, target: str, threads: int | None) -> TunedModel:
     from ansor.calls import auto_schedule
     from ansor.cli.model_argument import parse_model
-    from ansor.run.saved import load
+    from ansor.run.tuned.saved import load
 
     if Path(model).suffix == ".ansor":
         return load(model, threads)

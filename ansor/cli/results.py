@@ -11,7 +11,7 @@ import click
 from ansor.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from ansor.run.tuned import TunedModel
+    from ansor.run.tuned.tuned_model import TunedModel
 
 MODEL_FILE, REPORT_FILE = "model.ansor", "report.txt"
 

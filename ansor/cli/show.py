@@ -130,7 +130,7 @@ def trace(model: str, database: str, task: str | None, target: str, threads: int
 @click.argument("function", required=False)
 def source(network: str, function: str | None) -> None:
     """Prints the loops of a FUNCTION of NETWORK, a saved file, in TensorIR."""
-    from ansor.run.saved import load
+    from ansor.run.tuned.saved import load
 
     click.echo(load(network).source(function))
 
@@ -140,6 +140,6 @@ def source(network: str, function: str | None) -> None:
 @click.argument("function", required=False)
 def assembly(network: str, function: str | None) -> None:
     """Prints the assembly of a FUNCTION of NETWORK, a saved file."""
-    from ansor.run.saved import load
+    from ansor.run.tuned.saved import load
 
     click.echo(load(network).assembly(function))

@@ -16,7 +16,7 @@ from ansor.config import COMPARE
 from ansor.errors import ArgumentError
 from ansor.frontend.deploy.built import uncompiled
 from ansor.frontend.deploy.storage import StoredModel, save_model
-from ansor.run.tuned import TunedModel
+from ansor.run.tuned.tuned_model import TunedModel
 
 ENTRY = ("-m", "ansor.compare.child")  # what a process runs
 

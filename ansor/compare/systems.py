@@ -11,7 +11,7 @@ from typing import Any
 
 from ansor.compare.case import Case, input_rank
 from ansor.compare.turns import Answer
-from ansor.run.saved import load
+from ansor.run.tuned.saved import load
 
 PRECISION = "precision"  # in what a system tells of itself
 Network = Callable[..., Any]  # NumPy arrays in, the first output as a NumPy array out

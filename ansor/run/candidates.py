@@ -21,11 +21,11 @@ from ansor.database.database import Database
 from ansor.frontend.call_planning import call_plan
 from ansor.measure.device import Device
 from ansor.run.finish import Finisher
-from ansor.run.leaders import were_elected
 from ansor.run.prepare import Network
-from ansor.run.tuned import TunedModel
-from ansor.run.tuner import Tuner
-from ansor.run.winners import Winner, choose_winners
+from ansor.run.search.tuner import Tuner
+from ansor.run.tuned.tuned_model import TunedModel
+from ansor.run.winners.choose import Winner, choose_winners
+from ansor.run.winners.leaders import were_elected
 
 K = TypeVar("K")
 

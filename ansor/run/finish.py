@@ -19,11 +19,11 @@ from ansor.measure.device import TaskProgram
 from ansor.program.layout import PackedLayout, packings
 from ansor.program.program import Program
 from ansor.results import TaskResult
-from ansor.run.chosen_programs import ChosenPrograms
 from ansor.run.prepare import Network
-from ansor.run.search_history import SearchHistory
-from ansor.run.tuned import TunedModel
-from ansor.run.winners import Winner
+from ansor.run.tuned.chosen_programs import ChosenPrograms
+from ansor.run.tuned.search_history import SearchHistory
+from ansor.run.tuned.tuned_model import TunedModel
+from ansor.run.winners.choose import Winner
 from ansor.targets.build import pass_context
 from ansor.task import Task
 

@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from ansor.callbacks import Finish
 from ansor.frontend.deploy.foreign import ForeignModel
-from ansor.run.budget import INTERRUPTED, NOTHING, Budget
 from ansor.run.candidates import (
     Candidate,
     compiling,
@@ -19,10 +18,11 @@ from ansor.run.candidates import (
 )
 from ansor.run.prepare import Network, merged
 from ansor.run.remarks import NOT_CHECKED
-from ansor.run.search_history import SearchHistory, trials_by_function
+from ansor.run.search.budget import INTERRUPTED, NOTHING, Budget
+from ansor.run.search.tuner import Tuner
 from ansor.run.session import Session
-from ansor.run.tuned import TunedModel
-from ansor.run.tuner import Tuner
+from ansor.run.tuned.search_history import SearchHistory, trials_by_function
+from ansor.run.tuned.tuned_model import TunedModel
 from ansor.targets.target import runs_here
 
 K = TypeVar("K")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from ansor.callbacks import Finish
 from ansor.database.journal import open_journal
 from ansor.run.arguments import check_records
-from ansor.run.budget import Budget, together
 from ansor.run.candidates import Candidate, near_fastest
 from ansor.run.identity import resumption, run_request
 from ansor.run.prepare import merged
 from ansor.run.remarks import choice_remarks, machine_remarks, transfer_remarks
+from ansor.run.search.budget import Budget, together
+from ansor.run.search.tuner import Tuner
 from ansor.run.session import Session
 from ansor.run.task_choice import check_choices
-from ansor.run.tuner import Tuner
 from ansor.targets.registry import backend_of
 
 

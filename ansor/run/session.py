@@ -22,10 +22,10 @@ from ansor.run.candidates import Candidate
 from ansor.run.check.network import SourceComparison
 from ansor.run.precision.phase import PrecisionPhase
 from ansor.run.prepare import Network
+from ansor.run.search.tuner import Tuner
 from ansor.run.settings import Settings
 from ansor.run.task_choice import chosen_functions
 from ansor.run.time_plan import TimePlan
-from ansor.run.tuner import Tuner
 from ansor.targets.registry import backend_of
 from ansor.targets.target import Target
 from ansor.task import Task

@@ -35,8 +35,8 @@ from ansor.run.arguments import (
     listed_sources,
 )
 from ansor.run.check.deviation import ErrorBudget, Metric, squared_error
+from ansor.run.search.task_limits import TaskLimits
 from ansor.run.task_choice import Choice, listed_choices, new_functions
-from ansor.run.task_limits import TaskLimits
 from ansor.sketch.rule import Rule
 from ansor.task import Task
 from ansor.task_scheduler.objective import Objective, total_latency

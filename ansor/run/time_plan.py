@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ansor.config import TuneConfig
-from ansor.run.winners import finish_seconds, num_leaders
+from ansor.run.winners.choose import finish_seconds, num_leaders
 
 
 @dataclass(frozen=True)

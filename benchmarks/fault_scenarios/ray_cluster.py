@@ -9,7 +9,7 @@ from typing import Any
 
 from ansor.callbacks import Callback, Round
 from ansor.measure.fake import FakeDevice
-from ansor.run.allocation import LIMITS_MET
+from ansor.run.search.allocation import LIMITS_MET
 from benchmarks.cluster_search import Searched, latency_of, products, searched, waiting_cluster
 from benchmarks.fault_scenarios.row import Case, Row, Scale
 from benchmarks.ray_cluster import local_cluster

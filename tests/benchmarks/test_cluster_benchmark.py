@@ -13,7 +13,7 @@ from ansor.database.database import Database
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import Measurement
 from ansor.program.program import Program
-from ansor.run.allocation import LIMITS_MET
+from ansor.run.search.allocation import LIMITS_MET
 from benchmarks import cluster
 from benchmarks.cluster_search import latency_of, products, searched
 from benchmarks.cluster_simulation import Load, simulate

@@ -23,8 +23,8 @@ from ansor.errors import MeasureError
 from ansor.measure.batches import Batch, BatchQueue, queue_of
 from ansor.measure.result import ErrorKind, Verification, successful_measurement
 from ansor.program.sketch import Population
-from ansor.run.budget import Budget
-from ansor.run.task_limits import TaskLimits
+from ansor.run.search.budget import Budget
+from ansor.run.search.task_limits import TaskLimits
 from benchmarks.simulated_nodes import FINGERPRINT, SimulatedNode, SimulatedNodes, report_of
 
 BATCH_S = 4.0

@@ -18,11 +18,11 @@ import ansor
 from ansor.callbacks import Finish
 from ansor.errors import UnsupportedError
 from ansor.frontend import compile_model, optimize
+from ansor.frontend.deploy.saved_notes import known_fields
 from ansor.frontend.deploy.storage import VERSION
 from ansor.frontend.importers.from_relax import from_relax
 from ansor.report.precision_table import PrecisionRow
 from ansor.results import TaskResult
-from ansor.run.saved_notes import known_fields
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES = sorted(GOLDEN.glob("network_v*.ansor"))

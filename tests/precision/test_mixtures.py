@@ -17,12 +17,12 @@ import ansor
 from ansor.callbacks import Finish
 from ansor.frontend.distinct_functions import tir_calls
 from ansor.frontend.importers.from_relax import from_relax
-from ansor.run.budget import INTERRUPTED, NOTHING, Budget, together
 from ansor.run.check.deviation import squared_error
 from ansor.run.precision.assignment import Assignment, forms_of
 from ansor.run.precision.minimum_cut import Costs
 from ansor.run.precision.mixture import Mixture, costs_of, latencies, promises
 from ansor.run.prepare import prepare_network
+from ansor.run.search.budget import INTERRUPTED, NOTHING, Budget, together
 from ansor.targets.cpu.low_precision import conversion_s
 from ansor.targets.cpu.machine import Hardware
 

@@ -21,7 +21,7 @@ from ansor.report.document.document import FailureCount, Prediction
 from ansor.report.document.functions import function_rows
 from ansor.report.document.search_data import Trial
 from ansor.results import TaskResult
-from ansor.run.search_data import expected_seconds
+from ansor.run.search.trials import expected_seconds
 
 FUNCTIONS = {"k0": "conv", "k1": "conv", "k2": "mean"}
 LATENCIES = st.none() | st.floats(1e-6, 1.0)

@@ -15,7 +15,7 @@ from ansor.errors import ArgumentError
 from ansor.frontend.deploy.metaschedule import NETWORK_FILE
 from ansor.lowering.trace import left_out
 from ansor.models import ResNetConfig, build_from_config
-from ansor.run.tuned import TunedModel
+from ansor.run.tuned.tuned_model import TunedModel
 
 IMAGE = np.random.default_rng(0).standard_normal((1, 3, 32, 32), dtype=np.float32)
 

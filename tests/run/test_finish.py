@@ -14,8 +14,8 @@ from ansor.config import SketchConfig
 from ansor.program.program import Program
 from ansor.run.finish import Finisher
 from ansor.run.prepare import Network, prepare_network
-from ansor.run.search_history import SearchHistory
-from ansor.run.winners import Winner
+from ansor.run.tuned.search_history import SearchHistory
+from ansor.run.winners.choose import Winner
 from ansor.targets.target import resolve_target, target_text
 
 FINISH = Finish("no budget", [], 0, 0.0)

@@ -19,8 +19,8 @@ import ansor
 from ansor.config import QUICK
 from ansor.database import Database, opened_records
 from ansor.errors import ArgumentError, DatabaseError
-from ansor.run.allocation import LIMITS_MET
 from ansor.run.remarks import check_applicable, choice_remarks, transfer_remarks
+from ansor.run.search.allocation import LIMITS_MET
 
 NAME, OTHER, TRIALS = "matmul_relu", "row_sum", 12
 

@@ -17,9 +17,9 @@ from ansor.measure.device import OnResult, ignored
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind, Measurement
 from ansor.program.program import Program
-from ansor.run.budget import Budget
-from ansor.run.tuner import Tuner
-from ansor.run.winners import choose_winners
+from ansor.run.search.budget import Budget
+from ansor.run.search.tuner import Tuner
+from ansor.run.winners.choose import choose_winners
 from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.task import Task
 from ansor.workloads import build

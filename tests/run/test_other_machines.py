@@ -15,7 +15,7 @@ from ansor.cli.main import main
 from ansor.errors import UnsupportedError
 from ansor.frontend.deploy.export.write import RUNTIME_LIBRARIES
 from ansor.measure.fake import FakeDevice
-from ansor.run.saved import export_saved
+from ansor.run.tuned.saved import export_saved
 from ansor.targets.cpu.detect import detect
 from ansor.targets.cpu.known_cores import KNOWN_CORES, SHORTHANDS
 from ansor.targets.target import resolve_target, runs_here

@@ -14,10 +14,10 @@ from ansor.database.journal import open_journal
 from ansor.database.runs import RunRequest, all_runs
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
-from ansor.run.budget import Budget
 from ansor.run.identity import run_request
+from ansor.run.search.budget import Budget
+from ansor.run.search.task_limits import TaskLimits
 from ansor.run.settings import Settings
-from ansor.run.task_limits import TaskLimits
 from ansor.task import Task
 
 REQUEST = RunRequest("wanted")

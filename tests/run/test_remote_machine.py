@@ -16,7 +16,7 @@ from ansor.frontend.deploy.foreign import ForeignModel
 from ansor.measure.device import TaskProgram
 from ansor.measure.remote_machine import RemoteMachine
 from ansor.measure.result import Verification
-from ansor.run.tuned import TunedModel
+from ansor.run.tuned.tuned_model import TunedModel
 from ansor.targets.cpu.machine import Hardware
 from ansor.targets.target import resolve_target, target_text
 from ansor.workloads import build

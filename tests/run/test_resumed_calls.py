@@ -22,7 +22,7 @@ from ansor.database import Database
 from ansor.measure.device import OnResult, ignored
 from ansor.measure.result import Measurement
 from ansor.program.program import Program
-from ansor.run.tuned import TunedModel
+from ansor.run.tuned.tuned_model import TunedModel
 from ansor.task import Task
 from ansor.workloads import build
 

@@ -11,8 +11,8 @@ from several_places import SeveralPlaces
 
 from ansor.config import EvolutionConfig
 from ansor.errors import DatabaseError
-from ansor.run.budget import Budget
-from ansor.run.task_limits import TaskLimits
+from ansor.run.search.budget import Budget
+from ansor.run.search.task_limits import TaskLimits
 
 ALONE = replace(CONFIG, cost_model=replace(CONFIG.cost_model, use_gbdt=False))
 

@@ -13,9 +13,9 @@ from ansor.database.database import Database
 from ansor.database.journal import Journal
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
-from ansor.run.allocation import OBJECTIVE_MET
-from ansor.run.budget import Budget
-from ansor.run.tuner import Tuner
+from ansor.run.search.allocation import OBJECTIVE_MET
+from ansor.run.search.budget import Budget
+from ansor.run.search.tuner import Tuner
 from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.task_scheduler.objective import LatencyRequirement, Objective, total_latency
 

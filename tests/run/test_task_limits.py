@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from ansor.database.database import Database
 from ansor.errors import ArgumentError
 from ansor.measure.result import ErrorKind
-from ansor.run.allocation import LIMITS_MET, NO_GAIN
-from ansor.run.budget import Budget
+from ansor.run.search.allocation import LIMITS_MET, NO_GAIN
+from ansor.run.search.budget import Budget
+from ansor.run.search.task_limits import TaskLimits
+from ansor.run.search.task_search import running_best
 from ansor.run.settings import Settings
 from ansor.run.task_choice import (
     check_choices,
@@ -22,8 +24,6 @@ from ansor.run.task_choice import (
     listed_choices,
     new_functions,
 )
-from ansor.run.task_limits import TaskLimits
-from ansor.run.task_search import running_best
 from ansor.task import Original, Task
 
 MIN_GAIN = CONFIG.scheduler.min_gain

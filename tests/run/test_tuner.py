@@ -31,9 +31,9 @@ from ansor.errors import DatabaseError
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind
 from ansor.program.program import Program
-from ansor.run.allocation import NO_GAIN
-from ansor.run.budget import Budget
-from ansor.run.tuner import Tuner
+from ansor.run.search.allocation import NO_GAIN
+from ansor.run.search.budget import Budget
+from ansor.run.search.tuner import Tuner
 from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.task import Task
 

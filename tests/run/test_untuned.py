@@ -13,8 +13,8 @@ from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind, InTurns, Measurement
 from ansor.program.program import Program
 from ansor.run.finish import _result
-from ansor.run.untuned import expected_s
-from ansor.run.winners import Winner, choose_winners
+from ansor.run.winners.choose import Winner, choose_winners
+from ansor.run.winners.untuned import expected_s
 from ansor.task import Task
 
 NAME = "matmul_relu"

@@ -17,10 +17,10 @@ from ansor.measure.device import TaskProgram
 from ansor.measure.fake import FakeDevice
 from ansor.measure.result import ErrorKind, Measurement
 from ansor.program.program import Program, shared_axes
-from ansor.run.budget import Budget
-from ansor.run.task_search import TaskSearch
-from ansor.run.tuner import Tuner
-from ansor.run.winners import Winner, choose_winners, finish_seconds, num_leaders
+from ansor.run.search.budget import Budget
+from ansor.run.search.task_search import TaskSearch
+from ansor.run.search.tuner import Tuner
+from ansor.run.winners.choose import Winner, choose_winners, finish_seconds, num_leaders
 from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.task import Converted, Original, Task
 

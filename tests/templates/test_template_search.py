@@ -20,8 +20,8 @@ from ansor.program.hand_schedule import HandSchedule
 from ansor.program.program import Program
 from ansor.program.pseudo_code import show_program, show_sketch
 from ansor.program.sketch import Population
-from ansor.run.budget import Budget
-from ansor.run.tuner import Tuner
+from ansor.run.search.budget import Budget
+from ansor.run.search.tuner import Tuner
 from ansor.targets.cpu.search import CPU_SEARCH
 from ansor.task import Original, Task
 from ansor.templates.template import ScheduleFunction

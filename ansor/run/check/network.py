@@ -16,6 +16,7 @@ from ansor.config import CHECK
 from ansor.errors import UnsupportedError, UserError
 from ansor.frontend.deploy.assembly import apply_programs
 from ansor.frontend.deploy.runtime import CompiledModel, compile_model
+from ansor.frontend.deploy.saved_notes import known_fields
 from ansor.frontend.distinct_functions import extract_functions
 from ansor.frontend.importers.source import SourceModel
 from ansor.frontend.optimization import optimize
@@ -24,7 +25,6 @@ from ansor.run.check.compare import NETWORK_TOLERANCE, SAME, Difference, differe
 from ansor.run.check.deviation import Deviation
 from ansor.run.check.input_sets import InputSet, input_sets
 from ansor.run.check.locate import Fault, first_failure, first_fault
-from ansor.run.saved_notes import known_fields
 from ansor.targets.host.threads import running_threads
 from ansor.targets.registry import backend_of
 from ansor.targets.target import NATIVE, resolve_target, runs_here

@@ -15,7 +15,7 @@ from ansor.run.check.network import NetworkCheck, ResultError
 from ansor.run.precision.assignment import Assignment, in_precision
 from ansor.run.precision.sensitivity import Sensitivities
 from ansor.run.prepare import Network
-from ansor.run.tuned import TunedModel
+from ansor.run.tuned.tuned_model import TunedModel
 
 
 @dataclass(frozen=True, eq=False)

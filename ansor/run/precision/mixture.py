@@ -20,7 +20,7 @@ from ansor.report.formatting import microseconds
 from ansor.run.precision.assignment import Assignment, as_network, in_precision, precision_rows
 from ansor.run.precision.minimum_cut import Costs, cheapest_second
 from ansor.run.prepare import Network
-from ansor.run.task_search import TaskSearch
+from ansor.run.search.task_search import TaskSearch
 from ansor.task import Original, Task
 
 _WIDE_BYTES = 4  # of an element in float32

@@ -18,8 +18,8 @@ from ansor.run.precision.back_to_float32 import Allowed
 from ansor.run.precision.mixture import Mixture
 from ansor.run.precision.sensitivity import Sensitivities
 from ansor.run.prepare import Network
+from ansor.run.search.tuner import Tuner
 from ansor.run.settings import Settings
-from ansor.run.tuner import Tuner
 from ansor.targets.registry import backend_of
 from ansor.targets.target import Target
 

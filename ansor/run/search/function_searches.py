@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ansor.run.task_search import TaskSearch
+from ansor.run.search.task_search import TaskSearch
 from ansor.task import Task
 
 

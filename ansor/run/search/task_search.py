@@ -18,7 +18,7 @@ from ansor.measure.result import ErrorKind, Measurement
 from ansor.policy.base import Policy
 from ansor.policy.candidate import Candidate
 from ansor.program.sketch import Sketch
-from ansor.run.transfer import best_programs, similar_programs
+from ansor.run.search.transfer import best_programs, similar_programs
 from ansor.sketch.rule import Rule
 from ansor.targets.machine import M
 from ansor.targets.search import TargetSearch

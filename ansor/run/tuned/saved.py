@@ -11,12 +11,12 @@ from ansor.frontend.calling import Calling, calling_from_json
 from ansor.frontend.deploy.built import DeployableNetwork, rebuilt
 from ansor.frontend.deploy.export.write import export_network
 from ansor.frontend.deploy.runtime import loaded
+from ansor.frontend.deploy.saved_notes import known_fields
 from ansor.frontend.deploy.storage import load_model
 from ansor.report.precision_table import PrecisionRow
 from ansor.results import TaskResult
 from ansor.run.check.network import check_from_json
-from ansor.run.saved_notes import known_fields
-from ansor.run.tuned import TunedModel
+from ansor.run.tuned.tuned_model import TunedModel
 from ansor.targets.host.threads import start_threads
 from ansor.targets.registry import backend_of
 from ansor.targets.target import NATIVE, check_runs_here, resolve_target

@@ -25,14 +25,14 @@ from ansor.policy.base import Policy, PolicyFactory
 from ansor.policy.policy import SearchPolicy
 from ansor.program.sketch import Sketch
 from ansor.report.document.search_data import Trial
-from ansor.run.allocation import Allocation
-from ansor.run.budget import INTERRUPTED, Budget
-from ansor.run.effort import Effort
-from ansor.run.function_searches import searches_by_function, seconds_of
-from ansor.run.rounds import OpenRound, Rounds, event_of
-from ansor.run.search_data import trial_of
-from ansor.run.task_search import TaskSearch, space_of
-from ansor.run.transfer import teach
+from ansor.run.search.allocation import Allocation
+from ansor.run.search.budget import INTERRUPTED, Budget
+from ansor.run.search.effort import Effort
+from ansor.run.search.function_searches import searches_by_function, seconds_of
+from ansor.run.search.rounds import OpenRound, Rounds, event_of
+from ansor.run.search.task_search import TaskSearch, space_of
+from ansor.run.search.transfer import teach
+from ansor.run.search.trials import trial_of
 from ansor.sketch.rule import Rule
 from ansor.targets.machine import M
 from ansor.targets.search import TargetSearch

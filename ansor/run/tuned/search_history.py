@@ -14,7 +14,7 @@ from ansor.explain.trials import Trials, trials_of
 from ansor.measure.device import TaskProgram
 from ansor.program.sketch import Sketch
 from ansor.report.document.search_data import Trial
-from ansor.run.task_search import space_of
+from ansor.run.search.task_search import space_of
 from ansor.sketch.rule import Rule
 from ansor.targets.registry import backend_of
 from ansor.task import Task

@@ -10,7 +10,7 @@ from ansor.config import MeasureConfig
 from ansor.database.database import Database
 from ansor.measure.result import is_time
 from ansor.program.program import Program, shared_axes
-from ansor.run.task_search import TaskSearch
+from ansor.run.search.task_search import TaskSearch
 from ansor.task import Task
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from ansor.callbacks import Finish
-from ansor.run.task_limits import NO_LIMITS, TaskLimits
+from ansor.run.search.task_limits import NO_LIMITS, TaskLimits
 
 INTERRUPTED = "interrupted"  # reason of a search that Ctrl-C ended
 

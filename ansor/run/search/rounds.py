@@ -14,8 +14,8 @@ from ansor.database.journal import Journal
 from ansor.measure.batches import Batch, BatchQueue
 from ansor.measure.result import Measurement, checked
 from ansor.policy.candidate import Candidate
-from ansor.run.effort import Effort
-from ansor.run.task_search import TaskSearch
+from ansor.run.search.effort import Effort
+from ansor.run.search.task_search import TaskSearch
 
 
 @dataclass(eq=False)

@@ -24,10 +24,10 @@ from ansor.measure.device import Device, TaskProgram
 from ansor.measure.result import Measurement, Verification
 from ansor.measure.tolerance import tolerance
 from ansor.program.program import Program
-from ansor.run.leader_times import retimed
-from ansor.run.leaders import Leader, latency_of, leaders_of, measured_leaders
-from ansor.run.task_search import TaskSearch
-from ansor.run.untuned import with_untuned
+from ansor.run.search.task_search import TaskSearch
+from ansor.run.winners.leader_times import retimed
+from ansor.run.winners.leaders import Leader, latency_of, leaders_of, measured_leaders
+from ansor.run.winners.untuned import with_untuned
 from ansor.task import Task
 
 

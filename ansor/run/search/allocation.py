@@ -8,10 +8,10 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from ansor.config import TuneConfig
-from ansor.run.budget import Budget
-from ansor.run.effort import Effort
-from ansor.run.rounds import Rounds
-from ansor.run.task_search import TaskSearch
+from ansor.run.search.budget import Budget
+from ansor.run.search.effort import Effort
+from ansor.run.search.rounds import Rounds
+from ansor.run.search.task_search import TaskSearch
 from ansor.task_scheduler.gradient import TaskProgress
 from ansor.task_scheduler.networks import Networks
 from ansor.task_scheduler.scheduler import TaskScheduler

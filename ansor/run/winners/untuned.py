@@ -9,9 +9,9 @@ from dataclasses import replace
 from ansor.config import MeasureConfig
 from ansor.measure.device import Device
 from ansor.program.program import Program
-from ansor.run.leader_times import in_turns
-from ansor.run.leaders import Leader, latency_of
-from ansor.run.task_search import TaskSearch
+from ansor.run.search.task_search import TaskSearch
+from ansor.run.winners.leader_times import in_turns
+from ansor.run.winners.leaders import Leader, latency_of
 from ansor.task import Task
 
 

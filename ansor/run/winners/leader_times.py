@@ -10,7 +10,7 @@ from ansor.config import MeasureConfig
 from ansor.measure.call_plan import CallPlan
 from ansor.measure.device import Device
 from ansor.measure.result import InTurns, is_time
-from ansor.run.leaders import Leader, latency_of
+from ansor.run.winners.leaders import Leader, latency_of
 
 
 def retimed(

@@ -34,9 +34,9 @@ from ansor.report.precision_table import PrecisionRow, precision_text
 from ansor.report.write import write_document
 from ansor.results import Benchmark, TaskResult
 from ansor.run.check.network import NetworkCheck
-from ansor.run.chosen_programs import ChosenPrograms
-from ansor.run.search_data import data_of_search, environment
-from ansor.run.search_history import SearchHistory
+from ansor.run.tuned.chosen_programs import ChosenPrograms
+from ansor.run.tuned.search_data import data_of_search, environment
+from ansor.run.tuned.search_history import SearchHistory
 from ansor.targets.registry import backend_of
 from ansor.targets.target import check_runs_here
 

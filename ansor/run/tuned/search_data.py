@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import platform
-import sys
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
@@ -12,19 +11,15 @@ import numpy as np
 
 from ansor.callbacks import Finish
 from ansor.database.record import here_and_now
-from ansor.measure.result import Measurement
-from ansor.policy.candidate import Candidate
 from ansor.program.program import Program
 from ansor.program.pseudo_code import show_program
 from ansor.program.sketch import Population, Sketch
-from ansor.report.document.search_data import MachineFigures, SearchData, Trial
-from ansor.run.chosen_programs import ChosenPrograms
-from ansor.run.search_history import SearchHistory
+from ansor.report.document.search_data import MachineFigures, SearchData
+from ansor.run.tuned.chosen_programs import ChosenPrograms
+from ansor.run.tuned.search_history import SearchHistory
 from ansor.targets.machine import Machine
 from ansor.targets.registry import backend_of
 from ansor.targets.target import Target, target_text
-
-_LARGEST_SCORE = math.log(sys.float_info.max)
 
 
 def data_of_search(
@@ -47,27 +42,6 @@ def data_of_search(
         reason=finish.reason,
         elapsed_s=finish.elapsed_s,
     )
-
-
-def trial_of(task: str, elapsed_s: float, candidate: Candidate, result: Measurement) -> Trial:
-    """What a report shows of one measurement.
-
-    Args:
-        task: its key.
-        elapsed_s: seconds since the run began.
-        candidate: the program with its score before the measurement.
-        result: the measurement.
-    """
-    error = None if result.error is None else result.error.value
-    return Trial(
-        task, elapsed_s, expected_seconds(candidate.score), result.latency_s, error, result.message
-    )
-
-
-def expected_seconds(score: float) -> float | None:
-    """The seconds of a score, a log-throughput; None if it is not finite or stands for no time."""
-    is_time = math.isfinite(score) and abs(score) < _LARGEST_SCORE
-    return math.exp(-score) if is_time else None
 
 
 def loop_nests(history: SearchHistory, programs: ChosenPrograms) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""`TunedModel`, its search data, and its file."""

@@ -1,0 +1,1 @@
+"""The winner of each function: leaders are timed again and checked."""
