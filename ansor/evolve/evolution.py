@@ -1,8 +1,8 @@
 """A few generations of mutation and crossover under a score (Ansor §5.1).
 
 Deviation: the paper draws parents in proportion to their score and runs a fixed number of
-generations; here their rank counts, because scores are logarithms, and the evolution ends after
-generations without a gain.
+generations. Here the rank of a parent counts, because scores are logarithms, and the evolution ends
+after generations without a gain.
 """
 
 from __future__ import annotations

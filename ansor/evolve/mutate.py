@@ -3,9 +3,9 @@
 Neighbours of a tile differ by one prime factor moved between two levels, after OpEvo's small
 steps on the factorisation lattice (AAAI'21).
 
-Deviation: Ansor (§5.1) moves a random factor between two levels, and has a mutation of its own for
-each kind of annotation; here one mutation moves any decision, mostly to a neighbour. Equal rates
-for all decisions ended closer to the best known draft than learned rates.
+Deviation: Ansor (§5.1) moves a random factor between two levels, and has a separate mutation for
+each kind of annotation. Here one mutation moves any decision, mostly to a neighbour. Searches with
+equal rates for all decisions ended closer to the best known draft than with learned rates.
 """
 
 from __future__ import annotations

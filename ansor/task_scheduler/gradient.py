@@ -19,9 +19,9 @@ class TaskProgress:
         tag: tasks with the same tag are similar.
         best_s: seconds of the best program after each round, None before the first success.
         exhausted: no program is left to try.
-        group: tasks of the same group are variants, of which the fastest counts; "" has none.
-        promised_s: seconds that the best of a variant may take, to compare with other variants;
-            None where nothing is known.
+        group: tasks of the same group are variants, and the fastest of them counts; "" for none.
+        promised_s: expected seconds of a variant's best program, to compare variants; None if
+            nothing is known.
     """
 
     weight: float
