@@ -196,7 +196,7 @@ def _prepared(
 
 
 def table(rows: Sequence[Row]) -> str:
-    """For people, and what they come to."""
+    """The rows and their summary, as text."""
     cells = [_cells(row) for row in rows]
     names = {name.partition("_")[0] for row in rows for name in row.peers_us or ()}
     systems = sorted(names) if len(names) > 1 else []
@@ -205,7 +205,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def _summary(rows: Sequence[Row], system: str) -> str:
-    """How we do against a system, or the fastest of all ("")."""
+    """Our speedup over a system, or over the fastest system for ""."""
     ratios = [ratio for row in rows if (ratio := row.speedup_over(system)) is not None]
     if not ratios:
         return ""

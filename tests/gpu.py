@@ -39,8 +39,8 @@ def sketches_of(func: tirx.PrimFunc, gpu: Gpu = GPU) -> list[Sketch]:
     return CUDA_SEARCH.sketches(read_dag(func), gpu, CONFIG)
 
 
-# Products of matrices in half precision, added up in float32: what the dimensions of the operands
-# and of the result are (s: stack, i: rows, j: columns, k: depth), and their sizes.
+# Products of matrices in half precision, added up in float32: dimensions of the operands and of the
+# result (s: stack, i: rows, j: columns, k: depth), and their sizes.
 _PRODUCTS = {
     "plain": ("ik", "kj", "ij", {"i": 64, "j": 128, "k": 96}),
     "relu": ("ik", "kj", "ij", {"i": 64, "j": 128, "k": 96}),
@@ -154,8 +154,8 @@ def on_cpu(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
     """The scheduled function with its threads one after the other, one memory for all, and without
     the instructions of tensor cores.
 
-    Each thread then does what the whole block does where they work together, which comes to the
-    same: nothing but the order of the additions differs.
+    Where the threads of a block share work, each thread then does all of it. Only the order of
+    additions differs.
     """
     plain = tuple(step for step in program.steps if not isinstance(step, Tensorize))
     replay = schedule(func, replace(program, steps=plain))

@@ -1,8 +1,8 @@
 """Adds compute locations, parallel, vectorise and unroll steps to a structure (Ansor §4.2).
 
-Deviation: the paper draws the annotations of each sampled program at random and changes them by
-mutations of their own; here location, parallelism, vector length, unrolling, padding and prefetch
-are decisions of the sketch, so that a program is one row of integers.
+Deviation: the paper draws the annotations of each sampled program at random, and has separate
+mutations for them. Here location, parallelism, vector length, unrolling, padding and prefetch are
+decisions of the sketch, so that a program is one row of integers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Boosted trees that learn what the draft gets wrong (Ansor §5.2).
 
 Deviation: the paper predicts a normalised throughput as a sum over statements. Here the sum of the
-trees over a program's stages is the logarithm of a factor on the draft's estimate, so that without
-records the model says nothing and the draft alone ranks. The loss keeps the paper's weight: the
-faster a program of its task, the more its error counts.
+trees over a program's stages is the logarithm of a factor on the draft's estimate. Without records
+the factor is 1, and the draft alone ranks. The loss keeps the paper's weight, which is larger for
+faster programs of a task.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Products of matrices in disguise: convolutions, stacks, transposed operands, odd sizes.
 
-A reduction that multiplies two operands is a product of matrices once its axes are in groups: those
-that only the left operand has are rows, those that only the right one has are columns, those of
-both a stack or, where they are reduced, the depth. For a convolution this is the implicit GEMM: the
-left matrix is the input as the windows see it, and no one ever stores it as a whole.
+A reduction that multiplies two operands is a product of matrices if its axes are grouped. Axes of
+the left operand alone are rows, axes of the right operand alone are columns. Axes of both are the
+depth if they are reduced, and a stack if not. For a convolution this is the implicit GEMM: the left
+matrix holds the windows of the input, and is never stored as a whole.
 """
 
 from __future__ import annotations

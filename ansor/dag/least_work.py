@@ -50,7 +50,7 @@ def least_work(dag: ComputeDAG) -> LeastWork:
 
 
 def _needed(dag: ComputeDAG) -> list[str]:
-    """Stages of which the result needs every element."""
+    """Stages whose every element the result depends on."""
     found: list[str] = []
     for name in reversed(dag.order):
         readers = [dag.stages[c] for c in dag.consumers(name) if c in found]

@@ -81,8 +81,8 @@ def transposed_axes(dag: ComputeDAG, name: str) -> tuple[int, int] | None:
 def other_vector_axis(dag: ComputeDAG, name: str, lanes: int, windows: bool = False) -> int | None:
     """An axis to vectorise instead of the last one, if there is one.
 
-    A spatial axis that fills vectors and that one operand alone runs along, so that a transposed
-    copy of it has the axis in one run; the last axis of the smallest such operand.
+    The axis is spatial, fills vectors and occurs in a single operand, so that a transposed copy of
+    the operand is contiguous along it. Of several axes the last one of the smallest operand counts.
 
     Args:
         windows: whether an axis along which windows slide counts, too, and what pads an input;
@@ -232,8 +232,8 @@ class MatrixProduct:
 
 
 def matrix_product(dag: ComputeDAG, name: str, multiple: int) -> MatrixProduct | None:
-    """The stage as a product of two matrices as they lie in memory; None if it is none, or its
-    sizes are no multiples of `multiple`."""
+    """The stage as a product of two matrices in their layout in memory. None if it is no such
+    product, or if its sizes are no multiples of `multiple`."""
     stage, found = dag.stages[name], contraction(dag, name)
     if found is None or len(stage.reduce) != 1 or len(stage.spatial) < 2:
         return None

@@ -13,9 +13,9 @@ def is_inlinable(dag: ComputeDAG, name: str) -> bool:
 
     The paper's "strictly inlinable": no reduction, no branch, every read an axis plus a constant
     with the axes in order, no special function.
-    Deviation: any branch-free map is inlined where its single consumer is no reduction, since
-    nothing is then computed twice (special functions and transposes in a chain of elementwise
-    operators); the paper leaves such stages to the search, which never keeps them apart.
+    Deviation: any branch-free map is inlined if its single consumer is no reduction, since nothing
+    is then computed twice. Examples are special functions and transposes in a chain of elementwise
+    operators. The paper leaves such stages to the search, which never keeps them apart.
     """
     stage = dag.stages[name]
     if dag.is_output(name) or stage.reduce or stage.has_branch or not can_inline(dag, name):

@@ -157,18 +157,22 @@ class DerivedAxis:
 
 @dataclass(frozen=True)
 class Stage:
-    """One block: an iteration domain, one statement, what it reads and writes.
+    """One block: an iteration domain, one statement, its reads and writes.
 
-    `axes` are in the block's order (spatial axes first in what TE makes); `body` is a canonical
-    text of the statement; `has_branch` marks a condition (padding, for instance). In accesses,
-    axis ``len(axes) + i`` stands for ``derived[i]``. `reducer` names the operator of a reduction
-    that is ``out = op(out, value)`` with a commutative ``op``, else it is None. `folded` are axes
-    that choose constants of the statement (the matrices of a Winograd transform): with their loops
-    unrolled, these become literals; `density` is the share of them that are not zero, for what is
-    multiplied by a zero vanishes; of a stage that holds constants, the share of those. `nonzero`
-    are spans of axes outside of which what is written is zero; `masked` tells that it may be zero
-    inside of them, too. `instruction` names the instruction that adds up the products of the
-    groups that the stage reads (`ansor.dag.dot_products`), "" for none.
+    Attributes:
+        axes: in the block's order; TE puts spatial axes first.
+        ops: operations of one execution of the statement.
+        has_branch: whether the statement has a condition, such as one for padding.
+        body: canonical text of the statement.
+        derived: in accesses, axis ``len(axes) + i`` stands for ``derived[i]``.
+        reducer: the commutative ``op`` of a reduction ``out = op(out, value)``, None for others.
+        folded: axes that choose constants, such as the matrices of a Winograd transform. If their
+            loops are unrolled, the constants become literals.
+        nonzero: spans of axes; the stage writes zeros outside of them.
+        masked: whether it may write zeros inside of the spans, too.
+        density: share of the constants that are not zero; products with zeros vanish.
+        instruction: the instruction that adds up the products of groups of elements
+            (`ansor.dag.dot_products`), "" for none.
     """
 
     name: str

@@ -20,7 +20,7 @@ _FLOAT32 = np.finfo(np.float32)
 
 
 def loop_table(rows: int, programs: int) -> npt.NDArray[np.float32]:
-    """`[rows, P]` zeros, of which a program's column is soon read."""
+    """`[rows, P]` zeros, arranged so that the column of a program is read fast."""
     return np.zeros((rows, programs + FEATURES.row_gap), dtype=np.float32)[:, :programs]
 
 
@@ -30,7 +30,7 @@ def summed(tables: Iterable[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]
 
 
 def from_inside(combine: np.ufunc, rows: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
-    """`[L, P]`: what the rows come to, each with all those of loops further in."""
+    """`[L, P]`: each row, combined with the rows of all loops further in."""
     combined: npt.NDArray[_Scalar] = rows.copy()
     views = list(combined)
     for row, inner in zip(views[-2::-1], views[:0:-1], strict=True):

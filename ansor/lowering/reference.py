@@ -1,8 +1,8 @@
-"""The definition as it was written, in an order of loops that a compiler can use.
+"""The reference for checks: the definition, with loops in an order that a compiler can use.
 
-What tuned programs are checked against: no sketch, no tile, no approximation. Every element is
-still summed up in the order of the definition, so the result is the same to the last bit; and with
-`in_float64` it is what the definition means, but for rounding that no program of it can see.
+The reference has no sketch, no tile and no approximation. Every element is summed up in the order
+of the definition, so the result is the same to the last bit. With `in_float64`, it is the result of
+the definition with negligible rounding errors.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ansor.dag.from_tir.read import REDUCE, block_names
 from ansor.lowering.statements import with_body
 
 _REINTERPRET = '"tirx.reinterpret"'  # of a number's bits: they are those of its dtype
-_SAMPLED = "sampled"  # annotation of a loop: how many of its iterations are run
+_SAMPLED = "sampled"  # annotation of a loop: number of its iterations that are run
 
 
 @dataclass(frozen=True, eq=False)

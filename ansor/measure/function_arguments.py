@@ -30,8 +30,8 @@ def random_arrays(
 
     Args:
         low: floats lie in [low, 1); integers in [0, config.max_int_input]; booleans are either.
-        rows: of arrays of which only some rows count, by position; the others are zeros, for which
-            no memory is taken.
+        rows: of each array, the rows that count, by position; all by default. Other rows are zeros
+            without memory.
     """
     rng = np.random.default_rng(config.seed)
     drawn = []
@@ -112,7 +112,7 @@ def arguments_for(
         arrays: one per parameter; none of them changes.
         device: where the function runs.
         written: positions of the parameters that it writes.
-        rows: of those of which only some rows count, by position.
+        rows: of each array, the rows that count, by position; all by default.
     """
     pairs = enumerate(zip(params, arrays, strict=True))
     return [
@@ -146,7 +146,7 @@ def _argument(
 
 
 def _copied(array: Any, dtype: np.dtype[Any], rows: Rows | None) -> Any:
-    """A copy that kernels can take as it lies, of the rows that count."""
+    """A copy of the rows that count, in memory that kernels can use directly."""
     if rows is not None:
         return _with_rows(array.shape, rows, in_rows(array, rows).astype(dtype))
     copy = _new_array(array.shape, dtype)
@@ -155,7 +155,8 @@ def _copied(array: Any, dtype: np.dtype[Any], rows: Rows | None) -> Any:
 
 
 def _with_rows(shape: tuple[int, ...], rows: Rows, values: Any) -> Any:
-    """An array with the values in some of its rows; huge pages would be touched in between too."""
+    """An array with the values in some of its rows. Its pages are small: the rows between them then
+    take no memory."""
     memory = plain_block(math.prod(shape) * values.dtype.itemsize)
     array = memory.view(values.dtype).reshape(shape)
     array.reshape(-1, shape[-1])[rows] = values
@@ -163,13 +164,13 @@ def _with_rows(shape: tuple[int, ...], rows: Rows, values: Any) -> Any:
 
 
 def _fits_tvm(array: Any) -> bool:
-    """Whether kernels can take it as it lies."""
+    """Whether kernels can use the memory of an array directly."""
     flags = array.flags
     return bool(flags.c_contiguous and flags.writeable and array.ctypes.data % ALIGNMENT_BYTES == 0)
 
 
 def _new_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """Zeros that kernels can take as they lie."""
+    """Zeros in memory that kernels can use directly."""
     return scratch_block(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
 
 
@@ -192,7 +193,7 @@ def _random(
 
 
 def _repeated(values: Any, shape: tuple[int, ...]) -> Any:
-    """An array that begins with the values, and with them again and again."""
+    """An array that repeats the values."""
     array = _new_array(shape, values.dtype)
     flat = array.reshape(-1)
     for first in range(0, flat.size, max(1, values.size)):

@@ -30,9 +30,17 @@ class Setup:
 
 @dataclass(frozen=True)
 class Define:
-    """A task, once per worker: its function as TVM's JSON, its target's text, which parameters are
-    weights, whether it is timed as a part of a network, what the function is a variant of, and the
-    schedule that a user wrote for it (`pickled_schedule`)."""
+    """A task, sent once to each worker.
+
+    Attributes:
+        key: of the task.
+        func_json: the function as TVM's JSON.
+        target: text of the TVM target.
+        constants: positions of the parameters that are weights.
+        in_network: whether the task is timed as a part of a network.
+        original: the function that this one is a variant of, None for none.
+        by_hand: the schedule that a user wrote (`pickled_schedule`), None for none.
+    """
 
     key: str
     func_json: str

@@ -46,14 +46,14 @@ class Generation:
         )
 
     def head(self, count: int) -> Generation:
-        """The `count` programs with the best scores, best first; all where there are none."""
+        """The `count` programs with the best scores, best first; all programs without scores."""
         if self.scores is None:
             return self
         order = np.argsort(-self.scores, kind="stable")[:count]
         return Generation(self.population.take(order), self.best, self.scores[order])
 
     def split(self, count: int) -> tuple[Generation, Generation]:
-        """The first `count` programs, and the others, of what has been scored."""
+        """The first `count` programs, and the others, of a generation with scores."""
         assert self.scores is not None
         numbers = np.arange(len(self.population))
         parts = (numbers[:count], numbers[count:])

@@ -1,9 +1,9 @@
 """`SearchPolicy`: draft-ranked sampling, evolution and a final descent for one task.
 
 Deviation: the paper evolves one population of all sketches from measured and random programs, until
-the trials end. Here each sketch has a population of its own, and sketches with a slow sample are
-not evolved; a first batch contains the best of several sketches and programs of similar tasks; and
-neighbours of the best program are measured one by one when batches bring no gain.
+the trials end. Here each sketch has its own population, and sketches with a slow sample are not
+evolved. A first batch contains the best of several sketches and programs of similar tasks. If
+batches bring no gain, neighbours of the best program are measured.
 """
 
 from __future__ import annotations

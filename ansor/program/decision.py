@@ -1,7 +1,7 @@
 """`Decision`: a hole of a sketch with its table of choices, and the neighbours of each choice.
 
-Deviation: the paper draws tile sizes while it samples a program; here a table lists them before,
-and no table depends on another decision, so that every row of a population can be replayed.
+Deviation: the paper draws tile sizes while it samples a program. Here a table lists them before,
+and no table depends on another decision. Every row of a population can therefore be replayed.
 """
 
 from __future__ import annotations
@@ -106,9 +106,9 @@ def tailed(
 ) -> IntArray:
     """Factors that multiply to more than `extent`, `[C, parts] int32`: tiles that do not divide it.
 
-    The last column is one of `tiles`, the one before is 1, the others hold as many tiles as it
-    takes; at most the share `waste` of the extent is computed twice, or, unless such tiles can be
-    spared, as little as possible.
+    The last column is one of `tiles`, the column before is 1, and the product of the others is the
+    number of tiles. At most the share `waste` of the extent is computed twice. If no tile allows
+    this, the table has the tiles with the least share, unless `spare` is set.
     """
     counts = {t: -(-extent // t) for t in tiles if t <= extent and extent % t}
     least = min((t * count for t, count in counts.items()), default=0)

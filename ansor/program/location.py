@@ -15,8 +15,9 @@ from ansor.program.steps import MultiLevelTile
 class Locations:
     """Hosts of the stages that have no nest of their own and are no outputs.
 
-    A stage may be attached below the loops of a root stage that is, or hosts, all its consumers,
-    if all of them read it by affine indices, or a nest of its own by indices that move in blocks.
+    A stage may be attached below the loops of a root stage if this root is or hosts each of its
+    consumers. All of them must read the stage by affine indices. Indices that move in blocks are
+    enough for a consumer with its own nest.
     """
 
     def __init__(self, dag: ComputeDAG, roles: Roles) -> None:

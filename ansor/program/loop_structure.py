@@ -1,9 +1,9 @@
 """The loops of a stage before any number is chosen, shared by both interpreters of a sketch.
 
-A structure is a string, outermost level first: "S" and "R" are a level of all spatial or reduction
-axes, "F" the folded axes (all of them unrolled), "V" the vectorised part of the vector axis, "T"
-the rows, columns and reduction of a tensor unit's instruction. An "S" that ends a structure is the
-register tile: unrolled, its last loop vectorised.
+A structure is a string, outermost level first. "S" is a level of all spatial axes, "R" a level of
+all reduction axes. "F" are the folded axes, all of them unrolled. "V" is the vectorised part of the
+vector axis. "T" are the rows, columns and reduction of a tensor unit's instruction. An "S" that
+ends a structure is the register tile: unrolled, its last loop vectorised.
 """
 
 from __future__ import annotations
@@ -107,15 +107,16 @@ def unrolled_loops(stage: Stage, shape: Shape | None, bound: bool = False) -> li
 
 
 def row_alignment(item_bytes: int, pad: int = 1) -> tuple[int, int]:
-    """A factor and an offset, in elements: rows in shared memory that are the offset more than a
-    multiple of the factor apart are read from different banks at the same time, `pad` vectors of
-    each, and vectors of 16 bytes stay aligned."""
+    """A factor and an offset, in elements, of the distance between rows in shared memory.
+
+    A distance of a multiple of the factor plus the offset puts `pad` vectors of each row in
+    different banks, which threads read at the same time. Vectors of 16 bytes stay aligned."""
     vector = max(1, 16 // item_bytes)
     return 2 * pad * vector, pad * vector
 
 
 def padded_row(length: Ints, item_bytes: int, pad: Ints) -> Ints:
-    """Distance of rows that long, at least, in shared memory; without a pad, just that long."""
+    """Distance of rows of a length in shared memory, in elements; without a pad, the length."""
     factor, offset = row_alignment(item_bytes)
     row: Ints = length + (offset * pad - length) % np.maximum(factor * pad, 1)
     return row

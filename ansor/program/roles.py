@@ -236,8 +236,8 @@ class Roles:
         return unrolled_loops(self.dag.stages[name], self.shape.get(name), name in self.bound)
 
     def dims_of(self, name: str) -> dict[int, int]:
-        """For each dimension of the buffer between an attached stage and its neighbours, the axis
-        that runs along it: of the buffer that it writes or, for a fused consumer, reads."""
+        """Maps dimensions of the buffer between an attached stage and its neighbours to axes of the
+        stage. A fused consumer reads this buffer, and any other stage writes it."""
         if name in self.fused:
             buffer = self.dag.stages[self.fused[name].stage].output
             return {dim: dim for dim in range(len(self.dag.buffers[buffer].shape))}

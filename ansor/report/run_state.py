@@ -29,7 +29,7 @@ class RunState:
     Attributes:
         start: the beginning of the run.
         tasks: by name, as they stand.
-        gains: the last one of each task that has had one in this run.
+        gains: the last gain of each task that gained in this run.
         errors: programs of this run that failed, by task and kind.
         first_s: seconds of the network when each function first had a program; None until then.
         last: the last round.

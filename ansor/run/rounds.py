@@ -152,7 +152,7 @@ class Rounds:
     def _take(
         self, own: OpenRound, number: int, result: Measurement, host: str | None = None
     ) -> None:
-        """Takes in a measurement, of which the device may tell twice. A time that the machine
+        """Takes in a measurement, which the device may report twice. A time that the machine
         cannot reach is a failure.
 
         Args:

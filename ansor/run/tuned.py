@@ -71,7 +71,7 @@ class TunedModel:
     precision: tuple[PrecisionRow, ...] = ()
     programs: ChosenPrograms | None = None
     history: SearchHistory | None = None
-    # The state's values of now, and by process what a call holds: a model with state serves one
+    # The current values of the state, and a lock for each process. A model with state serves one
     # call at a time, and a forked child must not wait for a thread of its parent.
     _kept: list[Any] = field(default_factory=list, init=False, repr=False)
     _locks: dict[int, threading.Lock] = field(default_factory=dict, init=False, repr=False)

@@ -1,11 +1,11 @@
-"""The program that each function ends with: re-timed, checked, or else the next one.
+"""The final program of each function: the fastest one whose results are right.
 
-Programs of all its variants compete. A function always has a runnable program: the best measured,
-the draft's best, and at the very last the definition as it was written.
+Programs of all its variants compete. A function always has a runnable program: the best measured
+one, else the draft's best, else the definition itself.
 
-Deviation: the paper keeps the fastest measurement. The fastest of many is often a lucky one, so the
-leaders are timed again in turns, those of a network in its whole sequence of calls, and the winner
-is compared with the definition.
+Deviation: the paper keeps the fastest measurement. The fastest of many measurements is often a
+lucky one, so the leaders are timed again in turns. For a network, these turns run its whole
+sequence of calls. The winner is compared with the definition.
 """
 
 from __future__ import annotations
@@ -88,13 +88,13 @@ def choose_winners(
     """The fastest program of each function that computes the right result.
 
     Args:
-        functions: the searches of all variants of each; as the model gives it comes first.
+        functions: the searches of all variants of each; the variant of the model comes first.
         plan: how the network calls them.
-        count: how many leaders of a function are timed once more, so that noise does not decide:
-            in the run of the whole network, or, where that is a single call without variants, in
-            turns. With one, none is: what won the last comparison wins, unless something faster
-            was measured since.
-        ahead: told what will win, if it is right, before that is checked.
+        count: number of leaders of a function that are timed again, so that noise does not decide.
+            They run within the whole network, or in turns if it has a single call without
+            variants. With 1, the winner of the last comparison wins, unless a faster program was
+            measured since.
+        ahead: gets the expected winners before their results are checked.
     """
     leaders = {
         name: leaders_of(searches, database, config, count) for name, searches in functions.items()
@@ -133,7 +133,7 @@ def _checked(
     config: MeasureConfig,
     ahead: Callable[[Mapping[str, TaskProgram]], None],
 ) -> dict[str, Winner]:
-    """Of each function the first of all that may win that is right; checked all at once."""
+    """The first leader of each function whose results are right. Functions are checked together."""
     most = config.max_checks
     waiting = {
         name: _in_order(searches, leaders[name], database, most)
@@ -164,7 +164,7 @@ def _checked(
 
 
 def _winner(x: Leader, leading: Sequence[Leader], difference: float | None, note: str) -> Winner:
-    """A leader that is right, with the times of those that it was compared with."""
+    """A leader whose results are right, with the times of the leaders behind it."""
     place = leading.index(x) if x in leading else len(leading)
     runners = [other.latency_s for other in leading[place + 1 :] if not other.is_untuned]
     untuned = [other.latency_s for other in leading if other.is_untuned]
@@ -181,7 +181,7 @@ def _winner(x: Leader, leading: Sequence[Leader], difference: float | None, note
 def _verified(
     tried: Mapping[str, Leader], device: Device, database: Database, config: MeasureConfig
 ) -> dict[str, Verification]:
-    """Whether programs are right: as the database knows it, or else as the device finds out."""
+    """Checks of programs: those in the database, or else new ones on the device."""
     known = {name: database.checked(x.task, x.program) for name, x in tried.items()}
     allowed = {
         name: min(config.verify_rtol, tolerance(x.task.dag, config)) for name, x in tried.items()

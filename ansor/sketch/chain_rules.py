@@ -61,8 +61,9 @@ def _finishes(state: State, name: str) -> str | None:
 def completes_for_reuse(dag: ComputeDAG, name: str) -> bool:
     """Whether a stage ends what a reduction began, and another reduction reads it repeatedly.
 
-    Deviation: such a stage (bias and activation between a depthwise and a pointwise convolution)
-    is computed where the first reduction is; inlined into the second, once for each of its filters.
+    Deviation: such a stage is computed with the first reduction. An example is bias and activation
+    between a depthwise and a pointwise convolution. If it were inlined into the second reduction,
+    it would be computed once for each filter.
     """
     output = dag.stages[name].output
     repeated = any(

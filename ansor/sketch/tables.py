@@ -25,8 +25,8 @@ def axis_hole(dag: ComputeDAG, name: str, axis: int) -> str:
 def tiles(
     dag: ComputeDAG, name: str, loose: Mapping[int, float], hardware: Hardware, config: SketchConfig
 ) -> Tables:
-    """Factors of every axis of a multi-level tiled stage; those of `loose` axes need not divide,
-    as long as no more than the given share of the axis is computed twice."""
+    """Factors of every axis of a multi-level tiled stage. Factors of `loose` axes need not divide
+    the extent, if at most the given share of the axis is computed twice."""
     stage, structure = dag.stages[name], config.tile_structure
     batch = operands.batch_axes(dag, name)
     found = {}

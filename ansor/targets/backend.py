@@ -61,8 +61,8 @@ class MachineReader(Generic[M]):
         describe: the parameters by name, as text with units.
         known: the parameters of a machine that is not this one; None if they are not known, or if
             this machine runs the target's programs.
-        elsewhere: the parameters of a machine of which the third argument reads files and runs the
-            micro-benchmark; None for kinds of targets that are tuned on this machine only.
+        elsewhere: the parameters of another machine. The third argument reads its files and runs
+            the micro-benchmark on it. None for kinds of targets that only this machine can tune.
     """
 
     read: Callable[[Target, int], M]

@@ -17,13 +17,13 @@ from ansor.targets.registry import backend_of
 
 ENTRY = "main"  # name of a candidate's function in its module
 
-# Arguments are checked by whoever calls; the generated checks cost 10 to 20 ms of the compiler's
-# time per function (of 30 to 130) and nothing is gained at run time.
+# Callers check the arguments. The generated checks cost 10 to 20 ms of the compiler's time for each
+# function (of 30 to 130 ms), and gain nothing at run time.
 PASS_CONFIG = {"tirx.disable_assert": True}
 
-# What functions with an attribute need beyond that. TVM's pass lets arrays of different dtypes
-# share memory, which its tensor instructions then refuse; dynamic shared memory is shared out by
-# another pass.
+# Further settings for functions with an attribute. A pass of TVM lets arrays of different dtypes
+# share memory, which TVM's tensor instructions then refuse. Another pass assigns dynamic shared
+# memory.
 _NEEDED = {
     TENSOR_CORES: {"tirx.disable_storage_rewrite": True},
     ASYNC_COPIES: {"tirx.use_async_copy": True},

@@ -17,10 +17,10 @@ def resolve_target(target: str | Target) -> Target:
     """Returns the TVM target that `target` names.
 
     Args:
-        target: "native" (this machine), "llvm -mcpu=...", the name of an Arm core or processor such
-            as "cortex-a76" or "graviton3", "cuda" (this machine's first GPU), "cuda -arch=sm_NN",
-            TVM's JSON text, or a TVM target. With "-tf32" ("tf32" among the target's keys)
-            products in float32 may be rounded for tensor cores.
+        target: "native" (this machine), "llvm -mcpu=...", "cuda" (this machine's first GPU),
+            "cuda -arch=sm_NN", TVM's JSON text, or a TVM target. Arm's cores and processors have
+            names such as "cortex-a76" and "graviton3". With "-tf32" ("tf32" among the target's
+            keys) products in float32 may be rounded for tensor cores.
 
     Raises:
         ArgumentError: unknown kind, option, processor or architecture; no GPU here; tf32 of an

@@ -125,7 +125,7 @@ def test_a_small_first_batch_does_not_rely_on_one_sketch(count: int, sketches_in
 
 
 def generations_of(monkeypatch: pytest.MonkeyPatch, gain: float) -> Counter[str]:
-    """How many each sketch is bred for, by evolutions that raise every score by so much."""
+    """The generations of each sketch, if every evolution raises every score by `gain`."""
     seen: Counter[str] = Counter()
 
     def noted(
@@ -510,7 +510,7 @@ def test_a_small_space_is_measured_whole(name: str, number: int) -> None:
 
 
 def test_a_space_larger_than_a_population_is_not_given_up_early() -> None:
-    """Five hundred programs, of which the ranking keeps a few: most are measured in the end."""
+    """Of five hundred programs the ranking keeps few; most are measured in the end."""
     config = replace(CONFIG, initial=64, population=32, batch=4)
     search, seen = policy("global_average_pool2d", config), 0
     while not search.exhausted and seen < 600:

@@ -31,7 +31,7 @@ def read_dag(func: tirx.PrimFunc, constants: Collection[int] = ()) -> ComputeDAG
 
     Raises:
         UnsupportedError: a block is opaque, its loops are dynamic or not a plain nest, it updates a
-            buffer in place, or two blocks write one buffer; the message names the block and the
+            buffer in place, or two blocks write one buffer. The message names the block and the
             reason.
     """
     _check_params(func)

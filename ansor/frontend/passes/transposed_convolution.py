@@ -31,9 +31,10 @@ class _Shapes(NamedTuple):
 
 
 def can_spread(call: Any) -> bool:
-    """Whether `transposed_convolution_tensor` can compute a call, channels first as importers
-    leave it: of one group, not dilated, with a kernel that is a multiple of the stride and larger
-    than the padding.
+    """Whether `transposed_convolution_tensor` can compute a call.
+
+    The call has channels first, as importers leave it, a single group and no dilation. The kernel
+    is a multiple of the stride, and larger than the padding.
     """
     attrs, weight = call.attrs, static_shape(call.args[1])
     if weight is None or None in (static_shape(call.args[0]), static_shape(call)):

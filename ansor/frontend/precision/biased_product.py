@@ -26,9 +26,9 @@ class BiasedProduct:
 
     Attributes:
         data, weight, bias: the parameters.
-        averaged: dimensions of the data that all columns share, which a mean may be taken over.
-        weight_axes, data_axes, bias_axes: the axis of the product that each dimension runs along;
-            of the data without the averaged dimensions; None for a dimension of one element.
+        averaged: dimensions of the data that all columns share. A mean may be taken over them.
+        weight_axes, data_axes, bias_axes: the axis of the product for each dimension. The averaged
+            dimensions of the data are left out. None stands for a dimension of one element.
     """
 
     data: int

@@ -4,10 +4,10 @@ A tensor is stored in the short dtype if the call that makes it, or one that rea
 There are three exceptions:
 
 - Results of the network keep their dtypes.
-- What only normalisations, softmax and reductions read stays in float32. They would convert each
-  value back, and a network has a quarter less error (BERT: normalised mean squared error of 1.3e-4
-  for 1.6e-4).
-- What a function without arithmetic makes of short tensors is short, because it has their values.
+- Tensors that only normalisations, softmax and reductions read stay in float32. These functions
+  would convert each value back. The error of a network is a quarter less (BERT: normalised mean
+  squared error of 1.3e-4 against 1.6e-4).
+- A function without arithmetic keeps values, and so its results are short if its operands are.
 
 So each conversion is a part of a function that is there anyway, and the network has the same calls
 as before. The one exception is an input of the network that a short product multiplies. A function

@@ -1,10 +1,10 @@
 """Small tables of constants, folded into the sums over them before TVM unrolls these.
 
-A transform of Winograd's convolution multiplies by a matrix that is a choice among constants by row
-and column, in two unrolled loops. TVM would unroll them first, evaluate the choice at each of 36
-places, check the padding at each, and then find that half of the terms are zeros: a sixth of the
-time to compile such a program. Here each operand is read once and each sum stored once, with the
-terms that there are, in the same order.
+A transform of Winograd's convolution multiplies by a matrix of constants, in two unrolled loops.
+The row and the column choose the constant. TVM would unroll the loops first, then evaluate the
+choice and check the padding at each of 36 places. Half of the terms are zeros. This takes a sixth
+of the time to compile such a program. Here each operand is read once and each sum is stored once.
+The sums have the nonzero terms, in the same order.
 """
 
 from __future__ import annotations

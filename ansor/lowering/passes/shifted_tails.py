@@ -1,9 +1,10 @@
 """Splits that do not divide: the last tile is moved back to end where the axis ends.
 
 TensorIR guards such a split with a condition, ``outer * t + inner < n``, which keeps the compiler
-from using vectors and registers. Here the guard goes, and the tile starts at
-``min(outer * t, n - t)``: every tile is full, and the last one computes some elements a second
-time, to the same values. Sound where a tile is initialised, computed and written before the next.
+from using vectors and registers. Here the guard is removed, and a tile starts at
+``min(outer * t, n - t)``. Every tile is full, and the last one computes some elements a second
+time, with the same results. This is valid if a tile is initialised, computed and written before the
+next.
 """
 
 from __future__ import annotations

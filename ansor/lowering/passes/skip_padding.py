@@ -1,7 +1,7 @@
-"""Steps of a convolution that meet padding, left out.
+"""Leaves out the steps of a convolution that read padding.
 
-A condition is put around what one position along a padded dimension has to do: inside the
-innermost of the loops that move there, all of which lie outside the register tile.
+A condition encloses the work at one position along a padded dimension. It stands inside the
+innermost loop that moves along this dimension. All such loops lie outside the register tile.
 """
 
 from __future__ import annotations

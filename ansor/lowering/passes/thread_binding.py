@@ -1,8 +1,8 @@
-"""Loops dealt out to the threads of a GPU, after all else is scheduled.
+"""Binds loops to the threads of a GPU, after all else is scheduled.
 
-TensorIR's schedule binds only what it can prove to be a bijection; through the guard of a last
-block that is not full, it cannot follow the indices of stages computed inside. Nothing in a program
-depends on that proof: each iteration writes elements of its own.
+TensorIR's schedule binds only loops that are provably a bijection. If a guard cuts off the last
+block, it cannot prove this for stages computed inside. No program depends on the proof, because
+each iteration writes elements of its own.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Parallel loops whose iterations are shared out while they run.
+"""Parallel loops with work stealing.
 
-TVM gives each core an equal, contiguous share, fixed beforehand: all wait for a core that other
-work, or a slower clock, holds up. Here each core works through its share in a few pieces, and then
-takes what is left of the others' (after Blumofe and Leiserson, "Scheduling Multithreaded
-Computations by Work Stealing", 1999). Shares stay where they were: what one function has written,
-the same core reads in the next.
+TVM gives each core an equal, contiguous share of the iterations, fixed beforehand. All cores then
+wait for a core with other work or a slower clock. Here each core works through its share in a few
+pieces, and then takes pieces of other shares. See Blumofe and Leiserson, "Scheduling Multithreaded
+Computations by Work Stealing", 1999. Each core keeps the same share in all functions, so that it
+mostly reads the data that it has written.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ansor.config import WORK_STEALING
 from ansor.lowering.statements import with_body, with_llvm, with_loop_body, with_statement
 
 _CLAIM = "ansor_claim"
-# Whether the caller is the first to ask for this piece. What the pieces compute is seen by others
-# only after the loop, where all cores meet: the order of memory accesses does not matter here.
+# Whether the caller is the first to ask for this piece. Other cores read the results only after the
+# loop, where all cores synchronise: the order of memory accesses does not matter here.
 _CLAIM_IR = f"""
 define linkonce_odr i32 @{_CLAIM}(ptr %claimed) alwaysinline nounwind {{
   %seen = load atomic i32, ptr %claimed monotonic, align 4

@@ -1,11 +1,10 @@
-"""Constant operands, prefetched.
+"""Prefetches of constant operands.
 
-A stage reads a part of its weights again and again before it goes on to what lies after it in
-memory. Only the first time does it wait for memory, and hardware does not look further. Here each
-repetition asks for some of the lines of the next part, so that memory is busy all the time (after
-Mowry, Lam and Gupta, "Design and Evaluation of a Compiler Algorithm for Prefetching", 1992). Where
-no part is repeated, each step asks for the lines that are some way off: hardware stops at the end
-of every page.
+A stage reads a part of its weights repeatedly before it reads the next part in memory. It waits for
+memory only the first time, and the hardware does not prefetch the next part. Here each repetition
+prefetches some lines of the next part, so that memory is always busy. See Mowry, Lam and Gupta,
+"Design and Evaluation of a Compiler Algorithm for Prefetching", 1992. If no part is repeated, each
+step prefetches lines at a distance, because the hardware stops at the end of every page.
 """
 
 from __future__ import annotations

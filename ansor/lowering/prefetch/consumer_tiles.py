@@ -1,10 +1,10 @@
-"""What a fused consumer reads and writes, prefetched.
+"""Prefetches of the data that a fused consumer reads and writes.
 
-After the reduction of a tile its consumer adds, say, a shortcut and stores the results. Both lie in
-short rows that no hardware expects, and the reduction's multiply-adds fill the window in which the
-core looks ahead: it would wait for every tile. Here the lines are asked for before the reduction.
-Those of a large array take long, and while many are under way, others that the reduction needs are
-held up; they are asked for little by little while a long reduction goes on.
+After the reduction of a tile, its consumer adds a shortcut, for example, and stores the results.
+Both arrays have short rows, which the hardware does not predict. The multiply-adds of the reduction
+fill the out-of-order window of the core, so that it would wait for every tile. Here the lines are
+prefetched before the reduction. Lines of a large array delay other lines that the reduction needs.
+A long reduction therefore prefetches them in small groups while it runs.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from ansor.program.steps import PrefetchConsumer
 
 @dataclass(frozen=True)
 class TileConsumer:
-    """A stage that is computed tile by tile after another.
+    """A stage that is computed for each tile of another stage, the host.
 
     Attributes:
-        host: name of the other one's block.
+        host: name of the host's block.
         variables: of the loops inside the tile.
-        step: sizes of what is prefetched.
+        step: sizes of the prefetches.
     """
 
     host: str

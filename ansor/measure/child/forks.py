@@ -26,15 +26,15 @@ from ansor.targets.host.thread_pool import prepare
 class ForkService:
     """Answers requests on a socket, in order, until its other end is closed or SIGTERM comes.
 
-    ``{"spawn": environment}``, with three descriptors (read, write, log), is answered with the
-    process id of a worker; ``{"ended": pid, "wait": bool}`` with its exit status as
-    `os.waitstatus_to_exitcode` tells it, null if it has not ended. Each request has a "number",
-    and its answer is ``[number, answer]``.
+    A request ``{"spawn": environment}`` comes with three descriptors (read, write, log). The answer
+    is the process id of a worker. A request ``{"ended": pid, "wait": bool}`` asks for the worker's
+    exit status, in the form of `os.waitstatus_to_exitcode`. The answer is null while it runs. Each
+    request has a "number", and its answer is ``[number, answer]``.
     """
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._workers: set[int] = set()  # whose end has not been told
+        self._workers: set[int] = set()  # whose end has not been reported
 
     def serve(self) -> None:
         """Answers until the end, which is that of all workers."""

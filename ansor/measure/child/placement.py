@@ -1,9 +1,9 @@
-"""Arguments where a new process has them.
+"""Arguments at the addresses that a new process gives them.
 
-The C library gives an array from 128 KiB on pages of its own, so that all of these begin at the
-same offset within a page. A load then waits for an earlier store to another array, if their last
-twelve bits agree: programs that load between stores, along rows of whole pages, take up to 1.3
-times as long as where arrays happen to lie apart, others as long as ever. Users have the former.
+The C library gives an array of 128 KiB or more separate pages, so that all of these arrays begin at
+the same offset within a page. A load then waits for an earlier store to another array, if the last
+twelve bits of their addresses agree. Programs that load between stores, along rows of whole pages,
+take up to 1.3 times as long as with arrays at other offsets. Users' arrays have equal offsets.
 """
 
 from __future__ import annotations

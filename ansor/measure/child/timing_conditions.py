@@ -1,11 +1,11 @@
-"""Whether the machine runs at full speed just now.
+"""Whether the machine runs at full speed.
 
-Cores slow down for reasons outside this process: other work, or another virtual machine on the
-other hyper-threads of the same physical cores, which costs up to half of the speed for seconds. And
-a host moves virtual cores about: where two no longer share a cache, threads take twice as long to
-start, and short programs up to twice as long to run, though cores compute as fast as ever.
+Cores slow down for reasons outside this process. Other work is one. Another virtual machine on the
+other hyper-threads of the physical cores takes up to half of the speed for seconds. A host also
+moves virtual cores. If two of them do not share a cache, threads take twice as long to start, and
+short programs up to twice as long to run. The cores still compute at full speed.
 
-Work of the same system holds a core for milliseconds. The threads that wait for it know how long.
+Other work of the same system holds a core for milliseconds. Waiting threads count this delay.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Sentinel:
 
     Args:
         run: does the work and returns its seconds.
-        slower: how many times its best it may take.
-        best_s: what it is known to take at full speed.
+        slower: largest ratio of its seconds to its best.
+        best_s: its seconds at full speed, if they are known.
         patience: excess of negative over positive answers after which an answer is positive.
         first_runs: of the work, for its best time before the first question.
 
@@ -55,11 +55,11 @@ class Sentinel:
         self.last_s = self._best_s
 
     def seconds(self, runs: int) -> float:
-        """What the work takes just now: the shortest of so many runs."""
+        """The shortest of `runs` runs of the work."""
         return min(self._run() for _ in range(runs))
 
     def is_quiet(self) -> bool:
-        """Whether the work takes as long as it should, in the better of two tries."""
+        """Whether the work is fast enough, in the better of two runs."""
         seconds = self.last_s = min(self._run(), self._run())
         self._best_s = min(self._best_s, seconds)
         quiet = seconds <= self._slower * self._best_s

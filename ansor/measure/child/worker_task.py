@@ -142,14 +142,14 @@ class WorkerTask:
         return reference_of(in_float64(self._defined), self.config.verify_iterations)
 
     def difference(self, actual: list[Any], positions: list[int]) -> float:
-        """Between arguments after a program's run and after the reference's.
+        """Difference between arguments after a program's run and after the reference's.
 
-        Where a definition rounds to integers or compares, float32 may be on the other side of a
-        corner than float64: a result that is right in its own dtypes is right.
+        If a definition rounds to integers or compares, float32 may take another side than float64.
+        A result that is right in its own dtypes is therefore right.
 
         Args:
             actual: every argument after the run.
-            positions: of those to be compared.
+            positions: of the arguments to be compared.
         """
         found = self._difference(actual, positions, self.reference[1])
         if found > self.config.verify_rtol:

@@ -80,10 +80,10 @@ class _Batch:
         self._on_result = on_result
 
     def turn(self) -> None:
-        """Builds what has no result yet and times what was built, one program at a time in a lane.
+        """Builds the programs without a result, then times them, one program at a time in a lane.
 
-        Worker by worker: the threads of a kernel spin for a while after it has ended, which would
-        disturb another worker's.
+        Workers take turns: the threads of a kernel spin for a while after its end and would disturb
+        the kernel of another worker.
         """
         left = {i: p for i, p in enumerate(self._programs) if i not in self.results}
         built: list[tuple[int, RemoteProgram]] = []

@@ -141,7 +141,7 @@ class WorkerProcess:
         return reply
 
     def poll(self) -> Reply | None:
-        """Reads what has arrived; the reply when it is complete, None when it is not due yet.
+        """Reads the available bytes; returns the reply if it is complete, None if it is not.
 
         Raises:
             WorkerFailure: the worker died or took too long.

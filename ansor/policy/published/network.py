@@ -72,7 +72,7 @@ class ActorCriticNetwork:
         """``sum(-log pi(action) * advantage + value_weight * (reward - value)^2)``.
 
         Args:
-            done: what has been measured.
+            done: the measured transitions.
             advantage: `[B]`, a constant: the first term does not train the value.
         """
         chosen = self.probabilities(done.states, done.possible)[_at(done.actions)]

@@ -101,8 +101,8 @@ class GroupedLayout(LayoutRewrite):
 class SplitAxis(Step):
     """Make two axes of spatial `axis` of `stage`: its quotient by `factor`, then the remainder.
 
-    Where `consumer` is named, it maps the stage's output element by element: its own axis and the
-    dimension of the buffer between the two are split alike. `factor` divides the extent.
+    `factor` divides the extent. A `consumer` is an elementwise map of the stage's output. Its axis,
+    and the dimension of the buffer between the two stages, are split in the same way.
     """
 
     phase = Phase.STRUCTURE

@@ -56,7 +56,7 @@ class NetworkCheck:
 
     @property
     def error(self) -> float:
-        """What has a budget; 0 where nothing has."""
+        """The error that a budget limits; 0 without a budget."""
         return 0.0 if self.deviation is None else self.deviation.error
 
     @property

@@ -106,8 +106,8 @@ def own_iterations(stage: StageNest) -> Counts:
 
 
 def _shared_bytes(nest: LoopNest, name: str, threads: Counts) -> Counts:
-    """What a stage keeps in shared memory, and what threads need to add up together: a partial
-    result of each warp, and the result, where there is more than one warp."""
+    """`[P]`: bytes of a stage in shared memory. A reduction that threads share needs a partial
+    result of each warp and the result as well, if there is more than one warp."""
     dag, stage = nest.population.sketch.dag, nest.stages[name]
     item_bytes = dag.buffers[stage.stage.output].item_bytes
     roles = nest.population.sketch.roles
@@ -181,8 +181,8 @@ def _fragments(nest: LoopNest, name: str) -> Counts:
 
 
 def gathers(nest: LoopNest, name: str, threads: Counts) -> Counts:
-    """`[P]`: turns that a thread takes to fetch a stage's elements, if in each it has to find out
-    where they are, as for a matrix that is put together from something else; else 0."""
+    """`[P]`: loads of a thread at computed addresses when it fetches a stage, such as a matrix that
+    holds the windows of an image; 0 if addresses are affine."""
     stage, placed = nest.stages[name], nest.population.sketch.roles.placed.get(name)
     plain = all(read.is_affine for read in stage.stage.reads)
     if not isinstance(placed, CooperativeFetch) or plain:

@@ -76,9 +76,10 @@ class Gpu:
         return int(self.arch[3:5]) >= 80
 
     def multiplies(self, dtype: str) -> bool:
-        """Whether tensor cores take operands of a dtype: float16, and from compute capability 8.0
-        on bfloat16, and float32 as tf32 where that is asked for (CUDA C++ Programming Guide, "Warp
-        Matrix Functions")."""
+        """Whether tensor cores multiply operands of a dtype.
+
+        All take float16. From compute capability 8.0 on they take bfloat16, and float32 if the
+        target allows tf32 (CUDA C++ Programming Guide, "Warp Matrix Functions")."""
         late = dtype == "bfloat16" or (dtype == "float32" and self.tf32)
         return dtype == "float16" or (late and has_tf32(self.arch))
 

@@ -1,9 +1,9 @@
-"""Huge pages: for what networks stream from memory, and for arrays that are never timed.
+"""Huge pages: for weights that networks stream from memory, and for arrays that are never timed.
 
-Under Linux' default, "madvise", a program asks for them. Weights pass through the caches at each
-run and span more pages than the processor keeps addresses of: a network's are laid in one block of
-huge pages, and so is what stands for them while programs are timed. Arrays that results are checked
-with are written once: most of that time goes into getting pages, of which huge ones are fewer.
+Under Linux' default, "madvise", a program asks for them. Weights pass through the caches in each
+run, and span more pages than the TLB of the processor holds. A network's weights therefore lie in
+one block of huge pages, and so do their substitutes while programs are timed. Arrays that check
+results are written once. Most of this time is spent on page faults, which huge pages make rare.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ PAGE_BYTES = 4096  # of x86-64; addresses beyond are as good as random to a cach
 HUGE_PAGE_BYTES = 2 << 20
 LINE_BYTES = 64  # of the caches of x86-64 and of most Arm processors
 ALIGNMENT_BYTES = 64  # of arrays in a block; what TVM's kernels rely on
-# The environment of a process whose other arrays are to lie as TVM's own: NumPy asks for huge
-# pages, TVM does not, and memory that the one has freed may serve the other.
+# The environment of a process whose NumPy arrays have pages like TVM's. NumPy asks for huge pages,
+# TVM does not, and either may reuse memory that the other has freed.
 PLAIN_PAGES: Mapping[str, str] = MappingProxyType({"NUMPY_MADVISE_HUGEPAGE": "0"})
 
 

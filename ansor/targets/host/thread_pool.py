@@ -1,12 +1,12 @@
 """The threads that parallel loops of this process run on: one pool for all.
 
-TVM's own pools (one for each thread that calls) never grow, are gone in a forked child, and wait
-for every thread to be scheduled: beside one busy process a network takes many times its latency, as
-each of its loops waits for a core that has other work. Modules that are loaded after `start` use
-this pool instead, in which the caller waits for nothing that has not begun (`pool_code`).
+TVM's pools (one for each calling thread) never grow, and do not exist in a forked child. They wait
+until every thread is scheduled. Beside one busy process a network takes many times its latency,
+because each of its loops waits for a core with other work. Modules that are loaded after `start`
+use this pool instead. Its caller never waits for a task that has not begun (`pool_code`).
 
-One thread at a time has the pool. Others that call meanwhile run their loops alone, which is no
-slower than to take turns.
+One thread at a time has the pool. Other callers run their loops alone, which is no slower than
+taking turns.
 """
 
 from __future__ import annotations
@@ -181,8 +181,9 @@ def cores_of_workers(threads: int) -> frozenset[int]:
 
 @contextmanager
 def holding(threads: int) -> Iterator[bool]:
-    """Lets the calling thread's loops run on so many threads, and yields True, unless another
-    thread has the pool now: the loops run on the calling thread alone then. `start` comes first."""
+    """Lets the loops of the calling thread run on `threads` threads, and yields True. If another
+    thread has the pool, it yields False, and the loops run on the calling thread alone. `start`
+    must have been called."""
     native = _native()
     held = bool(native.acquire(threads))
     try:

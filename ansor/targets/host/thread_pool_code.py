@@ -13,9 +13,10 @@ then sleep in the kernel (ASLEEP: a worker; AWAITED: the launching thread), unti
 wakes them. On a busy machine this is what counts: a thread that waits leaves its core to others,
 and has its share of it when there is work again.
 
-Fields of a pool, in memory that `ansor.targets.host.thread_pool` provides (see `POOL_BYTES`):
-`owner` the thread that launches, or 0; `workers` how many slots have a thread; `limit` tasks of a
-launch, of a thread that holds the pool; `fail` the function that sets TVM's error.
+A pool is in memory that `ansor.targets.host.thread_pool` provides (see `POOL_BYTES`). It has four
+fields. Field `owner` is the launching thread or 0. Field `workers` is the number of slots with a
+thread. Field `limit` is the number of tasks of a launch by the holder of the pool. Field `fail` is
+the function that sets TVM's error.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def start_threads(threads: int | None) -> int:
 
 
 def _start(count: int) -> None:
-    """Raises an `ArgumentError` where the system does not allow so many threads."""
+    """Raises an `ArgumentError` where the system does not allow this number of threads."""
     if pool.num_threads() >= count:
         return
     try:
@@ -109,7 +109,7 @@ def _start(count: int) -> None:
 
 
 def _one_per_core(allowed: Collection[int]) -> list[int]:
-    """Processors, one of each core."""
+    """Processors: a single one for each core."""
     found: dict[str, int] = {}
     for number in sorted(allowed):
         found.setdefault(_siblings(number), number)
@@ -117,7 +117,7 @@ def _one_per_core(allowed: Collection[int]) -> list[int]:
 
 
 def _siblings(processor: int) -> str:
-    """What the hyper-threads of a core have in common."""
+    """A text that only the hyper-threads of one core share."""
     try:
         return Path(_SIBLINGS.format(processor)).read_text()
     except OSError:  # the system does not say: each is a core

@@ -1,8 +1,8 @@
 """The derivation rules for GPUs (Ansor §4.1, with the GPU's tile structure).
 
 A root stage is one kernel. A stage with data reuse is tiled for blocks, virtual threads and
-threads, its operands fetched to shared memory, its result kept in registers; a reduction with
-little around it is shared by the threads of a block; everything else is an element per thread.
+threads. Its operands are fetched to shared memory, and its result stays in registers. The threads
+of a block share a reduction with few outputs. In all other stages, a thread computes one element.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ def reduce_in_block(state: State, context: RuleContext[Gpu]) -> Derivation:
 
 
 def tile_for_threads(state: State, context: RuleContext[Gpu]) -> Derivation:
-    """Rules 3 to 5 on a GPU: tiles for blocks, virtual threads and threads; the result stays in
-    registers until its consumer, or a copy, has taken over the tile; operands are fetched to
-    shared memory by all threads of a block."""
+    """Rules 3 to 5 on a GPU: tiles for blocks, virtual threads and threads. The result stays in
+    registers until its consumer, or a copy, reads the tile. All threads of a block fetch operands
+    to shared memory."""
     name = state.current
     stage = state.dag.stages[name]
     if not predicates.has_data_reuse(state.dag, name) or not predicates.has_static_axes(stage):
