@@ -174,10 +174,11 @@ def batch_axes(dag: ComputeDAG, name: str) -> frozenset[int]:
 
 
 def phases(dag: ComputeDAG, name: str) -> dict[int, int]:
-    """Spatial axes whose points take turns with the elements they read, and after how many.
+    """Spatial axes whose points read different elements in phases, with the number of phases.
 
-    The kernel of a transposed convolution is read at ``(y + c) % stride``: points `stride` apart
-    share what neighbours do not. The last axis is left out: it is the vector's.
+    The kernel of a transposed convolution is read at ``(y + c) % stride``: points at a distance of
+    `stride` share elements, and neighbours do not. The last axis is left out, because vectors run
+    along it.
     """
     stage = dag.stages[name]
     found: dict[int, set[int]] = {}
@@ -196,10 +197,10 @@ def phases(dag: ComputeDAG, name: str) -> dict[int, int]:
 
 
 def parts(dag: ComputeDAG, name: str) -> dict[int, int]:
-    """Axes of which reads take the quotient and the remainder by the same divisor, with it.
+    """Axes whose quotient and remainder by the same divisor occur in reads, with the divisor.
 
-    What was computed in tiles is put together so. With an axis for each part, the stage runs
-    along the tiles.
+    Such reads assemble results that were computed in tiles. With an axis for each part, the stage
+    runs along the tiles.
     """
     stage = dag.stages[name]
     atoms = {atom for read in stage.reads for i in read.indices if i for atom, _ in i.terms}
