@@ -1,4 +1,4 @@
-"""What a stage is: axes, accesses, arithmetic. One stage per block of the PrimFunc."""
+"""Stages: axes, accesses, arithmetic. One stage per block of the PrimFunc."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Buffer:
         shape: sizes; a decision may choose some of them.
         dtype: element type.
         kind: "input", "output" or "intermediate".
-        constant: an input whose values are known when the network is compiled (weights): it may
-            be asked for in another layout, and is cold when it is read.
+        constant: whether it is an input whose values are known when the network is compiled
+            (weights). Its layout may change, and it is cold when it is read.
         narrow: whether its values are known to be narrow, see `ansor.dag.from_tir.narrow`.
     """
 
@@ -85,7 +85,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Access:
-    """One read or write: an index per dimension, None where the expression is not understood.
+    """One read or write: an index per dimension, None for an unsupported expression.
 
     With `group`, several elements are read at once.
     """
@@ -96,7 +96,7 @@ class Access:
 
     @cached_property
     def group_indices(self) -> tuple[Index | None, ...]:
-        """The indices, where the dimension of a group counts groups instead of elements."""
+        """The indices; the dimension of a group counts groups instead of elements."""
         if self.group is None:
             return self.indices
         dim, found = self.group.dim, list(self.indices)
@@ -110,7 +110,7 @@ class Access:
 
     @property
     def axes(self) -> tuple[int | None, ...]:
-        """For each dimension the axis that runs along it; None where that is not all."""
+        """The axis along each dimension; None if the index is not a single axis."""
         return tuple(None if i is None else i.single_axis for i in self.indices)
 
     @property
@@ -136,7 +136,7 @@ class OpCounts:
 
     @property
     def flops(self) -> int:
-        """Floating-point operations, or integer ones where there are no others."""
+        """Floating-point operations, or integer operations if there are none."""
         floats = self.float_add + self.float_mul + self.float_div + self.float_cmp
         return floats + self.float_special or self.int_add + self.int_mul
 
@@ -202,7 +202,7 @@ class Stage:
 
     @property
     def output(self) -> str:
-        """The buffer this stage is known by: the first that it writes."""
+        """The first buffer that the stage writes."""
         return self.writes[0].buffer
 
 

@@ -56,8 +56,8 @@ class Replay:
     def __init__(
         self, func: tirx.PrimFunc, program: Program, by_hand: HandSchedule | None = None
     ) -> None:
-        # Kept alive on purpose: a module that only the schedule holds is mutated in place, and
-        # `func`, whose body it shares, with it.
+        # This reference is necessary. TVM mutates a module in place if only the schedule refers to
+        # it. This would change `func`, too, which shares its body.
         self.module = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
         self.sch = UncheckedSchedule(self.module, error_render_level="none")
         self.values = program.values
@@ -84,13 +84,13 @@ class Replay:
         self.func, self.by_hand = func, by_hand
 
     def restart(self, func: tirx.PrimFunc) -> None:
-        """Goes on with another function that has the same blocks, before any loop is split."""
+        """Continues with another function that has the same blocks, before any loop is split."""
         hints = {name: self.hint(name) for name in self.blocks}
         self.start_from(func)
         self.blocks = {name: self.sch.get_sblock(hint) for name, hint in hints.items()}
 
     def start_from(self, func: tirx.PrimFunc) -> None:
-        """Goes on with another function, whose blocks are not known."""
+        """Continues with another function, whose blocks are not known."""
         self.module = tvm.IRModule({"main": func})
         self.sch = UncheckedSchedule(self.module, error_render_level="none")
         self.blocks = {}
@@ -104,12 +104,12 @@ class Replay:
         )
 
     def read_number(self, stage: str, buffer: str) -> int:
-        """Number of a buffer among what a stage reads."""
+        """Number of a buffer among the reads of a stage's block."""
         source, reads = self.buffers[buffer], self.sch.get(self.blocks[stage]).reads
         return [region.source.same_as(source) for region in reads].index(True)
 
     def _make_room(self, stage: str, buffer: str, layout: PackedLayout) -> None:
-        """Lets a constant have the places of its layout, which may be more than its columns."""
+        """Enlarges a constant to the places of its layout, which may exceed its columns."""
         old = self.buffers[buffer]
         columns = int(old.shape[-1])
         if layout.has_tiles(columns):
@@ -123,11 +123,11 @@ class Replay:
 
     @property
     def roles(self) -> Roles:
-        """What the steps make of each stage; to be asked after the structural steps."""
+        """The roles of stages; valid after the structural steps."""
         return Roles(self.dag, self.steps)
 
     def loops_of(self, name: str) -> list[Any]:
-        """Loops of a stage; one without spatial axes was never split."""
+        """Loops of a stage; a stage without spatial axes was never split."""
         return self.loops.setdefault(name, list(self.sch.get_loops(self.blocks[name])))
 
     def hint(self, name: str) -> str:

@@ -23,7 +23,7 @@ def deal_out(func: tirx.PrimFunc, loops: Mapping[Any, int]) -> tirx.PrimFunc:
 
 
 def _dealt(loop: Any, size: int) -> Any:
-    """One iteration of the loop for each thread of each block, but for those beyond its end."""
+    """One iteration of the loop for each thread of each block, except beyond its end."""
     extent, dtype = int(loop.extent), str(loop.loop_var.ty.dtype)
     block, thread = tirx.Var("block", dtype), tirx.Var("thread", dtype)
     number = block * tirx.const(size, dtype) + thread

@@ -18,7 +18,7 @@ from ansor.lowering.statements import collect, sequence, substitute_variables
 
 
 def whole_vectors(mod: tvm.IRModule, vector_bytes: int) -> tvm.IRModule:
-    """The module with the vectorised loops of its scheduled functions cut into what registers hold.
+    """The module with the vectorised loops of its scheduled functions split into whole registers.
 
     Args:
         vector_bytes: of a register.
@@ -50,7 +50,7 @@ def _cut(loop: tirx.For, vector_bytes: int) -> Any:
 
 
 def _lanes(loop: tirx.For, vector_bytes: int) -> int:
-    """Elements of a register, by what the loop writes."""
+    """Elements of a register, for the dtype that the loop writes."""
     blocks = [realize.block for realize in collect(loop.body, SBlockRealize)]
     sizes = [w.source.dtype.itemsize for b in blocks for w in b.writes]
     return vector_bytes // max(sizes) if sizes else int(loop.extent)

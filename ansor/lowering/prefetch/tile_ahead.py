@@ -36,7 +36,7 @@ class FarOperands:
 
 
 def prefetch_ahead(body: Any, far: Mapping[str, FarOperands]) -> Any:
-    """`body` with fetches of the rows that the next tile reads.
+    """`body` with prefetches of the rows that the next tile reads.
 
     Args:
         far: operands of blocks by name.

@@ -21,18 +21,18 @@ class StageNest:
     """The loops around one stage, outermost first.
 
     Attributes:
-        loops: what each loop iterates; those of the host come first.
-        num_host: how many of them belong to the host.
+        loops: axis and part of each loop; the loops of the host come first.
+        num_host: number of the loops of the host.
         extents: `[L, P] int32`, 1 where a host loop does not enclose the stage.
         steps: `steps[axis][loop]` is `[P]`: by how much the loop advances the axis; missing is 0.
-        position: `[P]`, number of host loops around the stage (0: a nest of its own).
+        position: `[P]`, number of host loops around the stage (0: a separate nest).
         parallel: `[L, P] bool`; the loops that are fused and run on all cores.
         unrolled: `[L, P] bool`; the loops of the register tile, and of folded axes.
         vector: number of the loop that is vectorised, None for none.
-        shuffles: `[P] int32`; exchanges between two vectors where the two innermost loops are a
-            tile that is rearranged in registers, 0 elsewhere.
-        executed: `[P] float32`; share of the iterations that are not left out as padding.
-        guarded: `[L, P] bool`; the loops inside which a condition says what is left out.
+        shuffles: `[P] int32`; exchanges between two vectors if the two innermost loops are a tile
+            that is rearranged in registers, else 0.
+        executed: `[P] float32`; share of the iterations that are executed; others read padding.
+        guarded: `[L, P] bool`; the loops with a condition inside that leaves steps out.
         prefetch: `[4, P] int32`; least and most elements of a prefetched part of a constant. If
             the constant is read once, also the least elements of a run, and the distance. All are
             0 without prefetch.

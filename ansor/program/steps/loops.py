@@ -118,8 +118,8 @@ class Transpose(Vectorize):
 @dataclass(frozen=True)
 class Interleave(Vectorize):
     """Vectorise the innermost loop of `stage`, a copy that puts neighbours of `rows` rows next to
-    each other. Where the loop around that has as many iterations as there are `rows`, the rows are
-    loaded along the innermost loop and interleaved in registers.
+    each other. If the next loop around it has `rows` iterations, the rows are loaded along the
+    innermost loop and interleaved in registers.
     """
 
     rows: int = 1
@@ -127,8 +127,8 @@ class Interleave(Vectorize):
 
 @dataclass(frozen=True)
 class Unroll(Step):
-    """Unroll the register tile and the folded axes of `stage` explicitly, and further loops up to
-    `hole` statements where there is one.
+    """Unroll the register tile and the folded axes of `stage` explicitly. With a `hole`, further
+    loops are unrolled up to this number of statements.
     """
 
     phase = Phase.ANNOTATE
@@ -153,8 +153,8 @@ class Initialise(Step):
 
 @dataclass(frozen=True)
 class SkipPadding(Step):
-    """Leave out the steps of the tiled reduction `stage` that meet only zeros of `padded`, where
-    `hole` is 1: along dimensions whose index no loop of the register tile moves.
+    """If `hole` is 1, leave out the steps of the tiled reduction `stage` that read only zeros of
+    `padded`. This applies to dimensions whose index no loop of the register tile moves.
     """
 
     phase = Phase.AFTER_SCHEDULING
