@@ -16,7 +16,7 @@ from tvm import tirx
 from ansor.config import MeasureConfig
 from ansor.targets.host.memory import ALIGNMENT_BYTES, plain_block, scratch_block
 
-_WORD = np.dtype("uint16")  # of as many bytes as bfloat16
+_WORD = np.dtype("uint16")  # of the size of bfloat16
 Rows = npt.NDArray[np.int64]
 _NONE: Mapping[int, Rows] = MappingProxyType({})
 
@@ -26,7 +26,7 @@ def random_arrays(
 ) -> list[Any]:
     """One array per parameter, the same for the same seed.
 
-    Outputs get values too: a program that forgets to write an element is then seen.
+    Outputs get values, too, so that a program that does not write an element is detected.
 
     Args:
         low: floats lie in [low, 1); integers in [0, config.max_int_input]; booleans are either.
@@ -44,7 +44,7 @@ def random_arrays(
 
 
 def in_rows(array: Any, rows: Rows | None) -> Any:
-    """The elements that count; all of them, without rows."""
+    """The elements that count; all elements without `rows`."""
     return array if rows is None else array.reshape(-1, array.shape[-1])[rows]
 
 
@@ -54,12 +54,12 @@ def parameter_shape(param: Any) -> tuple[int, ...]:
 
 
 def parameter_dtype(param: Any) -> np.dtype[Any]:
-    """Its dtype, as NumPy has it."""
+    """NumPy's dtype of a parameter."""
     return np.dtype(str(param.dtype))
 
 
 def num_bytes(param: Any) -> int:
-    """Its size."""
+    """Bytes of a parameter."""
     return math.prod(parameter_shape(param)) * parameter_dtype(param).itemsize
 
 
@@ -78,14 +78,15 @@ def _in_place(array: Any) -> Any:
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether it is a dtype of floats; NumPy has no kind for bfloat16."""
+    """Whether a dtype has floats; NumPy has no kind for bfloat16."""
     return dtype.kind == "f" or dtype == ml_dtypes.bfloat16
 
 
 def small_floats(rng: np.random.Generator, limit: float, count: int) -> Any:
     """Bytes of `count` floats in float32 that are no larger than `limit`, within 1 %.
 
-    Read as bfloat16 they are twice as many, and no larger either. Read as float16 all are finite.
+    Read as bfloat16, they are twice as many and within the same limit. Read as float16, all are
+    finite.
     """
     values = (rng.random(2 * count, np.float32) * 2 - 1) * np.float32(limit)
     return values.astype(ml_dtypes.bfloat16).view(np.uint8)
@@ -105,7 +106,7 @@ def arguments_for(
 ) -> list[Any]:
     """Tensors to call a function with once, in the dtypes of its parameters.
 
-    On the host the function reads the arrays where they lie, unless their dtype is another one.
+    On the host, the function reads the arrays in place if their dtype is the parameter's.
 
     Args:
         params: of the function; only their dtypes count.
@@ -122,7 +123,7 @@ def arguments_for(
 
 
 def on_host(tensor: Any) -> Any:
-    """A TVM tensor as a NumPy array; in place, and read-only, where it lies on the host."""
+    """A TVM tensor as a NumPy array; a read-only view if it is on the host."""
     if not _is_host(tensor.device):
         return tensor.numpy()
     if str(tensor.dtype) != "bfloat16":

@@ -47,7 +47,7 @@ def measuring(
 
 
 def _given(settings: Settings, target: Target) -> Device | str | None:
-    """The device of the settings; for another machine one that runs nothing."""
+    """The device of the settings; for another machine, a device that runs nothing."""
     if settings.device is None and backend_of(target).machine.known(target) is not None:
         return AbsentDevice()
     return settings.device

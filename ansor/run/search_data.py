@@ -30,12 +30,12 @@ _LARGEST_SCORE = math.log(sys.float_info.max)
 def data_of_search(
     finish: Finish, history: SearchHistory, programs: ChosenPrograms, target: Target
 ) -> SearchData:
-    """What a report shows of a search.
+    """The data of a search in a report.
 
     Args:
         finish: its end.
-        history: what it measured.
-        programs: what it chose.
+        history: of its measurements.
+        programs: the chosen ones.
         target: of the programs.
     """
     return SearchData(
@@ -50,7 +50,7 @@ def data_of_search(
 
 
 def trial_of(task: str, elapsed_s: float, candidate: Candidate, result: Measurement) -> Trial:
-    """What a report shows of one measurement.
+    """The data of one measurement in a report.
 
     Args:
         task: its key.
@@ -65,7 +65,7 @@ def trial_of(task: str, elapsed_s: float, candidate: Candidate, result: Measurem
 
 
 def expected_seconds(score: float) -> float | None:
-    """The seconds of a score, a log-throughput; None if it is not finite or stands for no time."""
+    """The seconds of a score, a log-throughput; None if it is not finite or the seconds are not."""
     is_time = math.isfinite(score) and abs(score) < _LARGEST_SCORE
     return math.exp(-score) if is_time else None
 
@@ -81,7 +81,7 @@ def loop_nests(history: SearchHistory, programs: ChosenPrograms) -> dict[str, st
 
 
 def loop_nest(sketches: Sequence[Sketch], program: Program) -> str | None:
-    """A program as pseudo code; None if it is of no sketch."""
+    """A program as pseudo code; None if it is of no known sketch."""
     for sketch in sketches:
         row = sketch.row_of(program)
         if row is not None:
@@ -90,7 +90,7 @@ def loop_nest(sketches: Sequence[Sketch], program: Program) -> str | None:
 
 
 def machine_figures(machine: Machine, target: Target) -> MachineFigures:
-    """The limits of a machine; those that nobody knows are None."""
+    """The limits of a machine; None for unknown ones."""
     peak_flops, bandwidth = map(_known, (machine.peak_flops, machine.memory_bandwidth))
     properties = dict(backend_of(target).machine.describe(machine))
     return MachineFigures(machine.name, peak_flops, bandwidth, properties)

@@ -32,12 +32,12 @@ from ansor.task import Task
 
 
 def nobody(chosen: Mapping[str, TaskProgram]) -> None:
-    """Who has no use for what may win before it has been checked."""
+    """Ignores the expected winners."""
 
 
 @dataclass(frozen=True, eq=False)
 class Winner:
-    """What a function of the network ends with.
+    """The final program of a function.
 
     Attributes:
         task: the variant of the function that won.
@@ -45,7 +45,7 @@ class Winner:
         latency_s: its median in the last comparison, None where it was not timed.
         difference: largest error of its output relative to the largest value of the reference,
             which is computed in float64.
-        note: what went wrong on the way, "" if nothing did.
+        note: errors of rejected programs, "" for none.
         runner_up_s: latency of the next best program in the last comparison.
         untuned_s: latency of the untuned program; None where it was not timed.
         spread: of the winner's turns, see `InTurns`; None where it is not known.
@@ -62,7 +62,7 @@ class Winner:
 
 
 def num_leaders(minutes: float | None, tasks: int, config: TuneConfig) -> int:
-    """How many programs of each task are timed again at the end; fewer where time is short."""
+    """Number of programs of each task that are timed again at the end; fewer if time is short."""
     most = config.measure.leaders
     if minutes is None:
         return most
@@ -71,7 +71,7 @@ def num_leaders(minutes: float | None, tasks: int, config: TuneConfig) -> int:
 
 
 def finish_seconds(leaders: int, tasks: int, config: TuneConfig, networks: int = 1) -> float:
-    """What comes after the search: timing leaders again, checking winners, compiling."""
+    """Seconds of the steps after the search: timing leaders again, checking winners, compiling."""
     per_task = config.finish_per_task_s + config.finish_per_leader_s * leaders
     return config.finish_base_s * networks + per_task * tasks
 
@@ -114,7 +114,8 @@ def choose_winners(
 
 @contextmanager
 def _noted() -> Iterator[None]:
-    """What cannot be written is a warning here: the search is over, and its result is wanted."""
+    """Turns errors of writing into warnings, because the search is complete and its result is
+    needed."""
     try:
         yield
     except DatabaseError as error:
@@ -200,10 +201,11 @@ def _verified(
 def _in_order(
     variants: Sequence[TaskSearch], leaders: Sequence[Leader], database: Database, most: int
 ) -> Iterator[Leader]:
-    """What may win: the leaders, the next best measured up to `most`, and the draft's best."""
+    """The possible winners: the leaders, the next best measured up to `most`, and the draft's
+    best."""
     yield from leaders
     seen = [(leader.task.key, leader.program) for leader in leaders]
-    each = -(-most // len(variants))  # all programs of one may be wrong
+    each = -(-most // len(variants))  # all programs of one variant may be wrong
     rest = [x for search in variants for x in measured_leaders(search, database, each)]
     fresh = [x for x in sorted(rest, key=latency_of) if (x.task.key, x.program) not in seen]
     yield from fresh[: most - len(leaders)]

@@ -67,7 +67,7 @@ def _next_slabs(
 ) -> Iterator[Slab]:
     """Slabs of the parameters that the reduction reads in the next step of the loop around it.
 
-    The loop must traverse so much memory that the caches hold nothing of its last traversal."""
+    The loop must traverse more memory than the caches hold until its next traversal."""
     around, inside = live[number - 1], live[number:]
     variable = around.loop_var
     later = {variable: tirx.min(variable + 1, int(around.extent) - 1)}

@@ -16,13 +16,13 @@ import numpy as np
 from ansor.measure.function_arguments import in_memory
 from ansor.targets.host.memory import ALIGNMENT_BYTES, PAGE_BYTES, aligned, plain_block
 
-OWN_PAGES_BYTES = 128 << 10  # glibc's M_MMAP_THRESHOLD, as a process begins
+OWN_PAGES_BYTES = 128 << 10  # glibc's M_MMAP_THRESHOLD at the start of a process
 
 
 def as_allocated(arrays: Sequence[Any]) -> list[Any]:
     """Copies of NumPy arrays as TVM tensors of the host.
 
-    Large ones begin behind the header of a page's first chunk, small ones each behind the last.
+    Large arrays begin behind the header of a page's first chunk, small ones behind the last array.
     """
     starts, end = [], 0
     for array in arrays:

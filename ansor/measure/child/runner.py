@@ -1,4 +1,4 @@
-"""Answers what the worker is asked: building, timing, checking."""
+"""Answers requests to build, time and check programs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ansor.targets.host.threads import free_cores, on_cores
 
 @dataclass(frozen=True, eq=False)
 class BuiltProgram:
-    """A program that was built: its machine code, and its function as it was scheduled."""
+    """A built program: its machine code, and its scheduled function."""
 
     task: WorkerTask
     func: tirx.PrimFunc
@@ -62,7 +62,7 @@ class Runner:
 
     @cached_property
     def cold(self) -> ColdMemory:
-        """Memory that weights are taken from in turns."""
+        """Memory through which the places of weights rotate."""
         return ColdMemory(self.config.cold_pool_bytes, self.config.max_copies)
 
     @cached_property
@@ -71,7 +71,7 @@ class Runner:
         return RemoteRunner(self)
 
     def define(self, task: Define) -> None:
-        """Keeps a task; of the first for a target, also makes what tells whether all is quiet."""
+        """Keeps a task. The first task of a target also creates the watch for disturbances."""
         func = tvm.ir.load_json(task.func_json)
         if self.here and task.target not in self.watches:
             self.watches[task.target] = watch_over(task.target, self.config)
@@ -98,7 +98,7 @@ class Runner:
             return time_program(self._timed(built), best_s, self.config)
 
     def compare(self, slots: tuple[int, ...], keep: bool) -> tuple[Timing, ...]:
-        """Times kept programs one after the other; where one fails, all are dropped."""
+        """Times kept programs one after the other; if one fails, all are dropped."""
         kept = [self.slots.pop(slot) for slot in slots]
         self.rounds += 1
         for built in kept:
@@ -153,7 +153,7 @@ class Runner:
         return task.difference(actual, same_layout)
 
     def make_room(self, task: WorkerTask) -> None:
-        """Lets go of other tasks' arrays, those not used for longest first, where they are many."""
+        """Frees arrays of other tasks, least recently used first, while they exceed the limit."""
         self.uses += 1
         task.last_use = self.uses
         held = sum(other.held_bytes for other in self.tasks.values())
@@ -163,7 +163,7 @@ class Runner:
                 other.forget()
 
     def _time_round(self, built: BuiltProgram) -> Timing:
-        """Times a program where all others of the round are timed, another round elsewhere."""
+        """Times a program at the addresses of this round; each round has other addresses."""
         timed, layouts = self._timed(built), built.task.layouts
         if timed.layouts:
             one = layouts[self.rounds % len(layouts)]

@@ -71,12 +71,12 @@ class Sentinel:
 
 @dataclass(frozen=True)
 class Watch:
-    """What is asked around each repeat on a CPU.
+    """The tests around each repeat on a CPU.
 
     Attributes:
-        cores: tells whether they compute at full speed.
-        target: text of the TVM target; empty for no question about the start of threads.
-        delay: tells how long threads of this process have waited for a core.
+        cores: tests whether they compute at full speed.
+        target: text of the TVM target; empty for no test of the start of threads.
+        delay: counts the seconds that threads of this process have waited for a core.
     """
 
     cores: Sentinel
@@ -86,12 +86,12 @@ class Watch:
 
     @cached_property
     def patience(self) -> Patience:
-        """For the end of other work, over all programs."""
+        """The patience for the end of other work, shared by all programs."""
         return Patience(self.config.vain_waits)
 
     @cached_property
     def starts(self) -> Sentinel:
-        """Tells whether cores are near each other, as long as that is worth waiting for."""
+        """Tests whether cores are near each other, while waiting for that is worthwhile."""
         config = self.config
         made_for = code_target(self.target)
         threads, lanes = running_threads(), _lanes(made_for)
@@ -108,7 +108,7 @@ class Watch:
         )
 
     def over(self, seconds: float) -> Conditions:
-        """What matters to a program that runs for `seconds`."""
+        """The conditions for a program that runs for `seconds`."""
         is_short = self.target and seconds < self.config.far_below_s
         sentinels = (self.cores, self.starts) if is_short else (self.cores,)
         return Conditions(sentinels, self.delay.seconds, self.patience)
@@ -118,7 +118,7 @@ class Patience:
     """Whether waiting for the end of other work is worthwhile.
 
     Args:
-        waits: in vain, one after the other, after which nobody waits until the machine is quiet.
+        waits: number of unsuccessful waits in a row after which programs wait no longer.
     """
 
     def __init__(self, waits: int) -> None:
@@ -130,7 +130,7 @@ class Patience:
         return self._left > 0
 
     def note(self, helped: bool) -> None:
-        """Takes in how a wait ended."""
+        """Registers the outcome of a wait."""
         self._left = self._waits if helped else self._left - 1
 
     def restore(self) -> None:
@@ -139,7 +139,7 @@ class Patience:
 
 
 def no_delay() -> float:
-    """Seconds of a system that tells nothing about delays."""
+    """Zero, for a system that does not count delays."""
     return 0.0
 
 
@@ -148,7 +148,7 @@ class Conditions:
     """The state of the machine while one program is timed.
 
     Attributes:
-        sentinels: all of them have to answer that the machine is quiet.
+        sentinels: the machine is quiet if all of them say so.
         delay: seconds that threads of this process have waited for a core, in all.
         patience: for the end of other work.
     """
@@ -168,13 +168,13 @@ class Conditions:
 
 
 def watch_over(target: str, config: MeasureConfig) -> Watch | None:
-    """All that is asked on a CPU, None for other devices."""
+    """The tests on a CPU; None for other devices."""
     cores = core_sentinel(target, config)
     return None if cores is None else Watch(cores, config, target)
 
 
 def core_sentinel(target: str, config: MeasureConfig, peak_flops: float = 0.0) -> Sentinel | None:
-    """One that occupies all threads of TVM's pool with multiply-adds; None where there is no pool.
+    """A sentinel that occupies all threads of TVM's pool with multiply-adds; None without a pool.
 
     Args:
         target: text of the TVM target.

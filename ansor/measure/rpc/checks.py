@@ -1,4 +1,4 @@
-"""Programs that are run on servers and compared with references, which are computed here."""
+"""Runs programs on servers and compares them with references, which are computed here."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _has_failed(outcome: Outcome) -> bool:
 
 
 def _of_server(outcome: Outcome) -> Outcome:
-    """The outcome of a run on a server, whose loss blocks or ends the worker."""
+    """The outcome of a run on a server. The loss of the server blocks or ends the worker."""
     if isinstance(outcome, WorkerFailure):
         return WorkerFailure(ErrorKind.DEVICE, outcome.message)
     return outcome

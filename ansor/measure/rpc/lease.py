@@ -49,7 +49,7 @@ class Lease:
 
     @property
     def deadline(self) -> float:
-        """When the request under way is given up, by `time.monotonic`."""
+        """Time of `time.monotonic` at which the request under way fails."""
         return self._worker.deadline
 
     def fileno(self) -> int:
