@@ -72,7 +72,7 @@ def check(target: Target, given: object) -> None:
 
 
 def text(target: Target, threads: int) -> str:
-    """Processor, features, and as "num-cores" the number of threads; the triple where it is not
+    """Processor, features, and the number of threads as "num-cores"; also the triple if it is not
     this system's."""
     kept = {key: _plain(value) for key, value in target.attrs.items() if key in _KEPT and value}
     if kept.get("mtriple") == str(codegen.llvm_get_system_triple()):
@@ -81,7 +81,7 @@ def text(target: Target, threads: int) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """`value` as JSON has it; features in alphabetical order."""
+    """`value` in its JSON form; features in alphabetical order."""
     return str(value) if isinstance(value, str) else sorted(str(item) for item in value)
 
 
@@ -104,5 +104,5 @@ def _short(target: Target) -> str:
 def compiler_target(target: Target) -> Target:
     """The target with the level and the options of LLVM's optimisation."""
     given = target.export()
-    options = [*_LLVM_OPTIONS, *given.get("cl-opt", ())]  # the target's own come last and count
+    options = [*_LLVM_OPTIONS, *given.get("cl-opt", ())]  # the target's own come last and prevail
     return tvm.target.Target({**given, "opt-level": _OPT_LEVEL, "cl-opt": options})
