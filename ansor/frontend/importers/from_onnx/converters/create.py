@@ -53,7 +53,7 @@ def shape(c: Context) -> Any:
 
 
 def size(c: Context) -> Any:
-    """How many elements there are."""
+    """Number of elements."""
     return constant(np.array(np.prod(shape_of(c.operand(0)), dtype=np.int64)))
 
 

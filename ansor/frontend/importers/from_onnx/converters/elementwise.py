@@ -201,7 +201,7 @@ def where(c: Context) -> Any:
 
 
 def cast(c: Context) -> Any:
-    """The operand in another dtype: numbers are truncated, truth is what is not zero."""
+    """The operand in another dtype: numbers are truncated, and nonzero elements are true."""
     target = c.attr("to")
     dtype = str(target).lower() if isinstance(target, str) else dtype_from_onnx(int(target))
     return _converted(c, {"float": "float32", "double": "float64"}.get(dtype, dtype))

@@ -17,7 +17,7 @@ op = relax.op
 
 
 def reshape(c: Context) -> Any:
-    """Another shape: 0 keeps an extent unless `allowzero`, -1 takes what is left."""
+    """Another shape: 0 keeps an extent unless `allowzero`, -1 takes the remaining elements."""
     x = c.operand(0)
     given = c.listed(1, "shape") or []
     old = shape_of(x)
@@ -246,7 +246,7 @@ def trilu(c: Context) -> Any:
 
 
 def reverse_sequence(c: Context) -> Any:
-    """The first elements of each row in reverse order; how many, `sequence_lens` says."""
+    """The first `sequence_lens` elements of each row in reverse order."""
     x, lengths = c.operand(0), c.operand(1)
     batch, time = c.attr("batch_axis", 1), c.attr("time_axis", 0)
 

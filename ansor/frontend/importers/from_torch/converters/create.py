@@ -1,4 +1,4 @@
-"""Tensors of which only the shape is known, and constants."""
+"""Tensors that depend on a shape alone, and constants."""
 
 from __future__ import annotations
 

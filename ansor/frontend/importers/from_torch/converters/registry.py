@@ -30,7 +30,7 @@ WITHOUT_EFFECT = frozenset(
     ("layout", "device", "pin_memory", "memory_format", "non_blocking", "dtype", "out_dtype")
 )
 GETITEM = "getitem"
-# What they check of dtypes and shapes held when the model was captured, and holds for every call.
+# Their checks of dtypes and shapes passed during capture, and pass for every call.
 CHECKS = frozenset(("_assert_tensor_metadata.default",))
 
 
@@ -133,7 +133,7 @@ def _without_data(context: Context) -> list[Any] | None:
     return _evaluated(context, values)
 
 
-# What is not worth to be a constant, or would have undefined elements as one.
+# Not evaluated to constants: too large for their use, or with undefined elements.
 FILLS = frozenset(
     ("full.default", "empty.memory_format", "empty_strided.default", "empty_permuted.default")
 )

@@ -1,4 +1,4 @@
-"""Tensors of which a part is replaced."""
+"""Replacement of a part of a tensor."""
 
 from __future__ import annotations
 
