@@ -51,7 +51,7 @@ from ansor.workloads.minimal_filtering.transforms import (
 )
 from ansor.workloads.workload import Array
 
-# Kinds of variants; all of them approximate what the definition computes a little less well.
+# Kinds of variants; all of them are slightly less exact than the definition.
 KINDS: Mapping[str, tuple[Transform, ...]] = MappingProxyType(
     {
         "winograd2": (F2, F2_STRIDE2, F2_TRANSPOSED, F2_WIDE, *F2_PHASES),
@@ -63,7 +63,7 @@ KINDS: Mapping[str, tuple[Transform, ...]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class ConvertedWeight:
-    """A parameter that is not what it is in the plain definition.
+    """A parameter that differs from the plain definition's.
 
     Attributes:
         position: of the parameter.
@@ -158,7 +158,7 @@ def _converted(kind: str, call: Any, other: Any, position: int) -> ConvertedWeig
 
 
 def _unfilled(weight: Array, transform: Transform) -> Array:
-    """Weights of which only the shape matters: the module that holds them is never run."""
+    """Weights whose values do not matter, because their module is never run."""
     return np.zeros(transform.shape_of(weight.shape), weight.dtype)
 
 

@@ -78,7 +78,7 @@ def _plain_block(realize: Any, loops: list[Any]) -> Any:
 
 
 def _initial(realize: Any, loops: list[Any]) -> Any:
-    """A block that stores what a reduction begins with."""
+    """A block that stores the initial value of a reduction."""
     block = realize.block
     kept = [
         (axis, value)

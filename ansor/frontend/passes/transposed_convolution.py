@@ -1,7 +1,7 @@
 """Transposed convolutions computed channels last, without a multiplication by zero.
 
 TVM's own definition puts zeros between the points of the input and convolves: with a stride of two,
-three of four products are zero. It knows no other layout than channels first, either.
+three of four products are zero. It also supports only channels first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LAYOUTS = ["NHWC", "HWIO"]
 
 
 class _Shapes(NamedTuple):
-    """What the definition depends on: equal ones share it."""
+    """The parameters of the definition; equal ones share it."""
 
     data: tuple[int, ...]
     weight: tuple[int, ...]
@@ -49,7 +49,7 @@ def can_spread(call: Any) -> bool:
 
 
 def with_spread(mod: tvm.IRModule) -> tvm.IRModule:
-    """`mod` with every transposed convolution that is channels last by a definition of ours."""
+    """`mod` with our definition for every transposed convolution with channels last."""
     return replace_calls(
         mod,
         lambda call: _shapes(call) if _is_ours(call) else None,
