@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class PrefetchConfig:
-    """How far ahead programs for CPUs prefetch, and in which groups. Sizes are in bytes.
+    """Distances and groups of prefetches in programs for CPUs. Sizes are in bytes.
 
     Sizes of caches and lines are in the steps that prefetch (`ansor.program.steps.prefetch`).
     """

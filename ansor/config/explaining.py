@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ExplainConfig:
-    """What an explanation shows (`ansor.explain`)."""
+    """Contents of an explanation (`ansor.explain`)."""
 
     last_trials: int = 64  # last trials whose gain is shown; at most half of all
     fastest: int = 64  # fastest distinct programs; winner and runner-up are among them

@@ -1,4 +1,4 @@
-"""How a stage reads its operands: along vectors, along reductions, how often."""
+"""The reads of a stage's operands: along vectors, along reductions, and their number."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _innermost(access: Access) -> Index | None:
 
 
 def reads_per_element(dag: ComputeDAG, consumer: str, buffer: str) -> float:
-    """How often a stage reads each element of a buffer, on average."""
+    """Mean number of a stage's reads of each element of a buffer."""
     elements = dag.buffers[buffer].num_bytes // dag.buffers[buffer].item_bytes
     return math.prod(axis.size for axis in dag.stages[consumer].axes) / elements
 

@@ -1,4 +1,4 @@
-"""What is kept of one measurement."""
+"""The record of one measurement."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def _vector_stride(profile: StageProfile, access: AccessProfile, ones: Floats) -
 
 
 def _reuse(profile: StageProfile, access: AccessProfile) -> tuple[Floats, Floats, Floats]:
-    """Iterations and bytes between two uses of an element, and how often it is used again.
+    """Iterations and bytes between two uses of an element, and the number of its uses.
 
     The innermost loop that does not move the access reuses its elements.
     """

@@ -101,7 +101,7 @@ class Device(Protocol):
         return {name: [None] * len(programs) for name, programs in candidates.items()}
 
     def close(self) -> None:
-        """Frees what the device holds; may be called twice."""
+        """Frees the resources of the device; may be called twice."""
 
     def __enter__(self: D) -> D:
         return self

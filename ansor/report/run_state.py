@@ -24,11 +24,11 @@ class Gain:
 
 @dataclass
 class RunState:
-    """What is known of a run after its last event.
+    """The state of a run after its last event.
 
     Attributes:
         start: the beginning of the run.
-        tasks: by name, as they stand.
+        tasks: current status by name.
         gains: the last gain of each task that gained in this run.
         errors: programs of this run that failed, by task and kind.
         first_s: seconds of the network when each function first had a program; None until then.

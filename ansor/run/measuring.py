@@ -1,4 +1,4 @@
-"""The device of a run: this machine's, one that the user gives, or a cluster."""
+"""The device of a run: this machine's, the user's, or a cluster."""
 
 from __future__ import annotations
 

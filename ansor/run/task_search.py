@@ -89,7 +89,7 @@ class TaskSearch:
         return self.policy.draft_best()
 
     def restore(self, records: Sequence[Record]) -> int:
-        """Takes in records of the task; returns how many are in its space.
+        """Takes in records of the task; returns the number of those in its space.
 
         A program with a failed check counts as failed, even if it was fast.
         """

@@ -10,11 +10,11 @@ from ansor.config import SchedulerConfig
 
 @dataclass(frozen=True)
 class TaskProgress:
-    """What a task has achieved.
+    """The progress of a task.
 
     Attributes:
-        weight: how often the network runs the task; or, under another objective than the sum of
-            latencies, how much a second of it is worth.
+        weight: number of the network's calls of the task. For other objectives than the sum of
+            latencies, the decrease of the objective by a second of the task.
         flops: floating-point operations of one run.
         tag: tasks with the same tag are similar.
         best_s: seconds of the best program after each round, None before the first success.

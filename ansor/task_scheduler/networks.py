@@ -20,7 +20,7 @@ class Networks:
     """One or several networks that call the same tasks.
 
     Args:
-        calls: `[networks, tasks]`, how often each network runs each task.
+        calls: `[networks, tasks]`, number of calls of each task in each network.
         groups: of each task; tasks of the same group are variants, and the fastest counts.
         objective: a function of the networks' latencies, to be minimised.
     """

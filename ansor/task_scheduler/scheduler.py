@@ -30,7 +30,7 @@ class TaskScheduler:
         """Returns the number of the next task, None when no task has anything left to try.
 
         Args:
-            tasks: what each task has achieved.
+            tasks: the progress of each task.
             patience: rounds without a gain that every task has at least, whatever the config.
             busy: numbers of the tasks that have a round under way and are not chosen.
         """

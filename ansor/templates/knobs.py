@@ -1,4 +1,4 @@
-"""What a template's knobs were set to, and how that is applied to a schedule."""
+"""The values of a template's knobs, and their application to a schedule."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class TemplateCall:
 
     @property
     def definition(self) -> tirx.PrimFunc:
-        """What the template computes."""
+        """The computation of the template."""
         return self._recording.definition
 
     @property

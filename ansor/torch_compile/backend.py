@@ -29,7 +29,7 @@ def compile_graph(
     options: Mapping[str, Any] = NOTHING,
     mode: str | None = None,
 ) -> Callable[..., Any]:
-    """A function that computes what the graph computes.
+    """A function with the results of the graph.
 
     The graph is compiled at its first call, once for each size of its inputs.
 

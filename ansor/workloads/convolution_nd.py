@@ -97,7 +97,7 @@ def placeholders(sizes: ConvolutionSizes) -> tuple[Any, Any]:
 
 
 def convolve(sizes: ConvolutionSizes, data: Any, weight: Any) -> Any:
-    """The sums `[batch, *out, filters]`; padding is a stage of its own."""
+    """The sums `[batch, *out, filters]`; padding is a separate stage."""
     ranks = range(len(sizes.space))
     padded = pad(data, [0, *[sizes.padding] * len(ranks), 0])
     window = [te.reduce_axis((0, sizes.kernel), f"r{'zyx'[-len(ranks) :][i]}") for i in ranks]

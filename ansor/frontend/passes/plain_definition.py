@@ -1,5 +1,5 @@
-"""Definitions as the rest of the package reads them: every axis has a loop, and none is empty that
-is summed up over."""
+"""Definitions in the form that the package reads: every axis has a loop, and no reduction is
+empty."""
 
 from __future__ import annotations
 

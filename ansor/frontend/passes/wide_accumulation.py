@@ -1,4 +1,4 @@
-"""Products of half precision are added up in float32, as tensor cores do it and cuDNN does by
+"""Products of half precision are added up in float32, as on tensor cores and in cuDNN by
 default."""
 
 from __future__ import annotations

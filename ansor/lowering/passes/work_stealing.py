@@ -1,6 +1,6 @@
 """Parallel loops with work stealing.
 
-TVM gives each core an equal, contiguous share of the iterations, fixed beforehand. All cores then
+TVM gives each core an equal, contiguous share of the iterations in advance. All cores then
 wait for a core with other work or a slower clock. Here each core works through its share in a few
 pieces, and then takes pieces of other shares. See Blumofe and Leiserson, "Scheduling Multithreaded
 Computations by Work Stealing", 1999. Each core keeps the same share in all functions, so that it

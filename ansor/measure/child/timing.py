@@ -38,7 +38,7 @@ class Timeable(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Timed:
-    """What is timed, and how.
+    """A program to be timed, and the way of timing.
 
     Attributes:
         module: the built program.

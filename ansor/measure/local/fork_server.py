@@ -185,7 +185,7 @@ class Forked:
 
 
 def last_words(log: IO[bytes]) -> str:
-    """The end of what a process printed, without empty lines."""
+    """The end of a process's output, without empty lines."""
     log.seek(max(0, log.seek(0, os.SEEK_END) - WORKERS.log_tail_bytes))
     lines = log.read().decode(errors="replace").strip().splitlines()
     return "\n".join(line for line in lines if line.strip())

@@ -144,7 +144,7 @@ class Unroll(Step):
 
 @dataclass(frozen=True)
 class Initialise(Step):
-    """Initialise the reduction of `stage` in a nest of its own, outside the reduction loops."""
+    """Initialise the reduction of `stage` in a separate nest, outside the reduction loops."""
 
     phase = Phase.ANNOTATE
 

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class NetworkInputs:
-    """A tuned network and what is known of it.
+    """A tuned network and its data for a report.
 
     Attributes:
         title: the name of the network or of its file.

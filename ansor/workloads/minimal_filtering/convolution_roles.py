@@ -1,4 +1,4 @@
-"""What the axes of a convolution's stage are, told by what it reads."""
+"""The roles of the axes of a convolution's stage, derived from its reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Layout = tuple[int, ...]  # where each dimension of the canonical order stands
 
 
 class ConvolutionRoles(NamedTuple):
-    """Axes of a convolution's stage, and dimensions of its operands, by what they are.
+    """Axes of a convolution's stage, and dimensions of its operands, by their roles.
 
     Attributes:
         places: rows and columns of the result, of volumes after their depth.
@@ -37,7 +37,7 @@ class ConvolutionRoles(NamedTuple):
 
 
 def roles_of(stage: Stage, data: Access, weight: Access) -> ConvolutionRoles | None:
-    """What the axes are if these are the data and the kernels; None if it is no convolution."""
+    """The roles of the axes for these data and kernels; None if it is no convolution."""
     return _convolved(stage, data, weight) or _transposed(stage, data, weight)
 
 

@@ -38,7 +38,7 @@ class DepthForm:
 
 @dataclass(frozen=True)
 class Form:
-    """What a convolution is, besides its operands and what its transform says.
+    """The parameters of a convolution beside its operands and its transform.
 
     Attributes:
         before: zeros at the top and the left of the data.

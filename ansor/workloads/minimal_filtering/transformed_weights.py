@@ -55,7 +55,7 @@ def transformed(weight: Any, transform: Transform) -> Any:
 
 
 def _kernels_apart(weight: Any, transform: Transform) -> Any:
-    """The taps of each phase, as data has what they meet; zero where it has fewer."""
+    """The taps of each phase, in the order of the data; zeros for missing taps."""
     *depth, rows, columns, channels, filters = (int(extent) for extent in weight.shape)
     taps, phases = transform.taps, transform.phases
     zero = tirx.const(0, str(weight.dtype))

@@ -5,7 +5,7 @@ Toom and Cook multiply polynomials, by their values at a few points. With a stri
 taps, even and odd inputs are filtered apart, after Huang et al., "DWM: A Decomposable Winograd
 Method for Convolution Acceleration" (AAAI 2020): by two taps and by one. So are even and odd
 outputs of the transpose of such a convolution: each meets two of its four taps. With more taps,
-the inputs of each phase are channels of their own, and all phases are filtered as one.
+the inputs of each phase are channels of their own, and all phases are filtered together.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class RemoteRunner:
     _session: RemoteSession | None = None
 
     def answer(self, request: RemoteRequest) -> object:
-        """Does what the request asks for."""
+        """Executes a request."""
         match request:
             case Export(key, program, linker):
                 return self._library(key, program, linker)
