@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.cudnn --ops all --trials 200 --minutes 8 --json FILE --database FILE``
 
-Run again with the same files it goes on where it was: records are in the database, finished
+A second run with the same files continues the first one: records are in the database, finished
 operators in the JSON file, MetaSchedule's tuning in its cache.
 """
 
@@ -101,7 +101,7 @@ class Row:
 
     @property
     def speedup(self) -> float | None:
-        """How many times faster than the fastest peer."""
+        """Speedup over the fastest peer."""
         return self.speedup_over("")
 
     def speedup_over(self, system: str) -> float | None:
@@ -171,7 +171,7 @@ def target_of(dtype: str, target: tvm.target.Target) -> tvm.target.Target:
 def _prepared(
     row: Row, case: Case, target: tvm.target.Target, budget: dict[str, Any], peers: Peers
 ) -> tuple[Row, dict[str, Run]]:
-    """Tunes our program and, where asked for, MetaSchedule's; what is timed, by name."""
+    """Tunes our program and, if requested, MetaSchedule's; returns the timed programs by name."""
     workload, began = case.workload, time.perf_counter()
     with Progress() as progress:
         tuned = auto_schedule(list(workload.tensors), target, callbacks=[progress], **budget)

@@ -20,7 +20,7 @@ SYSTEM = "metaschedule"
 
 
 def run(case: Case) -> None:
-    """Tunes, or takes what an earlier run found.
+    """Tunes, or takes the result of an earlier run.
 
     Raises:
         NothingFoundError: no program runs.

@@ -1,4 +1,4 @@
-"""Which systems an operator is compared with, and how each is run in a process of its own."""
+"""Peers of an operator, each in a separate process."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def tune_metaschedule(case: Case) -> dict[str, Any]:
     """Lets MetaSchedule tune in its own process; returns the notes on its search.
 
     Raises:
-        ChildError: it fails, hangs or is not installed; the last line of what it said.
+        ChildError: it fails, hangs or is not installed; the last line of its output.
     """
     system = "metaschedule"
     arguments = [*_TUNING, json.dumps(asdict(case))]

@@ -2,7 +2,8 @@
 
 In: a built-in network's name and its tuned form. Out: latencies, ratios and errors. Every system
 has its own process (`child`), because idle threads of a pool spin for a while and disturb the next
-measurement. `turns` times the systems in many short turns of less than a second, so that other work
-on the machine affects all of them. `systems` lists the systems. `torch_systems` has those that need
-PyTorch, `onnx_systems` and `openvino_system` the others. Read `rounds` first.
+measurement. Module `turns` times the systems in many short turns of less than a second, so that
+other work on the machine affects all of them. Module `systems` lists the systems. Those that need
+PyTorch are in `torch_systems`, the others in `onnx_systems` and `openvino_system`. Read `rounds`
+first.
 """

@@ -2,8 +2,8 @@
 
 In: measurements. Out: the best known programs for a task on a target. The records are in one SQLite
 file. Every `add` is a transaction, so that a kill loses no record, and several processes may share
-the file. `record` has the content of a record, `schema` opens files, `database` has the queries.
-`jsonl` converts from and to text, and `log` writes text during a search.
+the file. Module `record` has the content of a record, `schema` opens files, and `database` has the
+queries. Module `jsonl` converts from and to text, and `log` writes text during a search.
 """
 
 from ansor.database.database import Database

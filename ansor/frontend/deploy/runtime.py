@@ -44,7 +44,7 @@ class CompiledModel:
     weights: tuple[Any, ...]
     threads: int
     # The machine and the memory for copies of inputs serve one call at a time in each process. A
-    # forked child needs its own lock, because a call of the parent never ends there.
+    # forked child needs its own lock, because it never sees the end of a call of the parent.
     _locks: dict[int, threading.Lock] = field(default_factory=dict, init=False, repr=False)
 
     @property

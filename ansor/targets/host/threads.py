@@ -130,7 +130,7 @@ def on_threads(count: int) -> Iterator[None]:
     thread leaves the cores of the others. Loops run on it alone while another thread has the pool.
 
     Workers are bound to cores, and the caller does not run on these. Without this, Linux woke
-    sleeping workers on the caller's core: of bursts of kernels at intervals of 50 ms, 60 % ran at
+    sleeping workers on the caller's core. Of bursts of kernels at intervals of 50 ms, 60 % ran at
     half speed, against 1 % with bound workers.
     """
     _start(count)
