@@ -1,4 +1,4 @@
-"""What the tests of GPU programs share: sketches, legal samples, and a run of them on a CPU."""
+"""Shared functions of the tests of GPU programs: sketches, legal samples, and runs on a CPU."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ HALF_PRODUCTS = (*_PRODUCTS, *_CONVOLUTIONS)
 @cache
 def tensor_product(name: str, dtype: str = "") -> tirx.PrimFunc:
     """A product of matrices, plain or in disguise; "relu", "narrow" (its result in float16) and the
-    convolutions have an epilogue. Of operands in half precision, if nothing else is said."""
+    convolutions have an epilogue. Operands have half precision by default."""
     dtype = dtype or ("bfloat16" if name == "brain" else "float16")
     if name in _CONVOLUTIONS:
         return _convolution(dtype, *_CONVOLUTIONS[name])

@@ -1,4 +1,4 @@
-"""The draft: what can be worked out on paper, and which of two programs it must prefer."""
+"""The draft: results that can be computed by hand, and its preference between two programs."""
 
 from __future__ import annotations
 

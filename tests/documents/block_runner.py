@@ -44,7 +44,7 @@ def run_block(block: Block, folder: Path, module: ModuleType) -> None:
     if (named := FILE.match(block.code)) is not None:
         (folder / named[1]).write_text(block.code, encoding="utf-8")
         return
-    # Decorators such as TVMScript's read the source of what they decorate.
+    # Decorators such as TVMScript's read the source of their functions.
     file = folder / f"line_{block.line}.py"
     file.write_text(block.code, encoding="utf-8")
     run_python(block.code, str(file), module.__dict__)

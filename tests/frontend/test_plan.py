@@ -1,4 +1,4 @@
-"""The plan of a network's calls: everything finds what was computed for it."""
+"""The plan of a network's calls: each call finds its operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One task's search: what it proposes, what it learns, when it ends."""
+"""One task's search: its proposals, its learning, and its end."""
 
 from __future__ import annotations
 
@@ -422,7 +422,7 @@ def test_promises_are_nearly_what_the_search_finds(name: str) -> None:
 
 
 def test_a_search_goes_on_from_its_promise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was drawn for the promise is not drawn again, and seeds that come later enter."""
+    """The sample of the promise is used again, and later seeds are included."""
     config = EvolutionConfig(initial=64, population=64, promise=64)
     strange = policy("matmul_relu", config).propose(1)[0]
     search = policy("matmul_relu", config)
