@@ -73,7 +73,7 @@ class Task:
 
     @property
     def kind(self) -> str:
-        """Which of the definitions of a function this is."""
+        """The kind of this definition among a function's definitions."""
         return DIRECT if self.original is None else self.original.kind
 
     @property

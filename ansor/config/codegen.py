@@ -27,7 +27,7 @@ PREFETCH = PrefetchConfig()
 
 @dataclass(frozen=True)
 class WorkStealingConfig:
-    """How cores share the iterations of a parallel loop."""
+    """Distribution of a parallel loop's iterations to cores."""
 
     max_pieces: int = 16  # of a core's share; 1 to 2 % better for networks than 4, 8 and 32
 

@@ -19,7 +19,7 @@ _MULTIPLY_ADD = (OpCounts(float_add=1, float_mul=1), OpCounts(int_add=1, int_mul
 
 @dataclass(frozen=True)
 class DotOperands:
-    """How a stage reads the operands of its products.
+    """The reads of a stage's operands of products.
 
     Attributes:
         axis: the reduction axis whose neighbours form groups.
@@ -58,7 +58,7 @@ def is_narrow_operand(dag: ComputeDAG, name: str, dtype: str) -> bool:
 
 
 def dot_operands(dag: ComputeDAG, name: str, elements: int) -> DotOperands | None:
-    """How a stage that adds up products forms groups; None if it cannot."""
+    """The groups of a stage that adds up products; None if it cannot form groups."""
     stage = dag.stages[name]
     if not stage.spatial or not all(isinstance(axis.extent, int) for axis in stage.axes):
         return None

@@ -151,8 +151,8 @@ def is_whole_along_vectors(dag: ComputeDAG, consumer: str, producer: str) -> boo
 def contiguous_reduction(dag: ComputeDAG, name: str) -> int | None:
     """The reduction axis along which a stage's largest operand is contiguous, if there is one.
 
-    There is none if an operand is contiguous along a spatial axis. Without such a spatial axis,
-    vector lanes must come from the reduction.
+    There is none if this operand is contiguous along a spatial axis. Otherwise vector lanes must
+    come from the reduction.
     """
     stage = dag.stages[name]
     if stage.reducer is None or not stage.reads:

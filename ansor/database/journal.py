@@ -96,7 +96,7 @@ class Journal:
         self.clock.go_on()
 
     def give_up(self, keys: Collection[str]) -> list[Record]:
-        """Returns the records that were not repeated, by task, and forgets them."""
+        """Returns the records of tasks that were not repeated, and forgets all such records."""
         left = sorted(self._recorded.values(), key=lambda pair: pair[0])
         self._recorded.clear()
         return [record for _, record in left if record.task_key in keys]

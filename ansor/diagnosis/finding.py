@@ -11,7 +11,7 @@ _MARK_WIDTH = 7  # characters of the longest state and a gap
 
 
 class State(str, Enum):
-    """How something is.
+    """The verdict of a finding.
 
     Attributes:
         RIGHT: as it should be.

@@ -34,7 +34,7 @@ class PrefetchedPart:
 
 
 class Operand(NamedTuple):
-    """How a stage reads an operand.
+    """The reads of an operand by a stage.
 
     Attributes:
         strides: of each loop that moves the operand, `[P]` elements.

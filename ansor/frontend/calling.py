@@ -1,4 +1,4 @@
-"""How users call a network: nested, optional and keyword arguments; nested and named results.
+"""The form of a network's calls: nested, optional and keyword arguments; nested and named results.
 
 A compiled network takes and returns sequences of tensors. A `Calling` maps the arguments of the
 original model to the network's inputs, and the network's outputs to the original's results. It is
@@ -44,7 +44,7 @@ class Structure:
 
 @dataclass(frozen=True)
 class Calling:
-    """How a network is called.
+    """The form of a network's calls.
 
     Attributes:
         parameters: the arguments by name, in the order of the original's parameters.
@@ -120,7 +120,7 @@ class NamedOutputs(tuple[Any, ...]):
 
 
 def flat_calling(names: Sequence[str], num_outputs: int | None) -> Calling:
-    """How a network of plain tensors is called; `num_outputs` is None for a bare tensor."""
+    """The form of calls with plain tensors; `num_outputs` is None for a bare tensor."""
     parameters = {name: Structure(TENSOR, place) for place, name in enumerate(names)}
     if num_outputs is None:
         return Calling(parameters, len(names))

@@ -151,7 +151,7 @@ def _variants(kind: str, plain: tvm.IRModule, fused: tvm.IRModule, target: Targe
 
 
 def _converted(kind: str, call: Any, other: Any, position: int) -> ConvertedWeight:
-    """How a transform of a kind made another call's weights of these."""
+    """The conversion by which a transform of a kind made another call's weights of these."""
     before, after = (static_shape(c.args[1].fields[position]) or () for c in (call, other))
     made = (t for t in KINDS[kind] if t.takes(before[-4:-2]) and t.shape_of(before) == after)
     return ConvertedWeight(position, next(made), after)

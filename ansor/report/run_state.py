@@ -60,7 +60,7 @@ class RunState:
 
     @property
     def shares(self) -> dict[str, float]:
-        """By task, its share of the time of all functions that have a program.
+        """Share of each task in the time of all functions with a program.
 
         Only the fastest variant of a function takes a part.
         """

@@ -47,7 +47,7 @@ RecordsOf = Callable[[str, str], Sequence[Record]]
 
 @dataclass(frozen=True)
 class Settings:
-    """How a run searches.
+    """The settings of a run.
 
     Attributes:
         minutes: time for everything, from the call to the result.

@@ -162,7 +162,7 @@ def exact_products(target: Target) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Execution:
-    """How programs of a kind of target run and are timed.
+    """Execution and timing of programs of a kind of target.
 
     Attributes:
         on_host: kernels run in the calling process, on its threads and in its memory. Their timing

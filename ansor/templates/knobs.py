@@ -35,7 +35,7 @@ class Reorder:
 
 @dataclass(frozen=True)
 class Annotation:
-    """What is done with each loop: "none", "unroll" or "vec"; or, of the policy "locate_cache", the
+    """Annotation of each loop: "none", "unroll" or "vec"; or, of the policy "locate_cache", the
     numbers of the loops that hold caches."""
 
     anns: tuple[Any, ...]

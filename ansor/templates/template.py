@@ -127,7 +127,7 @@ def template(name: str) -> Callable[[Callable[..., Any]], Template]:
 
 
 def offers(templates: Sequence[object]) -> list[Offer]:
-    """What ``templates=[...]`` offers to tasks.
+    """The schedules of ``templates=[...]`` for tasks.
 
     Raises:
         ArgumentError: one is no function, or two have one name.

@@ -123,7 +123,7 @@ def pad(data: Any, margins: Sequence[int], after: Sequence[int] | None = None) -
 
 
 def convolved(sizes: ConvolutionSizes, data: Array, weight: Array) -> Array:
-    """The same with NumPy: a matrix product per image and group."""
+    """The convolution in NumPy: a matrix product per image and group."""
     rank = len(sizes.space)
     seen = sliding_windows(data, sizes.kernel, sizes.stride, sizes.padding, dilation=sizes.dilation)
     out = np.empty((sizes.batch, *sizes.out, sizes.filters), dtype=data.dtype)

@@ -100,8 +100,8 @@ class CompiledModel:
         return self._locks.setdefault(process, threading.Lock())
 
     def _apart(self, result: Any) -> Any:
-        """The result. A result that is an input is copied, because the next call overwrites its
-        memory."""
+        """The result. A result in the memory of a staged input is copied, because the next call
+        overwrites this memory."""
         if isinstance(result, tuple):
             return tuple(map(self._apart, result))
         if is_torch_tensor(result):

@@ -20,7 +20,7 @@ Run = Callable[[int], float]  # mean seconds of a number of consecutive runs of 
 
 @dataclass(frozen=True)
 class Repeats:
-    """How a program is timed.
+    """The repeats of a program's timing.
 
     Attributes:
         count: number of repeats.

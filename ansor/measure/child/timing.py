@@ -33,7 +33,7 @@ class Timeable(Protocol):
         """Tells the mean seconds of some runs."""
 
     def conditions(self, first_s: float) -> Conditions:
-        """What matters to a program that runs for `first_s`."""
+        """The conditions for a program that runs for `first_s`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class Timed:
         return run
 
     def conditions(self, first_s: float) -> Conditions:
-        """What matters to a program that runs for `first_s`."""
+        """The conditions for a program that runs for `first_s`."""
         return self.watch.over(first_s) if self.watch else Conditions()
 
 

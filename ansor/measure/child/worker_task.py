@@ -48,7 +48,7 @@ class WorkerTask:
 
     @cached_property
     def device(self) -> Any:
-        """Where kernels run."""
+        """The device of the kernels."""
         return tvm.runtime.Device(tvm.target.Target(self.target).get_target_device_type(), 0)
 
     @property

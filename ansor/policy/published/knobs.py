@@ -101,7 +101,7 @@ class KnobSpace:
 
 
 class _FeatureTables:
-    """Where the features of each sketch's choices are in one array of values."""
+    """Places of the features of each sketch's choices in one array of values."""
 
     def __init__(self, sketches: Sequence[Sketch]) -> None:
         arity: dict[str, int] = {}

@@ -25,7 +25,7 @@ class Phase(IntEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """One scheduling act, a frozen dataclass of names and numbers.
+    """One scheduling step, a frozen dataclass of names and numbers.
 
     A subclass states its phase once. The lowering registers how it is replayed
     (`ansor.lowering.steps.apply`), and `ansor.program.nest` what it means for a population.

@@ -1,4 +1,4 @@
-"""What reports are made of: a saved network with the files beside it, or records."""
+"""Inputs of reports: a saved network with the files beside it, or records."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def read_network(path: Path) -> NetworkInputs:
 
 
 def _remedy(folder: Path) -> str:
-    """What to give instead of a folder without a network."""
+    """The remedy for a folder without a network."""
     found = sorted(each.parent.name for each in folder.glob(f"*/{MODEL_FILE}"))
     if found:
         return f"has several networks; give one of its folders: {', '.join(found)}"

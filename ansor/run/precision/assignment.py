@@ -1,4 +1,4 @@
-"""Which functions of a network multiply short floats, within an error budget."""
+"""The functions of a network that multiply short floats, within an error budget."""
 
 from __future__ import annotations
 

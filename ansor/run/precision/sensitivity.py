@@ -33,7 +33,7 @@ class Narrowed:
 
 
 class Sensitivities:
-    """How sensitive the functions of a network are to short floats.
+    """The sensitivities of a network's functions to short floats.
 
     The sensitivity of a function is the error of the network with this function alone in short
     floats, over the operations that float32 would make slower.

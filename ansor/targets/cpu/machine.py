@@ -32,7 +32,7 @@ class DotUnit:
 
 @dataclass(frozen=True)
 class Hardware:
-    """One CPU as the cost model sees it.
+    """The parameters of a CPU for the cost model.
 
     Attributes:
         name: processor, for reports.

@@ -152,7 +152,7 @@ def _buffers(nest: LoopNest, root: str) -> Counts:
 
 
 def _aligned(size: Counts) -> Counts:
-    """Bytes of an array with its alignment."""
+    """Bytes of an array, rounded up to the alignment."""
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 

@@ -9,7 +9,7 @@ from ansor.errors import UnsupportedError
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU as the cost model sees it. "SM" is a streaming multiprocessor.
+    """The parameters of a GPU for the cost model. "SM" is a streaming multiprocessor.
 
     Attributes:
         name: product, for reports.

@@ -78,7 +78,7 @@ def _convolved(stage: Stage, data: Access, weight: Access) -> ConvolutionRoles |
 
 
 def _transposed(stage: Stage, data: Access, weight: Access) -> ConvolutionRoles | None:
-    """Of the transpose of a convolution with a stride of two, in one group."""
+    """The roles in the transpose of a convolution with a stride of two, in one group."""
     out = plain_axes(stage.writes[0])
     if not len(out) == len(data.indices) == len(weight.indices) == 4:
         return None
@@ -139,7 +139,7 @@ def _plain(access: Access) -> list[int | None]:
 
 
 def plain_axes(access: Access) -> list[int]:
-    """The same, where every dimension is another axis; else none."""
+    """The axis of each dimension, if all axes are distinct; else none."""
     axes = [axis for axis in _plain(access) if axis is not None]
     return axes if len(set(axes)) == len(access.indices) else []
 

@@ -133,7 +133,7 @@ def _without_data(context: Context) -> list[Any] | None:
     return _evaluated(context, values)
 
 
-# Not evaluated to constants: too large for their use, or with undefined elements.
+# Never constants: fills gain nothing, and the others would have undefined elements.
 FILLS = frozenset(
     ("full.default", "empty.memory_format", "empty_strided.default", "empty_permuted.default")
 )
