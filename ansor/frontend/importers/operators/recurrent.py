@@ -21,7 +21,8 @@ from ansor.frontend.rewrite import constant
 
 @dataclass(frozen=True)
 class Weights:
-    """Of one direction of a layer: I inputs, G gates, H units, P of them after a projection.
+    """The weights of one direction of a layer: I inputs, G gates, H units, P of them after a
+    projection.
 
     Attributes:
         input: `[G * H, I]`.

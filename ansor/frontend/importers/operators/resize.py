@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class ResizedAxis:
-    """How an axis is resized.
+    """The resizing of an axis.
 
     Attributes:
         place: of the axis.
@@ -42,7 +42,7 @@ class ResizedAxis:
 
 @dataclass(frozen=True)
 class Method:
-    """How elements are combined.
+    """The combination of elements.
 
     Attributes:
         mode: "nearest", "linear" or "cubic".

@@ -88,7 +88,7 @@ class Context(Conversion):
 
     @property
     def is_result_used(self) -> tuple[bool, ...]:
-        """Which of the results have a name."""
+        """Whether each result has a name."""
         return tuple(bool(name) for name in self.node.output)
 
     def cast(self, value: Any, dtype: str) -> Any:

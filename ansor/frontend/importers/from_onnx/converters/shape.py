@@ -42,7 +42,7 @@ def flatten(c: Context) -> Any:
 
 
 def squeeze(c: Context) -> Any:
-    """Without axes of extent 1."""
+    """The tensor without axes of extent 1."""
     x = c.operand(0)
     shape, given = shape_of(x), c.listed(1, "axes")
     if given is None:
@@ -53,7 +53,7 @@ def squeeze(c: Context) -> Any:
 
 
 def unsqueeze(c: Context) -> Any:
-    """With further axes of extent 1."""
+    """The tensor with further axes of extent 1."""
     x = c.operand(0)
     given = c.listed(1, "axes") or []
     axes = set(axes_of(given, len(shape_of(x)) + len(given)))

@@ -14,7 +14,7 @@ op = relax.op
 
 @converts("full.default", "full_like.default", "new_full.default")
 def full(context: Context, fill_value: Any, x: Any = None, size: Any = None) -> Any:
-    """One number everywhere."""
+    """A tensor of one number."""
     return op.full(list(context.shape), number(fill_value, context.dtype), context.dtype)
 
 

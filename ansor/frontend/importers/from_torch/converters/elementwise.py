@@ -148,7 +148,7 @@ def logical_not(context: Context, x: Any) -> Any:
 
 @converts("bitwise_not.default")
 def bitwise_not(context: Context, x: Any) -> Any:
-    """Of truth values, the other one."""
+    """Inverted bits; for truth values, the other one."""
     return op.logical_not(x) if context.dtype == "bool" else op.bitwise_not(x)
 
 

@@ -132,7 +132,7 @@ def index_put(
 def _put_under_mask(
     context: Context, x: Any, indices: Sequence[Any], values: Any, accumulate: bool
 ) -> Any:
-    """One number wherever a mask of leading axes holds."""
+    """One number at all places at which a mask of leading axes holds."""
     if len(indices) != 1 or math.prod(shape_of(values)) != 1:
         raise OperatorError("what is put at the places of a mask must be one number")
     mask = indices[0]

@@ -153,7 +153,7 @@ def _known(node: torch.fx.Node) -> Any:
 
 
 def _evaluated(context: Context, values: dict[torch.fx.Node, Any]) -> list[Any] | None:
-    """What PyTorch computes of known operands; None if that is a large tensor."""
+    """PyTorch's result for known operands; None if it is a large tensor."""
     node = context.node
     if sum(result.numel() for result in context.results) > IMPORTS.max_constant:
         return None
