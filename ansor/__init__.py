@@ -1,10 +1,10 @@
 """A template-free auto-scheduler for tensor programs.
 
 `auto_schedule(model, target)` searches for fast programs of every function of a network and returns
-it compiled, `auto_schedule_many` several networks at once, `tune` one operator; `load` brings a
-saved one back. `apply_best` compiles a model with the best programs of a log, `quantize` makes an
-8-bit model of a float one, and `write_report` makes a page of the results. Read `calls.py` first:
-it follows a model through all folders, in order.
+the compiled network. Function `auto_schedule_many` tunes several networks at once, and `tune` an
+operator. Function `load` reads a saved network, and `apply_best` compiles a model with the best
+programs of a log. Function `quantize` makes an 8-bit model of a float one, and `write_report` makes
+a page of the results. Read `calls.py` first: it follows a model through all folders, in order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run tells the outside while it goes on: derive from `Callback` and override what you need.
+"""Events of a run for users: derive from `Callback` and override the methods that you need.
 
 Progress comes through callbacks only; the package itself prints nothing.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class TaskStatus:
-    """One task as it stands.
+    """The current status of a task.
 
     Attributes:
         name: function of the network.

@@ -43,9 +43,9 @@ def auto_schedule(
 
     Args:
         model: a `torch.nn.Module` or `ExportedProgram`, an ONNX model (`onnx.ModelProto`, its
-            bytes, or the path of a .onnx file), a Relax `IRModule`, TE tensors (a list, inputs
-            first), a TensorIR `PrimFunc`, a template with its arguments (`ansor.template`), or
-            the name of a built-in network.
+            bytes, or the path of a .onnx file), a Relax `IRModule`, or the name of a built-in
+            network. Operators are TE tensors (a list, inputs first), a TensorIR `PrimFunc`, or a
+            template with its arguments (`ansor.template`).
         target: "native" (this machine), "llvm -mcpu=...", "cuda", or a TVM target; on "cuda -tf32"
             products in float32 may be rounded for tensor cores. For an Arm core of another machine,
             such as "graviton3", the draft chooses the programs (`trials=0`).

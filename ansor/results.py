@@ -10,7 +10,7 @@ from ansor.task import DIRECT
 
 @dataclass(frozen=True)
 class TaskResult:
-    """One function of the network as it ended.
+    """The outcome of one function of a network.
 
     Attributes:
         name: function of the network.
@@ -51,12 +51,12 @@ class TaskResult:
 
     @property
     def speedup(self) -> float | None:
-        """How many times faster than untuned; None where one of both was not timed."""
+        """Speedup over the untuned program; None if one of both was not timed."""
         return self.untuned_s / self.latency_s if self.untuned_s and self.latency_s else None
 
     @property
     def margin(self) -> float | None:
-        """How much longer the next best program takes, as a share of the latency."""
+        """Additional time of the next best program, as a share of the latency."""
         if not self.runner_up_s or not self.latency_s:
             return None
         return self.runner_up_s / self.latency_s - 1
@@ -77,5 +77,5 @@ class Benchmark:
 
     @property
     def speedup(self) -> float | None:
-        """How many times faster than untuned."""
+        """Speedup over the untuned network."""
         return None if self.untuned_s is None else self.untuned_s / self.latency_s

@@ -73,14 +73,15 @@ class Task:
 
     @property
     def kind(self) -> str:
-        """Which of the definitions of a function this is."""
+        """The kind of this definition among a function's definitions."""
         return DIRECT if self.original is None else self.original.kind
 
     @property
     def key(self) -> str:
-        """Hash of the compute definition, stable over processes, platforms and versions; whether
-        it is timed as a part of a network, which is not the same; and the name of the schedule
-        where a user wrote it."""
+        """Hash of the compute definition, stable over processes, platforms and versions.
+
+        A suffix marks a task that is timed as a part of a network. The name of a schedule that a
+        user wrote follows."""
         timed = f"{self.dag.key}-network" if self.in_network else self.dag.key
         return timed if self.by_hand is None else f"{timed}-{self.by_hand.name}"
 

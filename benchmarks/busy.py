@@ -39,7 +39,7 @@ _TIMEOUT_S = 600.0
 
 @dataclass(frozen=True)
 class Row:
-    """Median latency of a system beside so many busy processes, and its ratio to the quiet one."""
+    """Median latency of a system beside busy processes, and its ratio to the quiet one."""
 
     system: str
     busy: int
@@ -49,7 +49,7 @@ class Row:
 
 @contextmanager
 def busy_processes(count: int) -> Iterator[None]:
-    """So many processes that compute meanwhile."""
+    """Processes that compute inside the context."""
     processes = [subprocess.Popen([sys.executable, "-c", _SPIN]) for _ in range(count)]
     try:
         time.sleep(_SETTLE_S)

@@ -87,7 +87,7 @@ def round_seconds(file: Path) -> list[float]:
 
 
 def recorded_rounds(database: Database, target: str, batch: int, workers: int) -> list[float]:
-    """Seconds of rounds of so many records: all workers build, then one program runs at a time."""
+    """Seconds of rounds of `batch` records: all workers build, then one program runs at a time."""
     measured = [record.measurement for record in database.all_records(target)]
     parts = [measured[i : i + batch] for i in range(0, len(measured), batch)]
     return [sum(m.build_s / workers + m.run_s for m in part) for part in parts]

@@ -138,7 +138,7 @@ def tuner_of(
 def searched(
     tasks: Sequence[Task], device: Device, trials_each: int, callbacks: Sequence[Callback] = ()
 ) -> Searched:
-    """Searches tasks until each has had so many trials."""
+    """Searches tasks until each has `trials_each` trials."""
     with Database() as database:
         tuner = tuner_of(tasks, device, database, callbacks=callbacks)
         began_s = time.monotonic()

@@ -17,7 +17,7 @@ from benchmarks.simulated_nodes import SimulatedNode, SimulatedNodes, report_of
 
 @dataclass(frozen=True)
 class Load:
-    """What a simulated run does.
+    """The results of a simulated run.
 
     Attributes:
         functions: that are searched; each has one round under way at a time.
@@ -52,7 +52,7 @@ class Simulated:
 
 
 def simulate(nodes: int, load: Load, seconds: float, seed: int = 0) -> Simulated:
-    """Runs a search on so many nodes for so many simulated seconds."""
+    """Runs a search on simulated nodes for a number of simulated seconds."""
     rng = np.random.default_rng(seed)
 
     def work(method: str, arguments: tuple[Any, ...]) -> tuple[Any, float]:

@@ -41,7 +41,7 @@ class Row:
         model: "draft"; "gbdt, same op" and "trees alone, same op" (without the draft), trained on
             half of the programs and judged on the other half, both ways; "draft, halves", the
             draft judged on the same halves; "gbdt, other ops", trained on the other operators'.
-        programs: how many it was judged on at a time.
+        programs: number of programs in each judgement.
         pairwise: share of pairs in the right order.
         recall_5: share of the 5 fastest that are among the 5 best scores.
         best_of_5: the fastest of the 5 best scores over the fastest of all, in latency.

@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.cudnn --ops all --trials 200 --minutes 8 --json FILE --database FILE``
 
-Run again with the same files it goes on where it was: records are in the database, finished
+A second run with the same files continues the first one: records are in the database, finished
 operators in the JSON file, MetaSchedule's tuning in its cache.
 """
 
@@ -101,7 +101,7 @@ class Row:
 
     @property
     def speedup(self) -> float | None:
-        """How many times faster than the fastest peer."""
+        """Speedup over the fastest peer."""
         return self.speedup_over("")
 
     def speedup_over(self, system: str) -> float | None:
@@ -171,7 +171,7 @@ def target_of(dtype: str, target: tvm.target.Target) -> tvm.target.Target:
 def _prepared(
     row: Row, case: Case, target: tvm.target.Target, budget: dict[str, Any], peers: Peers
 ) -> tuple[Row, dict[str, Run]]:
-    """Tunes our program and, where asked for, MetaSchedule's; what is timed, by name."""
+    """Tunes our program and, if requested, MetaSchedule's; returns the timed programs by name."""
     workload, began = case.workload, time.perf_counter()
     with Progress() as progress:
         tuned = auto_schedule(list(workload.tensors), target, callbacks=[progress], **budget)
@@ -196,7 +196,7 @@ def _prepared(
 
 
 def table(rows: Sequence[Row]) -> str:
-    """For people, and what they come to."""
+    """The rows and their summary, as text."""
     cells = [_cells(row) for row in rows]
     names = {name.partition("_")[0] for row in rows for name in row.peers_us or ()}
     systems = sorted(names) if len(names) > 1 else []
@@ -205,7 +205,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def _summary(rows: Sequence[Row], system: str) -> str:
-    """How we do against a system, or the fastest of all ("")."""
+    """Our speedup over a system, or over the fastest system for ""."""
     ratios = [ratio for row in rows if (ratio := row.speedup_over(system)) is not None]
     if not ratios:
         return ""

@@ -1,4 +1,4 @@
-"""Best-so-far curves of searches, and what they amount to per operator and policy."""
+"""Best-so-far curves of searches, and summaries for each operator and policy."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class Curve:
 
 @dataclass(frozen=True)
 class Summary:
-    """All seeds of one policy on one operator; medians, None for what the median never reached.
+    """All seeds of one policy on one operator; medians, None for levels that the median never
+    reached.
 
     Attributes:
         final_us: microseconds after the last trial, as measured.

@@ -1,6 +1,6 @@
 """An exported network in C++ against the same network in Python: equal results, and latencies.
 
-Both run in turns, each in a process of its own. A C++ compiler and CMake are needed.
+Both run in turns, each in a separate process. A C++ compiler and CMake are needed.
 
 ``python -m benchmarks.deployment --model resnet18 --json FILE``
 """
@@ -89,7 +89,7 @@ class Case:
 
 
 def _run(command: Sequence[str | Path]) -> str:
-    """What a program prints."""
+    """The output of a program."""
     done = subprocess.run(
         command,
         capture_output=True,

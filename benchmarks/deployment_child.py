@@ -1,4 +1,4 @@
-"""Times a saved network in Python, in a process of its own.
+"""Times a saved network in Python, in a separate process.
 
 ``python -m benchmarks.deployment_child FILE THREADS SECONDS INPUT OUTPUT``: prints the median
 seconds of a call; INPUT and OUTPUT are files of raw numbers.
@@ -16,7 +16,7 @@ from ansor.targets.host.memory import plain_block
 
 
 def main(file: str, threads: str, seconds: str, source: str, output: str) -> None:
-    """Calls the network for so many seconds."""
+    """Calls the network for a number of seconds."""
     network = ansor.load(file, int(threads))
     (spec,) = network.compiled.inputs
     data = Path(source).read_bytes()

@@ -66,7 +66,7 @@ class Score:
 
     @property
     def loss(self) -> float:
-        """What the fit minimises.
+        """The loss of the fit.
 
         The search needs the order of programs, so the rank correlation counts. It is blind to the
         size of an error, and it changes in jumps. The spread is smooth, and it keeps the parts of

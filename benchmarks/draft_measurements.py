@@ -145,7 +145,8 @@ def _single(
 def _preferred(
     sketches: Sequence[Sketch], model: CostModel, rng: np.random.Generator
 ) -> list[Population]:
-    """Half are the best of a large sample; half are spread over what a short search keeps."""
+    """Half of the programs are the best of a large sample. The other half is spread over the result
+    of a short search."""
     each = max(_SAMPLED // len(sketches), 1)
     sampled = [sample(sketch, each, rng) for sketch in sketches]
     bred = [evolve(p, model.score, rng, _SEARCH)[0] for p in sampled]

@@ -1,4 +1,4 @@
-"""What a figure depends on, written beside it."""
+"""The environment of a figure, which is written beside it."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 ``python -m benchmarks.fit_draft --json FILE``
 
 The programs come from the files in ``benchmarks/measured_drafts``. By default the definitions are
-in three parts: the constants are fitted on two of them, and the effect of leaving out a constant is
-measured on the third. ``--keep-values`` measures the effects without a fit.
+in three parts. The constants are fitted on two of them. The third part measures the effect of
+leaving out a constant. With ``--keep-values``, there is no fit.
 """
 
 from __future__ import annotations

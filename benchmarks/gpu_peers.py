@@ -1,4 +1,4 @@
-"""What an operator on a GPU is compared with, and how each is timed: kernels alone, all warm."""
+"""Peers of operators on a GPU, and their timing: kernels alone, all warm."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def metaschedule_program(case: Case) -> tuple[Any, dict[str, Any]]:
     and "tuning_s" and "trials" of its search, of an earlier run if there was one.
 
     Raises:
-        ChildError: it fails, hangs or is not installed; the last line of what it said.
+        ChildError: it fails, hangs or is not installed; the last line of its output.
     """
     notes = tune_metaschedule(case)
     return load_json(case.program("metaschedule").read_text(encoding="utf-8")), notes

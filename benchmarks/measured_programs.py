@@ -31,7 +31,7 @@ class Programs:
         key: the task's.
         populations: the programs.
         latency_s: `[P]` of all of them, in that order.
-        failed: how many others were measured in vain.
+        failed: number of other programs, whose measurement failed.
     """
 
     key: str
@@ -93,7 +93,7 @@ def draw(
 def measure(
     task: Task, populations: Sequence[Population], device: Device, batch: int, rounds: int
 ) -> Programs:
-    """Times all programs in so many rounds, one after the other; the medians count.
+    """Times all programs in consecutive rounds; the medians count.
 
     Of 200 programs that are timed once, the fastest is the luckiest.
     """
@@ -107,9 +107,9 @@ def measure(
 def settle(task: Task, found: Programs, model: CostModel, device: Device, rounds: int) -> Programs:
     """Times in turns what decides: the fastest programs and a model's favourites.
 
-    Timed one after the other, some may fall into a minute in which the machine is a third slower;
-    who is the fastest, and by how much, is then luck. The others' latencies stay, and those taken
-    again are scaled by what the machine has become slower or faster meanwhile, at the median.
+    If programs are timed one after the other, the machine may be a third slower for a minute. The
+    fastest program, and its lead, are then luck. The other programs keep their latencies. The new
+    latencies are scaled by the change of the machine's speed, at the median.
     """
     favourites = top(-found.scores(model), _FAVOURITES)
     chosen = np.union1d(favourites, top(found.latency_s, _FASTEST))

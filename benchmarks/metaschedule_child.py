@@ -1,7 +1,7 @@
 """Tunes an operator with MetaSchedule; ``python -m benchmarks.metaschedule_child CASE``.
 
-In a process of its own, whose GPU is free again when the programs are timed. The best program is
-left in the case's folder, what is told of the search in "metaschedule.json".
+The tuning has its own process, which leaves the GPU before the programs are timed. The best
+program is written to the case's folder, notes on the search to "metaschedule.json".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SYSTEM = "metaschedule"
 
 
 def run(case: Case) -> None:
-    """Tunes, or takes what an earlier run found.
+    """Tunes, or takes the result of an earlier run.
 
     Raises:
         NothingFoundError: no program runs.

@@ -1,8 +1,9 @@
 """Waits for moments in which all cores are near each other.
 
-Where a host moves virtual cores about, two of them share a cache for seconds or minutes and then do
-not: what one wrote and another reads takes five times as long, and programs of several stages up to
-twice. Nothing else shows it; the start of threads does, which is a line's way there and back.
+A host may move virtual cores, so that two of them share a cache only for seconds or minutes.
+Without a shared cache, a transfer between cores takes five times as long, and programs of several
+stages up to twice as long. Only the start of threads shows this, because it transfers a line in
+both directions.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ class Neighbours:
 
     Args:
         start_s: starts them and returns the seconds of it.
-        least_s: what they take at the best, as far as it is known.
+        least_s: seconds of the fastest start, if they are known.
 
     Attributes:
         waited_s: seconds, altogether.
-        far: turns that went on although cores were still apart.
+        far: turns that continued although cores were far apart.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Neighbours:
 
 
 def neighbours_of(target: str, threads: int) -> Neighbours:
-    """Of so many threads of this process."""
+    """The neighbours of a number of threads of this process."""
     resolved = resolve_target(target)
     least_s = detect(resolved, threads).parallel_overhead_s
     return Neighbours(start_meter_here(resolved, threads), least_s)

@@ -1,4 +1,4 @@
-"""What the processes that time single operators are told, and the definition that it stands for."""
+"""The case of a process that times a single operator, and its definition."""
 
 from __future__ import annotations
 

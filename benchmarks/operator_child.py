@@ -1,8 +1,8 @@
 """One system on one operator; ``python -m benchmarks.operator_child SYSTEM CASE``.
 
-In a process of its own, since pools of threads that have just been idle disturb whoever is timed
-next. Its output goes to "SYSTEM.npy" of the case's folder; then it takes its turns. PyTorch's time
-is that of a call from Python, as its users see it.
+The system has a separate process, because idle threads of a pool spin and disturb the next
+measurement. Its output goes to "SYSTEM.npy" of the case's folder; then it takes its turns.
+PyTorch's time is that of a call from Python, as for its users.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ansor.compare.turns import LATENCY, Answer, answer_turns
 from benchmarks.operator_case import PEAK, Case
 from benchmarks.operator_peers import OURS
 
-# The output, what else is to be told of the system, and what times a turn.
+# The output, notes on the system, and the function that times a turn.
 Loaded = tuple[Any, Answer, Callable[[], Answer]]
 
 

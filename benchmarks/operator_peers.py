@@ -1,4 +1,4 @@
-"""Which systems an operator is compared with, and how each is run in a process of its own."""
+"""Peers of an operator, each in a separate process."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ def start(case: Case, system: str) -> Child:
 
 
 def tune_metaschedule(case: Case) -> dict[str, Any]:
-    """Lets MetaSchedule tune in a process of its own; returns what is told of its search.
+    """Lets MetaSchedule tune in its own process; returns the notes on its search.
 
     Raises:
-        ChildError: it fails, hangs or is not installed; the last line of what it said.
+        ChildError: it fails, hangs or is not installed; the last line of its output.
     """
     system = "metaschedule"
     arguments = [*_TUNING, json.dumps(asdict(case))]
@@ -101,9 +101,9 @@ def _first_path(case: Case, system: str) -> list[str]:
 def _without_torch(case: Case) -> str:
     """A folder that hides PyTorch from imports.
 
-    TVM imports PyTorch where it can, and with so many modules loaded MetaSchedule's workers need
-    longer to load TVM's intrinsics than they are given to build a program: on a GPU, where all of
-    them are loaded (`benchmarks.tensor_intrinsics`), every build times out.
+    TVM imports PyTorch if it is installed. MetaSchedule's workers then need longer to load TVM's
+    intrinsics than the time limit of a build. On a GPU, where all intrinsics are loaded
+    (`benchmarks.tensor_intrinsics`), every build times out.
     """
     folder = case.file("without_torch")
     folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""What is written down of one operator by one system."""
+"""The row of one operator and one system in the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison of operators comes to: ratios of latencies, and how soon peers are reached."""
+"""Summary of a comparison of operators: ratios of latencies, and the time to reach peers."""
 
 from __future__ import annotations
 

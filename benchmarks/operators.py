@@ -138,7 +138,7 @@ def _first_line(error: Exception) -> str:
 
 
 def chosen_ops(ops: str, batch: int, dtype: str = "float32") -> list[str]:
-    """What `--ops` means; "all" is what the suite has in a dtype.
+    """What `--ops` means; "all" stands for all operators of a suite in a dtype.
 
     Raises:
         ArgumentError: no such operator or size, or the operator lacks the dtype.

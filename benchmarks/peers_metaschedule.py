@@ -1,7 +1,7 @@
 """MetaSchedule, from the same wheel, on the same definition, target and number of threads.
 
-Its tuning is kept in a folder per definition, target, number of trials and seed, with the seconds
-that it took: a second run times the program that the first one found.
+Its tuning and the seconds of it are kept in a folder for each definition, target, number of trials
+and seed. A second run times the program that the first one found.
 """
 
 from __future__ import annotations

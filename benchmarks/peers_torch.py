@@ -24,7 +24,7 @@ def _same(out: Any) -> Any:
 
 @dataclass(frozen=True)
 class Form:
-    """An operator in PyTorch: what is timed, and how its output becomes the definition's."""
+    """An operator in PyTorch: the timed function, and the conversion of its output."""
 
     call: Callable[[], Any]
     finish: Callable[[Any], Any] = _same
@@ -37,7 +37,7 @@ class Layout:
     channels_last: bool
 
     def __call__(self, tensor: Any) -> Any:
-        """A copy of images or weights, channels second, that lies as asked for."""
+        """A copy of images or weights, channels second, in the requested memory format."""
         formats = {4: torch.channels_last, 5: torch.channels_last_3d}
         last = self.channels_last and tensor.ndim in formats
         chosen = formats[tensor.ndim] if last else torch.contiguous_format

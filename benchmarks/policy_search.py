@@ -17,7 +17,7 @@ from benchmarks.replay import ReplayDevice, Trial
 
 @dataclass(frozen=True, order=True)
 class Job:
-    """What is searched, by which policy, with which seed."""
+    """A search: operator, policy and seed."""
 
     op: str
     policy: str
@@ -61,7 +61,7 @@ class Search:
         return self.batches[-1][0] if self.batches else 0
 
     def seconds(self, trials: int) -> float:
-        """Seconds until so many trials were known, or all of them if there were fewer."""
+        """Seconds until `trials` trials were known, or all of them if there were fewer."""
         until = [seconds for count, seconds in self.batches if count < trials]
         after = [seconds for count, seconds in self.batches if count >= trials]
         return after[0] if after else max(until, default=0.0)

@@ -1,4 +1,5 @@
-"""The finished searches of `benchmarks.policies`, one line of JSON each: a stopped run goes on."""
+"""The finished searches of `benchmarks.policies`, one line of JSON each: a stopped run
+continues."""
 
 from __future__ import annotations
 

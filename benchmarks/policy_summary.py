@@ -1,4 +1,4 @@
-"""What searches by several policies come to: medians, quartiles and ratios to the first policy."""
+"""Summary of searches by several policies: medians, quartiles and ratios to the first policy."""
 
 from __future__ import annotations
 

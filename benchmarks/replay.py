@@ -1,7 +1,7 @@
-"""A device that remembers what it measured, so that searches can be compared at little cost.
+"""A device that keeps its measurements, so that searches can be compared at little cost.
 
-A program that one search measured is not built again for the next: it answers what it answered
-then, and the clock moves on by what it cost then.
+A program that one search measured is not built again for the next. The device gives the same
+answer, and the clock advances by the seconds of the first measurement.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class ReplayDevice(Device):
     """A `Device` that asks another one, at most once per program if it replays.
 
     Args:
-        device: measures what is not known yet; closed by whoever opened it.
+        device: measures unknown programs; its owner closes it.
         replay: whether results are used again.
         clock: seconds of real time.
 
     Attributes:
         executor: of the device's search.
         trials: every measurement since they were last cleared, in order.
-        built: how many programs went to the other device.
+        built: number of programs that the other device measured.
     """
 
     def __init__(

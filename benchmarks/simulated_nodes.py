@@ -19,7 +19,7 @@ FINGERPRINT = Fingerprint("simulated", frozenset({"avx2"}), 4, (), "")
 
 
 def report_of(host: str, fingerprint: Fingerprint = FINGERPRINT, why_not: str = "") -> NodeReport:
-    """What a simulated node says of itself."""
+    """The report of a simulated node."""
     return NodeReport(host, fingerprint, (("ansor", "0"),), why_not)
 
 
@@ -28,8 +28,8 @@ class SimulatedNode:
     """A node.
 
     Attributes:
-        report: what it says of itself.
-        slowness: how many times longer all work takes.
+        report: its description.
+        slowness: ratio of the time of all work.
         is_silent: whether it never answers.
         busy_s: seconds of its jobs.
     """

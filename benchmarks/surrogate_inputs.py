@@ -1,4 +1,4 @@
-"""The inputs of a surrogate's trees: what the loops of a program do, its choices, and its steps.
+"""The inputs of a surrogate's trees: features of a program's loops, its choices, and its steps.
 
 The draft's estimates are left out, so the trees do not prefer searches that rank by the draft.
 """

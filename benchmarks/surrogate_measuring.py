@@ -1,6 +1,6 @@
 """Measures the programs that a surrogate is fitted to, and keeps them in a database.
 
-The database is the state: a run that was stopped goes on with what it holds.
+The database is the state: a stopped run continues with its records.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Measuring:
 
     A search comes first, because a program that is much slower than the best is timed once.
 
-    The searches go on from all records of the operator, so they measure what is near the best.
+    The searches continue from all records of the operator, so that they measure programs near the
+    best.
 
     Args:
         device: that measures.
@@ -71,8 +72,8 @@ class Measuring:
         return self._clock() >= self._deadline_s
 
     def measure(self, task: Task, programs: int) -> int:
-        """Measures until there are so many records of a task, or the time is up; returns how many
-        there are."""
+        """Measures until there are `programs` records of a task, or the time is over; returns their
+        number."""
         while (count := self.count(task)) < programs and not self.is_over:
             chunk = min(MEASURING.chunk, programs - count)
             drawn = self._random_count(task)

@@ -1,4 +1,4 @@
-"""How fast the parts of the search are: programs per second, on one core.
+"""Throughput of the parts of the search: programs per second, on one core.
 
 ``python -m benchmarks.throughput --json FILE``
 """

@@ -1,4 +1,4 @@
-"""Times a scheduled function, whoever scheduled it."""
+"""Times a function with any schedule."""
 
 from __future__ import annotations
 

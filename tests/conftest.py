@@ -50,7 +50,7 @@ def update_golden(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(autouse=True, scope="session")
 def all_cores() -> None:
-    """Every test's kernels run on all cores, but for those of tests that say otherwise."""
+    """Every test's kernels run on all cores unless the test chooses threads."""
     use_threads(available_cores())
 
 

@@ -1,4 +1,4 @@
-"""Compiles CUDA programs without a GPU and reads what the compiler says of their kernels."""
+"""Compiles CUDA programs without a GPU, and reads the compiler's report on their kernels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
 
 @dataclass(frozen=True)
 class KernelUse:
-    """What the compiler says that a kernel takes.
+    """The resources of a kernel in the compiler's report.
 
     Attributes:
         name: of the kernel.

@@ -17,7 +17,7 @@ FAILED = Measurement(error=ErrorKind.BUILD, message="no")
 
 
 def make_task(key: str = "k1", target: str = "cpu") -> Any:
-    """What a database reads of a task."""
+    """The attributes of a task that a database reads."""
     return SimpleNamespace(
         key=key, name=f"task {key}", target=target, dag=SimpleNamespace(text=f"text of {key}")
     )

@@ -1,4 +1,4 @@
-"""What the message of each error for users must have.
+"""Requirements on the messages of errors for users.
 
 `conftest.py` checks every error that a test expects with `pytest.raises` or that the command shows.
 """
@@ -26,7 +26,7 @@ ARGUMENT = re.compile(r"[A-Za-z_][\w.]*(\[.+\])*(, sample \d+)?")
 
 
 def faults_of(error: UserError) -> list[str]:
-    """What the message of an error lacks."""
+    """The missing parts of an error's message."""
     found = []
     if not INSTRUCTION.search(error.remedy):
         found.append("the remedy gives no instruction")

@@ -132,7 +132,7 @@ def build(folder: Path, *options: str) -> Path:
 
 
 def run(command: Sequence[Any], status: int = 0) -> str:
-    """Runs a program; what it says."""
+    """Runs a program; returns its output."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
     return done.stdout + done.stderr

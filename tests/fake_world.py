@@ -51,7 +51,8 @@ def make_tasks(*names: str) -> list[Task]:
 
 
 def noise(program: Program) -> float:
-    """Between 0.7 and 1.5, decided by the program alone: what the draft cannot know."""
+    """Between 0.7 and 1.5, determined by the program alone: an effect that the draft cannot
+    predict."""
     text = repr((program.sketch, sorted(program.values.items())))
     return 0.7 + 0.8 * int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) / 2**32
 
@@ -155,7 +156,7 @@ def fingerprint(seed: int, trials: int) -> str:
 
 
 def random_best(name: str, count: int, seed: int) -> float:
-    """The best of `count` random programs: what a search has to beat."""
+    """The best of `count` random programs: the least success of a search."""
     rng, found = np.random.default_rng(seed), []
     space = sketches(name)
     while len(found) < count:

@@ -1,4 +1,4 @@
-"""What the tests of GPU programs share: sketches, legal samples, and a run of them on a CPU."""
+"""Shared functions of the tests of GPU programs: sketches, legal samples, and runs on a CPU."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def sketches_of(func: tirx.PrimFunc, gpu: Gpu = GPU) -> list[Sketch]:
     return CUDA_SEARCH.sketches(read_dag(func), gpu, CONFIG)
 
 
-# Products of matrices in half precision, added up in float32: what the dimensions of the operands
-# and of the result are (s: stack, i: rows, j: columns, k: depth), and their sizes.
+# Products of matrices in half precision, added up in float32: dimensions of the operands and of the
+# result (s: stack, i: rows, j: columns, k: depth), and their sizes.
 _PRODUCTS = {
     "plain": ("ik", "kj", "ij", {"i": 64, "j": 128, "k": 96}),
     "relu": ("ik", "kj", "ij", {"i": 64, "j": 128, "k": 96}),
@@ -66,7 +66,7 @@ HALF_PRODUCTS = (*_PRODUCTS, *_CONVOLUTIONS)
 @cache
 def tensor_product(name: str, dtype: str = "") -> tirx.PrimFunc:
     """A product of matrices, plain or in disguise; "relu", "narrow" (its result in float16) and the
-    convolutions have an epilogue. Of operands in half precision, if nothing else is said."""
+    convolutions have an epilogue. Operands have half precision by default."""
     dtype = dtype or ("bfloat16" if name == "brain" else "float16")
     if name in _CONVOLUTIONS:
         return _convolution(dtype, *_CONVOLUTIONS[name])
@@ -154,8 +154,8 @@ def on_cpu(func: tirx.PrimFunc, program: Program) -> tirx.PrimFunc:
     """The scheduled function with its threads one after the other, one memory for all, and without
     the instructions of tensor cores.
 
-    Each thread then does what the whole block does where they work together, which comes to the
-    same: nothing but the order of the additions differs.
+    Where the threads of a block share work, each thread then does all of it. Only the order of
+    additions differs.
     """
     plain = tuple(step for step in program.steps if not isinstance(step, Tensorize))
     replay = schedule(func, replace(program, steps=plain))

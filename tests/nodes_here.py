@@ -52,7 +52,7 @@ class NodesHere:
 
 
 def cluster_here(count: int, make_device: DeviceFactory) -> ClusterDevice:
-    """A device on so many nodes that are this machine."""
+    """A device on a number of nodes, all of them this machine."""
     given = Assignment("llvm", 1, MeasureConfig())
     nodes = NodesHere(count, given, make_device)
     report = nodes.measurers["n0"].describe()

@@ -93,7 +93,7 @@ class Tuned:
     database: Path
 
     def is_right(self, model: ansor.TunedModel) -> bool:
-        """Whether a model computes what the definition says."""
+        """Whether a model has the results of the definition."""
         return close(model(*inputs_of(NAME)), workload(NAME).reference(*inputs_of(NAME)))
 
 

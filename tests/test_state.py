@@ -1,4 +1,4 @@
-"""What a model keeps between calls, and what is not the same at every call."""
+"""State that a model keeps between calls, and models whose calls differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random annotation (Ansor §4.2): the holes beside the tiles, and random programs.
+"""Random annotation (Ansor §4.2): the decisions beside the tiles, and random programs.
 
 In: a structure from `ansor.sketch`. Out: a complete `Sketch` (`complete.py`), and populations drawn
 from it (`sample.py`).

@@ -1,8 +1,8 @@
 """Adds compute locations, parallel, vectorise and unroll steps to a structure (Ansor §4.2).
 
-Deviation: the paper draws the annotations of each sampled program at random and changes them by
-mutations of their own; here location, parallelism, vector length, unrolling, padding and prefetch
-are decisions of the sketch, so that a program is one row of integers.
+Deviation: the paper draws the annotations of each sampled program at random, and has separate
+mutations for them. Here location, parallelism, vector length, unrolling, padding and prefetch are
+decisions of the sketch, so that a program is one row of integers.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ from ansor.targets.cpu.machine import Hardware
 
 
 def complete(state: State, hardware: Hardware, config: SketchConfig) -> Sketch:
-    """Returns the sketch for a CPU with every annotation a hole, steps in the order of replay."""
+    """Returns the sketch for a CPU, with a decision for every annotation and steps in the order of
+    replay."""
     return _Builder(state, hardware, config).build()
 
 
 class _Builder:
-    """Collects steps by phase; a later phase may rely on what an earlier one did."""
+    """Collects steps by phase; a later phase may rely on earlier ones."""
 
     def __init__(self, state: State, hardware: Hardware, config: SketchConfig) -> None:
         self.dag: ComputeDAG = state.dag
@@ -88,7 +89,7 @@ class _Builder:
         tiled = (s for s in (*self.tiles, *self.inner) if not isinstance(s, StripMine))
         fetches = [fetch for step in tiled for fetch in self._prefetch(step.stage)]
         initial = [Initialise(s.name) for s in plain if s.reduce]
-        within = [s for s in self.fusions if s.stage in locations.host]  # once that has its place
+        within = [s for s in self.fusions if s.stage in locations.host]  # after their stages
         around = [s for s in self.fusions if s.stage not in locations.host]
         placed = (*self.tiles, *parallel, *around, *self.inner, *located, *within)
         last = (*vector, *unroll, *initial, *skips, *fetches)
@@ -122,13 +123,15 @@ class _Builder:
         return [StripMine(name, axis, self._decide(Decision(f"{name}.vector", name, table)))]
 
     def _register(self, stage: Stage) -> int:
-        """Elements of a vector register; 0 where vectors must divide: reductions add up once."""
+        """Elements of a vector register; 0 if vectors must divide, because a reduction must not add
+        an element twice."""
         item_bytes = self.dag.buffers[stage.output].item_bytes
         return 0 if stage.reduce else self.hardware.lanes(item_bytes)
 
     def _lanes(self, stage: Stage) -> int:
-        """Most elements of a vectorised loop; fewer where folded axes fill the unrolled block, and
-        where each is gathered or scattered: longer vectors only take LLVM longer."""
+        """Largest number of elements of a vectorised loop. It is smaller if folded axes fill the
+        unrolled block, or if elements are gathered or scattered: longer vectors then only take
+        LLVM more time."""
         item_bytes = self.dag.buffers[stage.output].item_bytes
         axis = vector_axis(stage)
         folded = math.prod(stage.axes[axis].size for axis in stage.folded) * stage.density
@@ -149,7 +152,7 @@ class _Builder:
 
     def _locate(self, name: str, locations: Locations) -> Step:
         host = locations.host[name]
-        # A vector that is moved back reads what other iterations of its loop have computed.
+        # A vector that is moved back reads results of other iterations of its loop.
         deepest = locations.deepest(host) - (host in self.loose)
         hole = self._decide(category(f"{name}.location", name, tuple(range(deepest + 1))))
         return ComputeAt(name, host, hole)
@@ -160,7 +163,7 @@ class _Builder:
         return Vectorize(stage.name, self._lanes(stage), self._register(stage))
 
     def _skip(self, name: str) -> list[Step]:
-        """A decision to leave out steps on padding, where there are enough of them."""
+        """A decision to leave out steps on padding, if there are enough of them."""
         found = [
             p
             for p in padded_dimensions(self.dag, name)

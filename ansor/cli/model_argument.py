@@ -1,4 +1,4 @@
-"""What MODEL may be on the command line."""
+"""Forms of MODEL on the command line."""
 
 from __future__ import annotations
 

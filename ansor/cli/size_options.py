@@ -36,7 +36,7 @@ def size_options(command: Command) -> Command:
 
 
 def read_sizes(shapes: Sequence[str], dims: Sequence[str]) -> Sizes:
-    """What the options say.
+    """The sizes of the options.
 
     Raises:
         ArgumentError: not of their form, a name twice, or a negative size.

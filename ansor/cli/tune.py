@@ -160,7 +160,7 @@ def tune(
 
 
 def _folders(models: Sequence[str], out: str) -> dict[str, Path]:
-    """Where the result of each model goes: the folder itself, or folders in it, one for each.
+    """The folder of each model's result: the folder itself, or a folder in it for each model.
 
     Raises:
         ArgumentError: two results would lie in the same place, or it cannot be written to.

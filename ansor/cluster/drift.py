@@ -1,7 +1,7 @@
-"""Nodes whose cores slow down: against their shortest time, and against the other nodes.
+"""Detects slow nodes by their own shortest time, and by the times of the other nodes.
 
-A node that was slow from its first measurement on has no shorter time to compare with, and a whole
-group that slows down has no faster node. So both comparisons are made.
+A node that is slow from its first measurement on has no shorter time, and a group that slows down
+as a whole has no faster node. So both comparisons are necessary.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Drift:
         self._last_s: dict[str, float] = {}
 
     def why_slow(self, node: str, seconds: float | None) -> str:
-        """Takes in a time of a node; says why the node is too slow, or "".
+        """Takes in a time of a node; returns the reason why the node is too slow, or "".
 
         Args:
             node: its name.
@@ -40,7 +40,7 @@ class Drift:
         return ""
 
     def forget(self, node: str) -> None:
-        """Drops the times of a node that is gone; as another process it may run elsewhere."""
+        """Drops the times of a lost node, which may come back as a process on another machine."""
         self._best_s.pop(node, None)
         self._last_s.pop(node, None)
 

@@ -17,12 +17,12 @@ class Fingerprint:
     """The hardware of a machine.
 
     Attributes:
-        processor: as the system calls it.
-        features: instruction sets, in LLVM's words.
+        processor: the system's name.
+        features: instruction sets, by LLVM's names.
         cores: that a process may use.
         cache_bytes: first, second and last level; none if the system does not say.
-        device: the parameters of the target's machine as far as nothing is measured; of a GPU its
-            product and its memory.
+        device: parameters of the target's machine that need no measurement; for a GPU its product
+            and its memory.
     """
 
     processor: str

@@ -19,11 +19,11 @@ class Job:
         arguments: after the tasks.
         limit_s: seconds after which a node counts as lost.
         failed: the value if no node can do it, from the reason.
-        label: what the caller knows it by.
-        value: once it is done.
+        label: the caller's name for it.
+        value: the result when it is done.
         host: that did it.
-        lost: nodes that were lost, or slow, with it.
-        was_slow: whether the node that did it was slow, like all before.
+        lost: number of nodes that were lost, or slow, with it.
+        was_slow: whether all nodes that did it were slow.
         is_wanted: False once the caller has forgotten it.
     """
 

@@ -1,4 +1,4 @@
-"""Which nodes of a cluster may measure together."""
+"""The choice of equal nodes that measure together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def why_not(report: NodeReport, here: NodeReport) -> str:
 
 
 def chosen_kind(reports: Sequence[NodeReport], here: NodeReport) -> NodeReport:
-    """A report of the kind that measures: that of this machine, or else the most frequent one."""
+    """A report of the kind that measures: this machine's kind, or else the most frequent one."""
     count = Counter(report.fingerprint for report in reports)
     kind = here.fingerprint
     if kind not in count:

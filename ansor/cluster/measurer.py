@@ -1,4 +1,4 @@
-"""`Measurer`: what runs on each node, alone on its cores, with a device of its own."""
+"""`Measurer`: runs on each node, alone on its cores, with its own device."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def local_device(assignment: Assignment) -> Device:
 
 
 def package_versions() -> tuple[tuple[str, str], ...]:
-    """Versions of the packages that decide how fast a program is."""
+    """Versions of the packages that affect the speed of programs."""
     return (("ansor", __version__), ("apache-tvm", version("apache-tvm")))
 
 
@@ -40,8 +40,8 @@ class Measurer:
     """Measures on the machine that it runs on. Each method takes the tasks that are new to it.
 
     Args:
-        assignment: what is measured.
-        make_device: by default one of worker processes.
+        assignment: of the measurements.
+        make_device: by default makes a device of worker processes.
     """
 
     def __init__(self, assignment: Assignment, make_device: DeviceFactory = local_device) -> None:
@@ -51,7 +51,7 @@ class Measurer:
         self._tasks: dict[str, Task] = {}
 
     def describe(self) -> NodeReport:
-        """What this machine is; its device gets ready if it fits."""
+        """The report of this machine; its device prepares if the machine is suitable."""
         given = self._assignment
         why_not = _why_not(given)
         if not why_not:

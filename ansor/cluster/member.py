@@ -10,17 +10,17 @@ from ansor.cluster.nodes import NodeReport
 
 @dataclass(eq=False)
 class Member:
-    """A node and what it does at present.
+    """A node and its current work.
 
     Attributes:
         node: its name in the cluster.
-        ticket: of what it was asked last; None if it has answered.
-        due_s: when it counts as lost, if it has not answered.
-        report: what it says of itself; None until it does.
+        ticket: of its last request; None if it has answered.
+        due_s: time at which it counts as lost without an answer.
+        report: its description; None until it is known.
         job: that it works on.
-        known: keys of the tasks that it has got.
-        rests_until_s: when the reference kernel of a slow node is timed again; None for a node that
-            is not slow.
+        known: keys of the tasks that it has received.
+        rests_until_s: time of the next reference kernel of a slow node; None for a node that is
+            not slow.
     """
 
     node: str
@@ -33,10 +33,10 @@ class Member:
 
     @property
     def host(self) -> str:
-        """Its name for people."""
+        """Its readable name."""
         return self.node if self.report is None else self.report.host
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has answered all that it was asked."""
+        """Whether it has answered its last request."""
         return self.ticket is None

@@ -17,18 +17,18 @@ Tell = Callable[[str], None]
 
 
 def nobody(text: str) -> None:
-    """For messages that nobody reads."""
+    """Ignores messages."""
 
 
 class NodePool:
     """Gives each job to a free node of one kind; each job ends once.
 
-    Nodes of the kind of the first ones count, other nodes are left out. The jobs of a lost or slow
+    The first nodes determine the kind; other nodes are left out. The jobs of a lost or slow
     node go to another one. A slow node rests until its reference kernel is fast again.
 
     Args:
         nodes: of the cluster.
-        assignment: what they measure.
+        assignment: of their measurements.
         here: the report of this machine, whose kind comes first.
         tell: gets a message when nodes come, go, or are left out.
     """
@@ -40,7 +40,7 @@ class NodePool:
         self._config, self._tell = assignment.cluster, tell
         self._members: dict[str, Member] = {}
         self._refused: dict[str, str] = {}
-        self._losses: Counter[str] = Counter()  # of a node, one after the other
+        self._losses: Counter[str] = Counter()  # of a node, in a row
         self._kind: NodeReport | None = None
         self._waiting: deque[Job] = deque()
         self._ended: deque[Job] = deque()
@@ -56,12 +56,12 @@ class NodePool:
 
     @property
     def kind(self) -> NodeReport | None:
-        """What the first node of the chosen kind says of itself; None until a kind is chosen."""
+        """The report of the first node of the chosen kind; None until a kind is chosen."""
         return self._kind
 
     @property
     def refused(self) -> dict[str, str]:
-        """Why nodes are left out, by their names."""
+        """The reasons why nodes are left out, by their names."""
         return dict(self._refused)
 
     def wait_for_nodes(self) -> None:
@@ -97,7 +97,7 @@ class NodePool:
         return self._ended.popleft()
 
     def forget_jobs(self) -> None:
-        """Drops all jobs; nodes that work on some are free after that."""
+        """Drops all jobs; nodes become free after their current jobs."""
         self._waiting.clear()
         self._ended.clear()
         for member in self._members.values():
@@ -116,7 +116,7 @@ class NodePool:
                     yield member
 
     def _turn(self) -> None:
-        """Looks at the cluster, gives out jobs, and waits for answers, not for long."""
+        """Reads the list of nodes, gives out jobs, and waits briefly for answers."""
         now_s = self._nodes.now()
         if now_s >= self._next_look_s:
             self._look()
@@ -145,7 +145,7 @@ class NodePool:
         member.due_s = self._nodes.now() + limit_s
 
     def _give_out(self) -> None:
-        """Gives jobs to free nodes, and times the reference kernel of those that rest."""
+        """Gives jobs to free nodes, and times the reference kernels of resting ones."""
         for member in list(self._measuring()):
             if member.is_idle and self._waiting:
                 self._start(member, self._waiting.popleft())
@@ -182,7 +182,7 @@ class NodePool:
             self._take_job(member, member.job, answer)
 
     def _admit(self, member: Member, report: NodeReport) -> None:
-        """Takes a node in, or leaves it out."""
+        """Accepts a node, or leaves it out."""
         member.report = report
         if self._first_report_s is None:
             self._first_report_s = self._nodes.now()
@@ -192,7 +192,7 @@ class NodePool:
             self._join(member)
 
     def _join(self, member: Member) -> None:
-        """Takes in a node that has described itself, if it is of the kind."""
+        """Accepts a node that has described itself, if it is of the kind."""
         report, kind = member.report, self._kind
         assert report is not None
         assert kind is not None
@@ -225,7 +225,7 @@ class NodePool:
             self._join(member)
 
     def _take_job(self, member: Member, job: Job, answer: Answer) -> None:
-        """Ends a job, or repeats it elsewhere if the node was slow."""
+        """Ends a job, or repeats it on another node if this one was slow."""
         member.job = None
         reason = self._drift.why_slow(member.node, answer.reference_s)
         if reason:
@@ -250,7 +250,7 @@ class NodePool:
             self._tell(text)
 
     def _lose(self, member: Member, reason: str) -> None:
-        """Removes a node; its job is repeated elsewhere."""
+        """Removes a node; another node repeats its job."""
         self._tell(f"node {member.host} is lost: {reason}")
         self._remove(member)
         self._losses[member.node] += 1

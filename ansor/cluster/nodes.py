@@ -1,4 +1,4 @@
-"""What the pool asks of a cluster, and what nodes say of themselves."""
+"""The protocol of clusters, and the reports of nodes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ansor.config import CLUSTER, ClusterConfig, MeasureConfig
 
 
 class NodeLostError(Exception):
-    """A node, or its measurer, is gone; what it was asked has no answer."""
+    """A node or its measurer is lost; its last request has no answer."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """What the measurers of all nodes are for.
+    """The parameters of all measurers.
 
     Attributes:
         target: canonical text of the TVM target.
@@ -33,12 +33,12 @@ class Assignment:
 
 @dataclass(frozen=True)
 class NodeReport:
-    """What a node says of itself.
+    """The description of a node.
 
     Attributes:
         host: its name, for records.
         fingerprint: of its hardware.
-        versions: of the packages that decide how fast a program is.
+        versions: of the packages that affect the speed of programs.
         why_not: why it cannot measure programs of the assignment; "" if it can.
     """
 
@@ -50,11 +50,11 @@ class NodeReport:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a node did.
+    """The result of a node.
 
     Attributes:
-        value: what the method of its device returned.
-        reference_s: seconds of the reference kernel after that; None where there is none.
+        value: of the method of its device.
+        reference_s: seconds of the reference kernel after that; None without one.
     """
 
     value: Any
@@ -65,7 +65,7 @@ class Nodes(Protocol):
     """The machines of a cluster by name, each with one `Measurer` after `open`."""
 
     def names(self) -> Sequence[str]:
-        """The nodes that are there, in any order."""
+        """The present nodes, in any order."""
 
     def open(self, node: str) -> None:
         """Starts a measurer that holds all cores of a node; returns at once."""
@@ -74,20 +74,20 @@ class Nodes(Protocol):
         """Asks the measurer of a node; returns at once, with a ticket."""
 
     def wait(self, tickets: Sequence[object], seconds: float) -> Sequence[object]:
-        """The tickets that are answered, at least one unless none is in so many seconds."""
+        """The answered tickets. Waits up to a number of seconds for the first one."""
 
     def result(self, ticket: object) -> Any:
         """The answer of a ticket.
 
         Raises:
-            NodeLostError: the measurer failed or is gone.
+            NodeLostError: the measurer failed or is lost.
         """
 
     def drop(self, node: str) -> None:
-        """Ends the measurer of a node; may be called for a node that is gone."""
+        """Ends the measurer of a node; may be called for a lost node."""
 
     def now(self) -> float:
-        """Seconds of a clock that never goes back."""
+        """Seconds of a monotonic clock."""
 
     def close(self) -> None:
         """Ends all measurers; may be called twice."""

@@ -1,4 +1,4 @@
-"""A task on its way to a node, which gets it once. Programs follow as steps and integers."""
+"""A task in a form that is sent to a node once. Programs follow as steps and integers."""
 
 from __future__ import annotations
 
@@ -54,10 +54,11 @@ class PortableTask:
 
 
 def portable(task: Task) -> PortableTask:
-    """A task as it travels.
+    """A task in its form for nodes.
 
     Raises:
-        ArgumentError: a schedule of a user refers to what cannot be sent to another process.
+        ArgumentError: a schedule of a user refers to a value that cannot be sent to another
+            process.
     """
     original = None
     if task.original is not None:

@@ -33,7 +33,7 @@ class RayNodes(Closing):
 
     Args:
         address: of the cluster, as "host:port"; "auto" for the one that runs on this machine.
-        assignment: what is measured.
+        assignment: of the measurements.
         make_device: the device of each node.
 
     Raises:
@@ -53,7 +53,7 @@ class RayNodes(Closing):
         """See `Nodes.names`.
 
         Raises:
-            MeasureError: the cluster's head is gone.
+            MeasureError: the cluster's head is lost.
         """
         return [node["NodeID"] for node in self._alive()]
 
@@ -70,7 +70,7 @@ class RayNodes(Closing):
     def open(self, node: str) -> None:
         """See `Nodes.open`."""
         found = [each["Resources"] for each in self._alive() if each["NodeID"] == node]
-        resources = found[0] if found else {"CPU": 1}  # gone since: the first call fails
+        resources = found[0] if found else {"CPU": 1}  # lost since: the first call fails
         options = {
             "num_cpus": resources["CPU"],
             "num_gpus": resources.get("GPU", 0),
@@ -144,8 +144,8 @@ def _check_port(address: str) -> None:
 
 @contextmanager
 def _few_attempts() -> Iterator[None]:
-    """Lets Ray give up after 10 s; it waits minutes for the last cluster of this machine, which
-    may have ended."""
+    """Limits Ray's wait to 10 s. By default it waits minutes for the last cluster of this machine,
+    which may have ended."""
     before = os.environ.get(_ATTEMPTS)
     os.environ[_ATTEMPTS] = before or "1"
     try:

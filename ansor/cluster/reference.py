@@ -16,9 +16,9 @@ class Reference:
     """Times a kernel again after a pause if it is slow: other work of the system soon ends.
 
     Args:
-        run: seconds of the kernel, the shortest of so many runs.
+        run: returns seconds of the kernel, the shortest of a number of runs.
         config: runs, repetitions and pauses.
-        pause: waits for so many seconds.
+        pause: waits for a number of seconds.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Reference:
         self._best_s = math.inf
 
     def seconds(self) -> float:
-        """What the kernel takes at present."""
+        """Current seconds of the kernel."""
         limit_s = self._best_s * self._config.slower_than_best
         found_s = self._run(self._config.reference_runs)
         for _ in range(self._config.reference_tries):
@@ -44,7 +44,7 @@ class Reference:
 
 
 def reference_here(assignment: Assignment) -> Reference | None:
-    """The reference of this machine, on as many threads as programs; None where there is none."""
+    """The reference of this machine, on the threads of programs; None if there is none."""
     start_threads(assignment.threads)
     sentinel = core_sentinel(assignment.target, assignment.measure)
     return None if sentinel is None else Reference(sentinel.seconds, assignment.cluster)

@@ -1,4 +1,4 @@
-"""What is compared: one network, its files, and how long to time."""
+"""The subject of a comparison: a network, its files, and the times of its runs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from ansor.models import BuiltInModel, build_model, model_config
 from ansor.models.parameters import Array
 
-REFERENCE = "reference"  # whose output is PyTorch's in float32
+REFERENCE = "reference"  # name of PyTorch's output in float32
 
 
 @dataclass(frozen=True)
 class Case:
-    """One network under comparison; it travels to child processes as JSON.
+    """One compared network; child processes get it as JSON.
 
     Attributes:
         model: name of a built-in network.
@@ -25,7 +25,7 @@ class Case:
         warm_up_s: seconds of runs before the clock counts, each turn.
         seconds: of timed runs, each turn.
         device: "cpu" or "cuda", where every system runs and finds its inputs.
-        tf32: whether all may round operands in float32 to tf32, for tensor cores.
+        tf32: whether all systems may round operands in float32 to tf32, for tensor cores.
         precision: of our own network: "float32", "bfloat16", "int8" or "auto".
     """
 
@@ -49,7 +49,7 @@ class Case:
 
     @property
     def untuned(self) -> Path:
-        """The network with its functions as they were written, saved."""
+        """The network with its definitions without schedules, saved."""
         return self.file("untuned.ansor")
 
     @property
@@ -59,12 +59,12 @@ class Case:
 
     @property
     def quantized(self) -> Path:
-        """The same with 8-bit integers, as ONNX Runtime quantises it."""
+        """The exported network in 8-bit integers, quantised by ONNX Runtime."""
         return self.file("model.int8.onnx")
 
     @property
     def source(self) -> str:
-        """What our own network is made of, as `auto_schedule` takes it."""
+        """The model of our own network, as an argument of `auto_schedule`."""
         return str(self.quantized) if self.precision == "int8" else self.model
 
     @property
@@ -73,7 +73,7 @@ class Case:
         return self.precision != "float32"
 
     def output(self, system: str) -> Path:
-        """What a system computed."""
+        """The output of a system."""
         return self.file(f"{system}.npy")
 
 
@@ -89,6 +89,6 @@ def input_rank(case: Case) -> int:
 
 
 def inputs(model: BuiltInModel, seed: int = 0) -> Sequence[Array]:
-    """The inputs that all systems are given; with another seed others, to calibrate with."""
+    """The inputs of all systems; another seed gives inputs for calibration."""
     rng = np.random.default_rng(seed)
     return [rng.standard_normal(shape, dtype=np.float32) for _, shape in model.inputs]

@@ -1,4 +1,4 @@
-"""One system in a process of its own; ``python -m ansor.compare.child SYSTEM CASE``.
+"""One system in a separate process; ``python -m ansor.compare.child SYSTEM CASE``.
 
 Its first output goes to the file "SYSTEM.npy" of the case's folder; then it takes its turns. As
 SYSTEM, "export" writes the ONNX file and PyTorch's output in float32, and "quantize" writes the
@@ -25,7 +25,7 @@ EXPORT, QUANTIZE = "export", "quantize"
 
 
 def main(system: str, case: Case) -> None:
-    """Does what the process was started for."""
+    """The entry point of the process."""
     if system == EXPORT:
         # PyTorch is optional: only an export needs it.
         from ansor.compare.torch_systems import export_onnx
@@ -57,7 +57,7 @@ def _loaded(system: str, case: Case) -> tuple[Answer, Callable[[], Answer]]:
 
 def _placed(arrays: Sequence[Any], device: str) -> list[Any]:
     """The inputs where the network is, so that no copy is timed."""
-    import torch  # optional; what networks are compared with on GPUs needs it in any case
+    import torch  # optional; comparisons on GPUs need it in any case
 
     return [torch.from_numpy(array).to(device) for array in arrays]
 

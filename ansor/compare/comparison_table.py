@@ -1,4 +1,4 @@
-"""A comparison as a table for people."""
+"""A comparison as a readable table."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _LOW_HEADER = (*_HEADER, "squared error", "cosine", "precision")
 
 
 def comparison_table(comparison: Comparison) -> str:
-    """One line per system, the fastest first, and what was left out and why.
+    """One line per system, the fastest first, and the missing systems with reasons.
 
-    In float32, systems in a precision of their own choice follow as notes.
+    In float32, systems that choose their precision follow as notes.
     """
     is_low = comparison.precision != "float32"
     ranked = sorted(comparison.results, key=lambda result: result.latency_s)

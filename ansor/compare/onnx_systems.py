@@ -29,7 +29,7 @@ def onnx_runtime(case: Case) -> Any:
 
 
 def onnx_runtime_int8(case: Case) -> Any:
-    """The same of the network in 8-bit integers."""
+    """ONNX Runtime on the network in 8-bit integers."""
     return _session(case, case.quantized)
 
 

@@ -19,7 +19,7 @@ def float32(case: Case) -> Any:
 
 
 def bfloat16(case: Case) -> Any:
-    """In bfloat16 where it has kernels for it."""
+    """In bfloat16, if it has such kernels."""
     return _compiled(case, case.onnx, {_PRECISION: "bf16"})
 
 
@@ -29,7 +29,7 @@ def by_default(case: Case) -> Any:
 
 
 def int8(case: Case) -> Any:
-    """The network in 8-bit integers; what is in floats has the precision that it chooses."""
+    """The network in 8-bit integers; its floats have the precision that OpenVINO chooses."""
     return _compiled(case, case.quantized, {})
 
 

@@ -1,4 +1,4 @@
-"""What a comparison found: latencies, ratios of them, and errors."""
+"""The results of a comparison: latencies, their ratios, and errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansor.compare.systems import OWN, PRECISION
 from ansor.compare.turns import Answer, ratio
 from ansor.run.check.deviation import deviation, squared_error
 
-_REFERENCES = ("torch", "untuned")  # whose output the others are compared with, if it is there
+_REFERENCES = ("torch", "untuned")  # references of the others' outputs, if they ran
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class SystemResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All systems that ran, in order; and why others did not."""
+    """All systems that ran, in order, and the reasons why others did not."""
 
     results: tuple[SystemResult, ...]
     reference: str
@@ -71,13 +71,13 @@ def judge(
     missing: dict[str, str],
     told: Mapping[str, Answer],
 ) -> Comparison:
-    """Puts latencies and outputs together.
+    """Combines latencies and outputs.
 
     Args:
         case: whose folder holds every system's output.
         samples_s: latencies of each system that ran, by round and turn.
-        missing: why others did not.
-        told: what each told of itself.
+        missing: reasons why others did not.
+        told: notes of each system.
     """
     outputs = {name: np.load(case.output(name)) for name in samples_s}
     if case.is_low:

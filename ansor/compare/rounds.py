@@ -18,11 +18,11 @@ from ansor.frontend.deploy.built import uncompiled
 from ansor.frontend.deploy.storage import StoredModel, save_model
 from ansor.run.tuned.tuned_model import TunedModel
 
-ENTRY = ("-m", "ansor.compare.child")  # what a process runs
+ENTRY = ("-m", "ansor.compare.child")  # arguments of a system's process
 
 
 def peer_systems(peers: Iterable[str], precision: str = "float32") -> list[str]:
-    """The systems that a list of peers stands for.
+    """The systems for a list of peers.
 
     Args:
         peers: names.
@@ -70,8 +70,8 @@ def compare(
         case: what to compare; `save_networks` has been called, and before tuning in less than
             float32 `prepare_low_precision`.
         systems: names of peers, see `peer_systems`; those that cannot run are left out.
-        rounds: how often each system is started.
-        tell: receives a line of progress now and then.
+        rounds: number of starts of each system.
+        tell: receives lines of progress.
 
     Raises:
         ChildError: one of our own networks cannot be run.
@@ -90,7 +90,7 @@ def compare(
 
 
 def _export(case: Case, names: list[str], missing: dict[str, str]) -> list[str]:
-    """Writes the ONNX file if it is not there; if that fails, whoever needs it is left out."""
+    """Writes the ONNX file if it is missing. If that fails, systems that need it are left out."""
     if case.onnx.exists():
         return names
     try:

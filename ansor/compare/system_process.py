@@ -1,4 +1,4 @@
-"""Systems in processes of their own: one that is run to its end, and one that stays to answer.
+"""Systems in separate processes: a process that runs to its end, and one that answers requests.
 
 Both end with this process, however it ends.
 """
@@ -33,11 +33,11 @@ def run_child(
     Args:
         arguments: of the interpreter.
         threads: for every pool that a system may start.
-        timeout_s: seconds until it is given up.
+        timeout_s: longest run in seconds.
         first_path: folders that are searched for modules before all others.
 
     Raises:
-        ChildError: it fails or hangs; the last line of what it said.
+        ChildError: it fails or hangs; the last line of its output.
     """
     try:
         done = subprocess.run(
@@ -69,7 +69,7 @@ class Child(Closing):
         first_path: Sequence[str] = (),
     ) -> None:
         self._timeout_s = timeout_s
-        # A file, since nobody reads a pipe while the process works.
+        # A file, because nothing reads a pipe while the process works.
         self._said = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
         self._process = subprocess.Popen(
             ending_with_this([sys.executable, *arguments]),
@@ -81,10 +81,10 @@ class Child(Closing):
         )
 
     def ask(self, what: str) -> Any:
-        """Tells the process a line; returns its answer.
+        """Sends the process a line; returns its answer.
 
         Raises:
-            ChildError: it has failed or hangs; the last line of what it said.
+            ChildError: it has failed or hangs; the last line of its output.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -106,9 +106,9 @@ class Child(Closing):
         return json.loads(answer)
 
     def _why(self) -> str:
-        """Why a process that answers no more has ended."""
+        """The reason why a process that does not answer has ended."""
         try:
-            status = self._process.wait(COMPARE.leave_s)  # it may still be saying so
+            status = self._process.wait(COMPARE.leave_s)  # it may still be writing the reason
         except subprocess.TimeoutExpired:
             self._process.kill()
             status = self._process.wait()

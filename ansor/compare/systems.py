@@ -1,4 +1,4 @@
-"""The systems by name: what each needs, and how it makes a function of a network."""
+"""The systems by name: their requirements and their loaders."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ansor.compare.case import Case, input_rank
 from ansor.compare.turns import Answer
 from ansor.run.tuned.saved import load
 
-PRECISION = "precision"  # in what a system tells of itself
+PRECISION = "precision"  # key in the notes of a system
 Network = Callable[..., Any]  # NumPy arrays in, the first output as a NumPy array out
 
 
 @dataclass(frozen=True)
 class System:
-    """How a system is loaded.
+    """A system and its loader.
 
     Attributes:
         loader: "module:function" of ``(case) -> Network``.
@@ -27,9 +27,9 @@ class System:
         exported: whether it reads the ONNX file.
         ranks: numbers of dimensions that the input may have; any, if empty.
         devices: that it runs on here.
-        on_gpu: "module:function" of ``(case) -> why it cannot run on a GPU after all``.
+        on_gpu: "module:function" of ``(case) -> why it cannot run on this GPU``.
         precision: that it computes in; "" if that is the case's.
-        own_precision: "module:function" of ``(case) -> precision``, where it chooses by itself.
+        own_precision: "module:function" of ``(case) -> precision``, if it chooses by itself.
     """
 
     loader: str
@@ -48,7 +48,7 @@ class System:
         return tuple(name for name in (*self.packages, *export) if find_spec(name) is None)
 
     def absence(self, case: Case) -> str:
-        """Why it cannot run the case; nothing, if it can."""
+        """The reason why it cannot run the case; nothing if it can."""
         if self.missing:
             return f"not installed: {', '.join(self.missing)}"
         if case.device not in self.devices:
@@ -60,7 +60,7 @@ class System:
         return str(_named(self.on_gpu)(case)) if asked else ""
 
     def told(self, case: Case) -> Answer:
-        """What is to be told of it beside latencies: its precision."""
+        """Its notes beside latencies: its precision."""
         if self.own_precision:
             return {PRECISION: str(_named(self.own_precision)(case))}
         return {PRECISION: self.precision or case.precision}
@@ -128,10 +128,10 @@ DEFAULT = "_default"  # ends the names of systems that choose their precision
 _IN_BFLOAT16 = {
     "torch": ("torch_bfloat16", "torch_bfloat16_channels_last"),
     "inductor": ("inductor_bfloat16",),
-    "onnxruntime": ("onnxruntime",),  # its kernels for CPUs know no bfloat16
+    "onnxruntime": ("onnxruntime",),  # it has no kernels for CPUs in bfloat16
     "openvino": ("openvino_bfloat16", "openvino_default"),
 }
-# By the precision of our own network: what a peer's name stands for.
+# Systems for a peer's name, by the precision of our own network.
 PEERS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "float32": {
@@ -148,10 +148,10 @@ PEERS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 
 def tuned(case: Case) -> Network:
-    """What this package made."""
+    """The tuned network of this package."""
     return load(case.tuned, case.threads)
 
 
 def untuned(case: Case) -> Network:
-    """What it started from."""
+    """The network before tuning."""
     return load(case.untuned, case.threads)

@@ -24,7 +24,7 @@ def eager(case: Case) -> Any:
 
 
 def channels_last(case: Case) -> Any:
-    """The same with weights and activations of images in NHWC, of videos in NDHWC."""
+    """The network with weights and activations of images in NHWC, of videos in NDHWC."""
     torch.set_num_threads(case.threads)
     layout = _layout(case)
     return _laid_out(_twin(case).to(memory_format=layout), layout)

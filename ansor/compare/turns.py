@@ -1,7 +1,7 @@
-"""Systems that take short turns, each in a process of its own that stays: both ends.
+"""Systems that take short turns, each in its own running process: both ends.
 
-A machine that others share changes its speed within seconds. Turns shorter than that let all
-systems meet the same speeds, and ratios are taken within a round.
+A shared machine changes its speed within seconds. With shorter turns, all systems meet the same
+speeds. Ratios are taken within a round.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What systems answered.
+    """The answers of systems.
 
     Attributes:
         answers: of each system that ran, by round and turn; a slow one stops early in each round.
-        told: what each of them said when it was ready.
-        missing: why others did not run to the end.
+        told: notes of each of them.
+        missing: reasons why others did not run to the end.
     """
 
     answers: dict[str, list[list[Answer]]]
@@ -39,7 +39,7 @@ class Outcome:
     missing: dict[str, str]
 
     def latencies_s(self, name: str) -> tuple[tuple[float, ...], ...]:
-        """Of a system that ran, by round and turn."""
+        """Latencies of a system that ran, by round and turn."""
         return tuple(tuple(each[LATENCY] for each in turns) for turns in self.answers[name])
 
 
@@ -55,11 +55,11 @@ def take_turns(
 
     Args:
         start: the process of a system.
-        names: the systems; one that fails is left out from then on.
-        rounds: for which processes start anew, since some have more luck than others with where
-            their memory lies.
+        names: the systems; after a failure, a system is left out.
+        rounds: number of starts of each process, because the addresses of its memory affect its
+            times.
         turn_s: seconds that a turn should take.
-        tell: receives a line of progress now and then.
+        tell: receives lines of progress.
         before: called before each turn of all.
     """
     outcome = Outcome({name: [] for name in names}, {}, {})
@@ -82,7 +82,7 @@ def ratio(numerator: Sequence[Sequence[float]], denominator: Sequence[Sequence[f
 
 
 def answer_turns(load: Callable[[], tuple[Answer, Callable[[], Answer]]]) -> None:
-    """The end in the process: answers every line of standard input, until that is closed.
+    """The side of the process: answers every line of standard input, until it is closed.
 
     Args:
         load: makes a system ready; returns its description and the function that times a turn.
@@ -95,14 +95,14 @@ def answer_turns(load: Callable[[], tuple[Answer, Callable[[], Answer]]]) -> Non
 
 
 def _answers() -> TextIO:
-    """What was standard output; whatever else is printed goes where errors do."""
+    """The original standard output; other output is redirected to standard error."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return answers
 
 
 class _Round(Closing):
-    """The other end: processes, and their turns."""
+    """The parent's side: processes, and their turns."""
 
     def __init__(self, start: Callable[[str], Child], turn_s: float, outcome: Outcome) -> None:
         self._start, self._turn_s, self._outcome = start, turn_s, outcome
@@ -119,7 +119,7 @@ class _Round(Closing):
             self._outcome.answers[name].append([])
 
     def take(self, backwards: bool) -> None:
-        """Times each system once, in one order or the other, so that neighbours change."""
+        """Times each system once, in changing order, so that neighbours change."""
         names = [name for name in self._outcome.answers if not self._is_settled(name)]
         for name in reversed(names) if backwards else names:
             try:

@@ -2,8 +2,8 @@
 
 The parameters of machines and the constants of the drafts are in `ansor.targets`.
 
-Read `TuneConfig` first: it nests what a user may set. `QUICK` and `FULL` are the presets. The other
-constants in capitals hold for every run.
+Read `TuneConfig` first: it nests the settings of users. `QUICK` and `FULL` are the presets. The
+other constants in capitals hold for every run.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class DagConfig:
     """Limits of the analysis of definitions (`ansor.dag`)."""
 
-    max_table: int = 128  # entries of a table of constants; larger ones are unrolled for too long
-    max_points: int = 1 << 16  # values of a padded index, which are counted one by one
+    max_table: int = 128  # entries of a table of constants; unrolling larger ones takes too long
+    max_points: int = 1 << 16  # values of a padded index; more are not counted
 
 
 DAG = DagConfig()
@@ -22,8 +22,8 @@ class FeatureConfig:
 
     access_slots: int = 5  # the write, then the first four reads (TVM's buffers_per_store)
     intensity_samples: int = 10  # points of the arithmetic-intensity curve (Ansor, appendix B)
-    line_bytes: int = 64  # the unit of features, whatever the machine's cache lines are
-    # Elements between rows of a table: rows a power of two apart share the same few cache lines.
+    line_bytes: int = 64  # the unit of traffic in features, for any size of cache lines
+    # Elements between rows of a table: rows at distances of powers of two compete for cache lines.
     row_gap: int = 16
 
 
@@ -34,11 +34,11 @@ FEATURES = FeatureConfig()
 class NeighbourConfig:
     """Comparison of tiles (`ansor.program.decision`)."""
 
-    # Weights of the factors: the innermost one fills vectors and registers, the outermost one takes
-    # what is left of the extent.
+    # Weights of a tile's factors in the distance of two tiles: the innermost factor fills vectors
+    # and registers, the outermost one is the rest of the extent.
     outermost_weight: float = 1e-3
     innermost_weight: float = 4.0
-    closest: int = 4  # neighbours of a tile among those with another product
+    closest: int = 4  # neighbours of a tile among tiles with another product of factors
 
 
 NEIGHBOURS = NeighbourConfig()

@@ -9,20 +9,20 @@ from dataclasses import dataclass
 class CheckConfig:
     """Comparison with the original model (`ansor.run.check`) or with NumPy (`ansor.workloads`)."""
 
-    least_integer: int = -9  # of ordinary inputs; 0 of unsigned ones
-    integer_limit: int = 10  # one past the largest: any tensor of some size has ties
-    largest_int32: int = 1 << 15  # of an operator's input: sums with it do not overflow
-    large: float = 1e4  # of floats: `exp` overflows, and squares stay finite in float32
+    least_integer: int = -9  # smallest integer of ordinary inputs; 0 for unsigned dtypes
+    integer_limit: int = 10  # one past the largest; so few values make equal elements likely
+    largest_int32: int = 1 << 15  # largest int32 of an operator's input: sums do not overflow
+    large: float = 1e4  # size of large floats: `exp` overflows; squares stay finite in float32
     large_in_half: float = 1e2  # the same in 16 bits
-    special_share: float = 0.05  # of the elements of an input
+    special_share: float = 0.05  # share of an input's elements with special values
     step: float = 1e-6  # relative change of inputs that shows how the original amplifies rounding
-    # The changes where each operator is right alone. Under them some elements of a quantised
-    # network are rounded to another step, as under another order of summation. The larger effect is
-    # the limit.
+    # Relative changes of inputs for a network whose operators are right one by one. Like another
+    # order of summation, they make a quantised network round some elements to another step. The
+    # larger effect is the limit.
     flipping_steps: tuple[float, ...] = (1e-5, 1e-4)
     # Normalised mean squared error of a network in bfloat16 against float32: a cosine of 0.99995.
     max_squared_error: float = 1e-4
-    max_amplified: float = 10.0  # times what the original amplifies, a network may differ
+    max_amplified: float = 10.0  # allowed difference: this times the change that `step` causes
 
 
 CHECK = CheckConfig()
@@ -32,12 +32,12 @@ CHECK = CheckConfig()
 class CompareConfig:
     """Comparison of a network with peers (`ansor.compare`)."""
 
-    turns: int = 10  # of each system in a round; they take longer than a machine keeps one speed
-    slow_turns: int = 1  # the same of a system whose one run takes longer than a turn should
-    least_runs: int = 2  # in a turn
-    answer_timeout_s: float = 600.0  # Inductor compiles for minutes on a busy machine
+    turns: int = 10  # of each system in a round, which outlasts changes of the machine's speed
+    slow_turns: int = 1  # the same for a system whose single run exceeds the time of a turn
+    least_runs: int = 2  # of a system in a turn
+    answer_timeout_s: float = 600.0  # of a system; Inductor compiles for minutes on a busy machine
     calibration_samples: int = 8  # random inputs, from which ranges for int8 are taken
-    leave_s: float = 10.0  # for a process to end by itself when nothing more is asked
+    leave_s: float = 10.0  # for a process to end by itself after its last request
 
 
 COMPARE = CompareConfig()

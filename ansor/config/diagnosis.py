@@ -1,4 +1,4 @@
-"""Limits of what `ansor.doctor` calls right."""
+"""Limits of the checks of `ansor.doctor`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import dataclass
 class DoctorConfig:
     """Diagnosis of a machine (`ansor.diagnosis`)."""
 
-    # Of the peak at the highest clock. Cores with one unit of 512 bits, where most have two, reach
-    # half of what is computed for two; other work, a quota or a low clock leave less.
+    # Least measured share of the peak at the highest clock. The peak assumes two units of 512
+    # bits, and cores with one reach half of it. Other work, a quota or a low clock leave less.
     least_peak_share: float = 0.45
-    # Of the best that was ever measured of the machine: clocks of cool and warm processors differ
-    # by a tenth.
+    # Least measured share of the machine's best measurement so far: the clocks of cool and warm
+    # processors differ by a tenth.
     least_present_share: float = 0.85
-    # Cores that other work takes from the programs: one core that is shared halves what all reach.
+    # Cores that other work may occupy: one shared core halves the speed of all.
     most_load: float = 0.2
     load_s: float = 1.0  # seconds over which other work is observed
-    # Workers, models and the copies of weights of a network such as VGG-16 (550 MB).
+    # Enough for workers, models and copies of the weights of a network such as VGG-16 (550 MB).
     least_memory_bytes: int = 2 << 30
-    least_disk_bytes: int = 1 << 30  # records, saved networks and temporary libraries of a run
+    least_disk_bytes: int = 1 << 30  # for records, saved networks and temporary libraries
 
 
 DOCTOR = DoctorConfig()

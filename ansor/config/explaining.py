@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ExplainConfig:
-    """What an explanation shows (`ansor.explain`)."""
+    """Contents of an explanation (`ansor.explain`)."""
 
-    last_trials: int = 64  # whose gain is shown; at most half of the trials
-    fastest: int = 64  # distinct programs among which winner and runner-up are looked for
+    last_trials: int = 64  # last trials whose gain is shown; at most half of all
+    fastest: int = 64  # fastest distinct programs; winner and runner-up are among them
     near_names: int = 3  # names of tasks that an error lists for an unknown one
 
 

@@ -1,4 +1,4 @@
-"""Files that this package reads: bounds of what they may ask for."""
+"""Limits of the files that this package reads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class StorageConfig:
     Their weights and machine code are not compressed, so that the size of the file bounds them.
     """
 
-    metadata_bytes: int = 64 << 20  # of the description of a network, at most; most have 100 KB
-    module_bytes: int = 1 << 30  # of the module as JSON, at most; ResNet-50 has 6 MB
+    metadata_bytes: int = 64 << 20  # largest description of a network; most have 100 KB
+    module_bytes: int = 1 << 30  # largest module as JSON; ResNet-50 has 6 MB
 
 
 @dataclass(frozen=True)

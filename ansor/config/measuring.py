@@ -15,89 +15,91 @@ class MeasureConfig:
     min_time_s: float = 0.02  # timed work per program, after the first run
     repeats: int = 3  # the median counts
     long_run_s: float = 0.1  # a program that takes longer is timed in one repeat
-    once_s: float = 1.0  # one whose first run takes longer is not run again: it may take many
+    once_s: float = 1.0  # a program whose first run takes longer is not run again
     max_number: int = 1000  # runs inside one repeat
     max_network_runs: int = 100_000  # of a network inside one repeat of `latency`
-    quiet_factor: float = 1.25  # known work that takes this times its best: the machine is busy
-    core_rounds: int = 1024  # multiply-adds of the known work that shows the speed of cores: 0.1 ms
-    disturbed_repeats: int = 6  # of one program that are made up for while the machine is busy
-    disturbed_pause_s: float = 0.05  # after each of them
-    # Where threads have waited for a core, short repeats stand for whole ones. A system gives a
-    # core to other work for 3 to 4 ms at a time (Linux, EEVDF), so short ones often meet none.
-    delayed_share: float = 0.02  # of a repeat, that threads have waited: other work holds a core
-    short_run_s: float = 1e-4  # of a short repeat; one run where that takes longer
+    quiet_factor: float = 1.25  # the machine is busy if a reference takes this times its best
+    core_rounds: int = 1024  # multiply-adds of the reference for the speed of cores: 0.1 ms
+    disturbed_repeats: int = 6  # of one program that are repeated while the machine is busy
+    disturbed_pause_s: float = 0.05  # after each disturbed repeat
+    # If threads had to wait for a core, short repeats replace the usual ones. Linux (EEVDF) gives a
+    # core to other work for 3 to 4 ms at a time, so that many short repeats are not delayed.
+    delayed_share: float = 0.02  # a repeat is delayed if threads waited for this share of it
+    short_run_s: float = 1e-4  # duration of a short repeat, at least one run
     short_group: int = 8  # short repeats between two pauses
     short_pause_s: float = 0.002  # before each group
-    short_repeats: int = 48  # without a delay, that are enough
-    short_s: float = 0.15  # for all of them
-    least_short: int = 4  # without a delay, for each repeat that is wanted
-    turn_s: float = 6e-3  # beside other work; longer runs meet it and are not repeated like this
-    others_s: float = 2.5  # that the end of other work is waited for, with a program
-    vain_waits: int = 3  # in a row, after which it is no longer waited for
-    longest_waiting_s: float = 0.3  # of a repeat; one that takes longer is not waited for
-    # Measured again before it is learned: what is disturbed and within this factor of the best.
-    # Other work on all cores halves the speed.
+    short_repeats: int = 48  # undelayed short repeats that are enough
+    short_s: float = 0.15  # for all short repeats of a program
+    least_short: int = 4  # undelayed short repeats for each usual repeat
+    turn_s: float = 6e-3  # a longer run always meets other work: it has no short repeats
+    others_s: float = 2.5  # longest wait of one program for the end of other work
+    vain_waits: int = 3  # waits in a row without success, after which programs wait no longer
+    longest_waiting_s: float = 0.3  # a program with longer repeats does not wait
+    # A disturbed program within this factor of the best is measured again before the model learns
+    # from it. Other work on all cores halves the speed.
     again_factor: float = 2.0
-    again_programs: int = 4  # of a batch, at most; they are built once more
-    again_tries: int = 2  # of them
-    # Starting threads takes this times its least where cores are far apart (near 1 to 1.5, far 2+).
+    again_programs: int = 4  # measured again in a batch, at most; each is built again
+    again_tries: int = 2  # further measurements of such a program
+    # Cores are far apart if threads start this times slower than at best (near 1 to 1.5, far 2+).
     far_factor: float = 1.6
-    thread_starts: int = 100  # of the known work that shows how near cores are: 0.2 ms
-    # Multiply-adds of a thread that starts: 2 us. Of fewer, the launching thread takes all back.
+    thread_starts: int = 100  # starts in the reference for the distance of cores: 0.2 ms
+    # Multiply-adds of each started thread: 2 us. With fewer, the launching thread does all of them.
     start_rounds: int = 16
-    watch_runs: int = 8  # of known work, for its best time before the first question
-    far_below_s: float = 5e-5  # a longer program hardly feels it (of 9 us: 30 to 70 %; Zen 4)
-    far_patience: float = 60.0  # questions answered so, beyond those answered well, in a worker
-    # Of the measured peak of products: a shorter time is no time. Cores may boost above the probe.
+    watch_runs: int = 8  # first runs of a reference, for its best time
+    far_below_s: float = 5e-5  # far cores hardly slow longer programs (9 us: 30 to 70 %; Zen 4)
+    far_patience: float = 60.0  # surplus of "far" answers after which a worker ignores them
+    # A program faster than this times the measured peak of products has a wrong time. Cores may
+    # boost above the clock of that measurement.
     peak_margin: float = 1.5
-    byte_margin: float = 4.0  # of loads and stores, whose rate is a parameter and not measured
-    abort_factor: float = 3.0  # first run slower than this times the best: recorded, not repeated
-    # Nor is a program whose first repeat takes this times the best; where its arrays lie may make
-    # it 1.15 times slower.
+    byte_margin: float = 4.0  # the same for loads and stores, whose peak is not measured
+    abort_factor: float = 3.0  # a program with a first run above this times the best has no repeat
+    # A program whose first repeat takes this times the best has no second one. The addresses of
+    # its arrays alone can make it 1.15 times slower.
     repeat_factor: float = 1.4
-    warm_below_s: float = 2e-4  # a shorter first run may be all sleeping threads: some more count
-    retry_below_s: float = 0.01  # after a faster first run, some more decide what is slow
+    warm_below_s: float = 2e-4  # a shorter first run may only wake threads: more runs are timed
+    retry_below_s: float = 0.01  # a slow program with a shorter first run is timed in more runs
     recycle_after: int = 2000  # builds per worker process, against leaks
     workers: int = 4  # processes that build, at most; no more than cores
-    # Of the memory that is available when a device is made, for the data of one worker. Programs
-    # run one at a time. The rest is for the parent, and for what other workers build and keep.
+    # Share of the memory available at the start, for the data of one worker. Programs run one at a
+    # time. The rest is for the parent, and for what other workers build and keep.
     memory_share: float = 0.6
-    # Of one worker, however little there is: 0.15 GB without arrays (TVM 0.27), and arguments.
+    # Least memory of one worker: 0.15 GB without arrays (TVM 0.27), and the arguments.
     least_memory_bytes: int = 1 << 30
     verify_timeout_s: float = 120.0  # building and running a program and the untuned reference
-    verify_iterations: float = 1e9  # of the reference, per output; of more, a sample (0.3 s)
+    verify_iterations: float = 1e9  # per output of the reference; beyond, only a sample (0.3 s)
     seed: int = 0  # of the input data
-    max_drawn: int = (1 << 22) - 3  # floats; larger arrays repeat them, out of step with dimensions
-    max_int_input: int = 1  # integers of the input data: an index into anything must be in range
-    cold_pool_bytes: int = 128 << 20  # memory that weights are taken from in turns; past most L3s
-    kept_bytes: int = 128 << 20  # of arrays of tasks that a worker may be asked for again
-    layout_bytes: int = 512 << 20  # of arguments of one operator, in as many places as repeats
-    other_runs: int = 5  # of the functions around a timed one; their median is what they take
-    # Written between two runs on a GPU, of a function that is part of a network: past any L2.
+    max_drawn: int = (1 << 22) - 3  # random floats; larger arrays repeat them, at an odd period
+    max_int_input: int = 1  # largest integer of the input data: an index must be in range
+    cold_pool_bytes: int = 128 << 20  # weights rotate through this memory; larger than most L3s
+    kept_bytes: int = 128 << 20  # arrays of earlier tasks that a worker keeps
+    layout_bytes: int = 512 << 20  # copies of an operator's arguments, one for each repeat
+    other_runs: int = 5  # timings of the functions around a timed one; the median counts
+    # Written between two runs of a network's function on a GPU; larger than any L2.
     gpu_flush_bytes: int = 256 << 20
     max_copies: int = 256  # argument sets of one task
     max_ranked: int = 64  # measured programs of a task among which leaders are looked for
     leaders: int = 8  # best programs of a task that are timed against each other at the end
     leader_margin: float = 0.15  # only those within this share of the best
-    least_with_preferred: int = 4  # leaders, for one of them to be what the draft preferred
-    compare_rounds: int = 15  # turns of that comparison, for a single operator
-    compare_s: float = 10.0  # seconds of it, where programs are slow
+    least_with_preferred: int = 4  # from this number of leaders on, the draft's choice is one
+    compare_rounds: int = 15  # turns of a comparison of leaders, for a single operator
+    compare_s: float = 10.0  # longest comparison of slow leaders
     compare_runs: int = 2  # of a slow program, in each turn
     least_rounds: int = 3  # turns of a comparison of leaders, however slow they are
-    untuned_s: float = 2.0  # for untuned programs, all functions together
-    iteration_s: float = 2e-9  # of an untuned program; a multiply-add with strided loads (Zen 5)
+    untuned_s: float = 2.0  # for timing untuned programs, all functions together
+    iteration_s: float = 2e-9  # of an untuned loop: a multiply-add with strided loads (Zen 5)
     untuned_runs: int = 3  # of an untuned program in one turn
     network_rounds: int = 3  # turns of the comparison of leaders on a GPU
-    rehearsal_s: float = 4.0  # runs of a network in which its leaders are compared
-    rehearsal_rounds: int = 500  # turns of each of them, at most: enough where a run is short
-    rehearsal_drawn: int = 1 << 20  # random floats, of which all weights of a network are copies
-    max_checks: int = 8  # measured programs of a function that are checked before all are given up
+    rehearsal_s: float = 4.0  # for runs of a network that compare its leaders
+    rehearsal_rounds: int = 500  # turns of each leader, at most: enough if runs are short
+    rehearsal_drawn: int = 1 << 20  # random floats that all weights of a network repeat
+    max_checks: int = 8  # wrong programs of a function, after which it stays untuned
     verify_rtol: float = 1e-3  # winner against the reference, relative to the largest value
     verify_tf32_rtol: float = 1e-2  # the same where operands are rounded to tf32: 2^-11 each
-    # A program may add up in order; of the worst case of its rounding errors, the number of
-    # additions times half a unit in the last place, this share is allowed for.
+    # Allowed share of the largest possible rounding error of a sum in order: the number of
+    # additions times half a unit in the last place.
     verify_rounding: float = 0.05
-    # Of few additions errors of random sign are more: so many times their root, half a unit each.
+    # The limit for short sums: this factor times the typical error of additions that round at
+    # random, the root of their number times half a unit.
     verify_walk: float = 2.0
 
 
@@ -105,15 +107,15 @@ class MeasureConfig:
 class RpcConfig:
     """Servers behind a tracker of TVM's RPC (`ansor.measure.rpc`)."""
 
-    tracker_s: float = 5.0  # until an answer of the tracker is given up
-    tracker_pause_s: float = 0.5  # until a tracker that was lost is asked again
-    connect_s: float = 10.0  # until a server that does not open a session is given up
-    wait_s: float = 60.0  # without a server that opens a session, while programs wait
-    lease_s: float = 30.0  # after which a server is given back, for other users of the key
-    session_s: float = 600.0  # after which a server ends a session: its client may be gone
+    tracker_s: float = 5.0  # longest wait for an answer of the tracker
+    tracker_pause_s: float = 0.5  # between attempts to reach a lost tracker
+    connect_s: float = 10.0  # longest wait for a server to open a session
+    wait_s: float = 60.0  # longest time without any session while programs wait
+    lease_s: float = 30.0  # use of a server before it is returned to other users of its key
+    session_s: float = 600.0  # longest session; the server ends it, as its client may be gone
     retries: int = 1  # of a program whose server died or did not answer
-    ask_s: float = 120.0  # of what is read or measured of a server's machine
-    upload_s: float = 10.0  # of a program and its arguments, beyond the time limit of its runs
+    ask_s: float = 120.0  # for reading and measuring the parameters of a server's machine
+    upload_s: float = 10.0  # for sending a program and its arguments, beside the limit of its runs
 
 
 RPC = RpcConfig()
@@ -123,12 +125,12 @@ RPC = RpcConfig()
 class WorkerConfig:
     """Messages of worker processes (`ansor.measure.local`, `ansor.measure.child`)."""
 
-    fork_answer_s: float = 120.0  # until the fork server is given up; the first waits for imports
-    fork_message_bytes: int = 1 << 16  # of a request to the fork server or an answer, at most
+    fork_answer_s: float = 120.0  # longest wait for the fork server; it imports before the first
+    fork_message_bytes: int = 1 << 16  # largest request to the fork server, and answer
     pipe_bytes: int = 1 << 16  # read at a time; the size of a pipe's buffer on Linux (pipe(7))
-    log_bytes: int = 16 << 20  # that a worker may print, or write to any other file
-    log_tail_bytes: int = 2000  # of what a dead process printed, which are reported
-    error_lines: int = 8  # of an error's text that are sent; TVM's errors run to pages
+    log_bytes: int = 16 << 20  # largest output of a worker, and largest file that it writes
+    log_tail_bytes: int = 2000  # reported end of a dead process's output
+    error_lines: int = 8  # lines of an error's text that are sent; TVM's errors fill pages
     error_characters: int = 800  # of these lines
 
 

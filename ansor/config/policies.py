@@ -18,8 +18,8 @@ class RowSearchConfig:
     # as the one before, up to `largest`: together they pass over every space that is listed.
     draws: int = 24
     largest: int = 4096  # programs of a draw
-    path: int = 8  # changes of a child at a time, while it is not new (ours)
-    paths: int = 4  # after which a random program takes its place (ours)
+    path: int = 8  # successive changes of a child until it is new (ours)
+    paths: int = 4  # such attempts, after which a random program replaces the child (ours)
     listed: int = 1 << 16  # programs; a space up to this size is drawn as a permutation
 
 
@@ -75,13 +75,13 @@ class AnnealingConfig:
     """AutoTVM's search (`XGBTuner`, `SimulatedAnnealingOptimizer`)."""
 
     plan: int = 64  # programs measured between two trainings (`plan_size`)
-    chains: int = 128  # walks at a time (`parallel_size`)
+    chains: int = 128  # parallel walks (`parallel_size`)
     steps: int = 500  # of each chain, at most (`n_iter`)
-    first_temperature: float = 1.0  # of predicted scores (`temp`)
+    first_temperature: float = 1.0  # in units of predicted scores (`temp`)
     last_temperature: float = 0.0
     early_stop: int = 50  # steps without a better plan, after which the chains end
     random_rate: float = 0.05  # ε: share of a plan drawn uniformly (`ModelBasedTuner`)
-    # Plans that the chains remember: limits refuse programs, and some are equal (ours).
+    # Kept programs, in plans: some are equal to others or refused by the limits (ours).
     remembered: int = 4
 
 

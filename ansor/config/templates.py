@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class TemplateConfig:
     """Schedules that users write or import (`ansor.templates`)."""
 
-    first_runs: int = 16  # runs with other values each, until one gives a legal schedule
+    first_runs: int = 16  # attempts with different values to get a legal schedule
     imported_records: int = 4  # of each function, from a database of MetaSchedule
 
 

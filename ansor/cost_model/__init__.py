@@ -1,4 +1,4 @@
-"""Cost models: the draft of a target, and boosted trees that learn what the draft gets wrong.
+"""Cost models: the draft of a target, and boosted trees that learn the errors of the draft.
 
 In: a population of programs. Out: a score per program, the logarithm of its expected throughput.
 The draft needs no measurement; it belongs to the kind of target (`ansor.targets.search`). `gbdt.py`

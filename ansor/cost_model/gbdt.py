@@ -1,9 +1,9 @@
-"""Boosted trees that learn what the draft gets wrong (Ansor §5.2).
+"""Boosted trees that learn the errors of the draft (Ansor §5.2).
 
 Deviation: the paper predicts a normalised throughput as a sum over statements. Here the sum of the
-trees over a program's stages is the logarithm of a factor on the draft's estimate, so that without
-records the model says nothing and the draft alone ranks. The loss keeps the paper's weight: the
-faster a program of its task, the more its error counts.
+trees over a program's stages is the logarithm of a factor on the draft's estimate. Without records
+the factor is 1, and the draft alone ranks. The loss keeps the paper's weight, which is larger for
+faster programs of a task.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class TrainingSet:
         features: `[R, F] float32`, one row per stage.
         program: `[R] int64`, the program that each row belongs to, ascending.
         residual: `[N] float32`, log of measured over drafted throughput of each program, centred
-            per task; zero where both are slow (`CostModelConfig.slow_factor`).
+            per task; zero if both are slow (`CostModelConfig.slow_factor`).
         weight: `[N] float32` in (0, 1]: throughput relative to the best of the task.
     """
 
@@ -45,8 +45,8 @@ class TrainingSet:
 class ResidualModel:
     """Sum over stages of boosted trees; scores 0 for everything until it is trained.
 
-    One thread by default: the data are small, and a second one waits longer for its turn than it
-    helps.
+    One thread by default: the data are small, and a second thread costs more in waiting than it
+    saves.
     """
 
     def __init__(self, config: CostModelConfig, seed: int = 0, threads: int = 1) -> None:
@@ -100,8 +100,10 @@ class ResidualModel:
 
 
 def damped_loss(predicted: Floats, data: TrainingSet, rate: float) -> tuple[Floats, Floats]:
-    """`squared_loss`, with more curvature where the steps of a program's many rows, each `rate` of
-    the way, would together go past its error: they would grow from tree to tree."""
+    """`squared_loss`, with more curvature for programs of many rows.
+
+    Each row takes a step of `rate` times the error. Without damping, the sum of the steps could
+    exceed the error, and errors would grow from tree to tree."""
     gradient, curvature = squared_loss(predicted, data)
     stages = np.bincount(data.program, minlength=len(data.residual))[data.program]
     return gradient, curvature * np.maximum(1.0, rate * stages).astype(np.float32)

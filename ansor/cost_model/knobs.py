@@ -1,8 +1,8 @@
 """Features of programs whose loops are not known before their schedule runs: their knobs.
 
-Deviation: AutoTVM's default features are those of the loops, which it reads of each lowered
-candidate. Here the core of the search runs no schedule; the knobs alone describe a program, as
-AutoTVM's feature type "knob" does, with the products of the inner factors of tiles.
+Deviation: AutoTVM's default features describe the loops of each lowered candidate. Here the core of
+the search runs no schedule. The knobs alone describe a program, as in AutoTVM's feature type
+"knob", with the products of the inner factors of tiles.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from ansor.program.sketch import Population
 
 
 def knob_features(population: Population) -> Floats:
-    """`[P, 1, F] float32`: logarithms of the chosen factors and candidates, and for each tile those
-    of the products of its innermost factors."""
+    """`[P, 1, F] float32`: logarithms of the chosen factors and candidates, and of the products of
+    the innermost factors of each tile."""
     columns = [np.zeros((len(population), 1), dtype=np.float32)]  # a schedule may have no knob
     for decision in population.sketch.decisions:
         sizes = np.log2(1.0 + population.values(decision.name))

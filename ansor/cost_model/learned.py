@@ -1,4 +1,4 @@
-"""What learns from measurements: the exchangeable part of the cost model."""
+"""The protocol of models that learn from measurements: the exchangeable part of the cost model."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from ansor.features.loop_tables import Floats
 
 
 class LearnedModel(Protocol):
-    """Learns the logarithm of a factor on the draft's throughput; without a draft, of the whole.
+    """Learns the logarithm of a factor on the draft's throughput, or of the throughput if there is
+    no draft.
 
-    It is sent to other processes, so that pickle must take it. `ResidualModel` is the default.
+    Models are sent to other processes: pickle must support them. `ResidualModel` is the default.
     """
 
     @property
     def is_trained(self) -> bool:
-        """Whether `fit` has been called; before, nothing is predicted."""
+        """Whether `fit` has been called; the scorer uses no prediction before."""
 
     def prepare(self) -> None:
-        """Begins in the background what the first `fit` would wait for; may do nothing."""
+        """Starts slow preparations of the first `fit` in the background; may do nothing."""
 
     def fit(self, data: TrainingSet) -> None:
         """Learns from all measured programs anew."""

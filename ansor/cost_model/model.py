@@ -22,7 +22,7 @@ from ansor.targets.search import TargetSearch
 class _Records:
     """Measured programs of one task."""
 
-    space: str  # of the features
+    space: str  # meaning of the features, see `feature_space`
     features: list[Floats] = field(default_factory=list)  # [S, F] each
     drafted: list[float] = field(default_factory=list)
     latency_s: list[float] = field(default_factory=list)
@@ -32,7 +32,7 @@ class CostModel(Scorer):
     """A scorer that learns from measurements of all tasks.
 
     Attributes:
-        fits: how often it has learned: scores differ from those before.
+        fits: number of calls of `fit` that trained; each changes the scores.
     """
 
     def __init__(
@@ -52,8 +52,8 @@ class CostModel(Scorer):
 
     @property
     def scorer(self) -> Scorer:
-        """What scores as this does now, without what it has learned from: light enough to be sent
-        to another process."""
+        """A scorer with the current scores but without the training data, which other processes
+        can receive quickly."""
         config, sketch_config = self._config, self._sketch_config
         return Scorer(self.machine, self.search, config, sketch_config, self._model, self._by_knobs)
 
@@ -70,16 +70,16 @@ class CostModel(Scorer):
 
     @property
     def size(self) -> int:
-        """Number of programs learned from or waiting to be."""
+        """Number of programs in the training data, used or not."""
         return sum(len(records.latency_s) for records in self._records.values())
 
     def prepare(self) -> None:
-        """To be called some time before the first `fit`: begins what that has to wait for."""
+        """Starts slow preparations of the first `fit`; to be called some time before it."""
         if self._config.use_gbdt:
             self._model.prepare()
 
     def fit(self) -> bool:
-        """Trains where there are enough new records; returns whether it did."""
+        """Trains if there are enough new records; returns whether it did."""
         if not self._config.use_gbdt:
             return False
         sizes: Counter[str] = Counter()
@@ -127,14 +127,14 @@ class CostModel(Scorer):
         )
 
     def _residual(self, throughput: Floats, drafted: Floats) -> tuple[Floats, Floats]:
-        """What is to be learned of the programs of a task, and what each weighs.
+        """Targets and weights of the programs of a task, `[N]` each.
 
-        Deviation: the paper learns from every program; where there is a draft, programs that it
-        rightly calls slow have nothing to teach.
+        Deviation: the paper learns from every program. Here the target of a program that is slow by
+        the draft and by measurement is 0.
 
         Args:
-            throughput: `[N]`, logarithms.
-            drafted: `[N]`, the same by the draft.
+            throughput: `[N]`, logarithms of measured throughputs.
+            drafted: `[N]`, logarithms of drafted throughputs.
         """
         weight = np.exp(throughput - throughput.max())
         slow = throughput.max() - math.log(self._config.slow_factor)

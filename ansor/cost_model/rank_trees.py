@@ -18,8 +18,8 @@ class RankTrees:
 
     Args:
         config: sizes and rates.
-        plan: the boosting stops when the recall of so many programs no longer rises.
-        seed: of the pairs that are compared.
+        plan: the boosting stops when the recall of the `plan` fastest programs does not rise.
+        seed: of the random choice of pairs.
     """
 
     def __init__(self, config: RankTreesConfig, plan: int, seed: int) -> None:
@@ -68,7 +68,7 @@ class RankTrees:
 
 
 def average_recall(scores: Floats, throughput: Floats, most: int) -> float:
-    """The mean over n up to `most` of the share of the n fastest among the n best scores.
+    """Mean over n up to `most`: the share of the n fastest programs among the n best scores.
 
     Args:
         scores: `[N]`.

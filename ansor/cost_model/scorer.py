@@ -1,4 +1,4 @@
-"""`Scorer`: what programs are expected to take, by the draft and what was learned on top of it.
+"""`Scorer`: expected throughput of programs, by the draft and the learned correction.
 
 Deviation: the paper's model knows nothing before the first measurement (§5.2), so that the first
 batches are random; the analytic draft ranks programs from the beginning.
@@ -26,25 +26,25 @@ from ansor.targets.machine import M
 from ansor.targets.search import StageDraft, TargetSearch
 
 Drafts = Mapping[str, StageDraft]
-LOOPS = ""  # the features of loops; those of knobs are named after their sketch
+LOOPS = ""  # features of loops; a space of knobs has the name of its sketch
 
 
 def feature_space(sketch: Sketch) -> str:
-    """What the features of a sketch's programs mean."""
+    """The name of the feature space of a sketch: equal names mean comparable features."""
     return sketch.name if sketch.by_hand else LOOPS
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What the models say of a population.
+    """The models' estimates of a population.
 
     Attributes:
         drafted: `[P]`, log of the draft's throughput (1 / seconds); 0 without a draft.
-        code: `[P]`, instructions that LLVM has to get through; 0 where they are not counted.
-        features: `[P, S, F]`, or None where they were not needed.
+        code: `[P]`, instructions that LLVM compiles; 0 if they are not counted.
+        features: `[P, S, F]`, None if no model needs them.
         legal: `[P] bool`.
-        signature: `[P, K]`: equal rows are the same program.
-        space: what the features mean: those of loops, or the knobs of one schedule.
+        signature: `[P, K]`: programs with equal rows are the same.
+        space: name of the feature space: of loops, or of the knobs of one schedule.
     """
 
     drafted: Floats
@@ -56,13 +56,13 @@ class Estimate:
 
 
 class Scorer:
-    """Scores programs by their expected log-throughput, less what their length costs.
+    """Scores programs by their expected log-throughput, less a price for the length of their code.
 
     Args:
         machine: parameters of the machine that programs are to run on.
         search: limits and draft of its kind of target.
-        learned: corrects the draft; without training, it does not.
-        by_knobs: what was learned of schedules that users wrote, by the space of their features.
+        learned: corrects the draft as soon as it is trained.
+        by_knobs: models of schedules that users wrote, by the space of their features.
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class Scorer:
         self._by_knobs = dict(by_knobs)
 
     def _learned(self, space: str) -> LearnedModel | None:
-        """What was learned of a space of features, if anything was."""
+        """The trained model of a space of features; None if there is none."""
         model = self._model if space == LOOPS else self._by_knobs.get(space)
         return model if model is not None and model.is_trained else None
 
     def estimate(self, population: Population, with_features: bool | None = None) -> Estimate:
-        """Evaluates draft, legality and features; these by default only where trees use them."""
+        """Evaluates draft, legality and features; by default, features only for a trained model."""
         space = feature_space(population.sketch)
         if with_features is None:
             with_features = self._learned(space) is not None
@@ -106,11 +106,11 @@ class Scorer:
         return Estimate(drafted, code, features, legal, signature)
 
     def score(self, population: Population) -> Floats:
-        """`[P]`: expected log-throughput, minus infinity where a program may not be built."""
+        """`[P]`: expected log-throughput, minus infinity for illegal programs."""
         return self.score_of(self.estimate(population))
 
     def score_of(self, estimate: Estimate) -> Floats:
-        """Like `score`, for an estimate already made."""
+        """Like `score`, for a given estimate."""
         scores = estimate.drafted - np.float32(self._config.code_price) * estimate.code
         learned = self._learned(estimate.space)
         if learned is not None and estimate.features is not None:
@@ -118,7 +118,7 @@ class Scorer:
         return np.where(estimate.legal, scores, -np.inf).astype(np.float32)
 
     def is_blind_to(self, sketches: Iterable[Sketch]) -> bool:
-        """Whether all legal programs score the same: there is no draft, and nothing is learned."""
+        """Whether all legal programs score the same: there is no draft and no trained model."""
         return all(
             (sketch.by_hand or not self._config.use_draft)
             and self._learned(feature_space(sketch)) is None
@@ -127,7 +127,7 @@ class Scorer:
 
 
 def _by_knobs(population: Population, with_features: bool) -> Estimate:
-    """Of programs whose loops are not known: there is no draft, and each may be built."""
+    """The estimate of programs whose loops are unknown: it has no draft, and all are legal."""
     nothing = np.zeros(len(population), dtype=np.float32)
     return Estimate(
         nothing,
@@ -146,7 +146,7 @@ def _prefetched(profiles: Mapping[str, StageProfile]) -> npt.NDArray[np.int32]:
 
 
 def _log_throughput(drafts: Drafts, programs: int) -> Floats:
-    """`[P]`: log of the draft's throughput, 0 where there is no draft."""
+    """`[P]`: log of the draft's throughput, 0 without a draft."""
     if not drafts:
         return np.zeros(programs, dtype=np.float32)
     drafted: Floats = -np.log(seconds(drafts))
@@ -167,8 +167,8 @@ def seconds(drafts: Drafts) -> Floats:
 
 
 def draft_columns(drafts: Drafts) -> list[list[Floats]]:
-    """The columns for the learned model from each stage's draft, `[P]` each; none without a draft.
-    On a GPU they come from the kernel's draft, which stages inside another's loops share."""
+    """The columns of each stage's draft for the learned model, `[P]` each; none without a draft. On
+    a GPU, all stages of a kernel share the columns of its draft."""
     if not drafts:
         return []
     total = seconds(drafts)

@@ -10,10 +10,11 @@ from ansor.dag.stage import Stage
 
 
 def ends_chain(dag: ComputeDAG, name: str) -> bool:
-    """Whether a stage without reductions of its own follows several, one of them costly.
+    """Whether a stage without reductions follows several reductions, one of them costly.
 
-    Computed tile by tile of this stage, what they hand on to each other stays in a cache (softmax
-    over a product, Winograd's transforms, a depthwise before a pointwise convolution).
+    If they are computed for each tile of this stage, their intermediate results stay in a cache.
+    Examples are softmax over a product, Winograd's transforms, and a depthwise before a pointwise
+    convolution.
     """
     stage = dag.stages[name]
     if has_reduction(stage) or stage.derived or not set(stage.spatial) - stage.folded:
@@ -23,9 +24,9 @@ def ends_chain(dag: ComputeDAG, name: str) -> bool:
 
 
 def whole_axes(dag: ComputeDAG, name: str) -> frozenset[int]:
-    """Spatial axes of a stage that run along folded axes of what it is computed from.
+    """Spatial axes of a stage that run along folded axes of its producers.
 
-    Part of them is no use: a transform makes all its results from the same few values.
+    Tiling these axes is useless: a transform computes all its results from the same few values.
     """
     found: dict[str, set[int]] = {}
     for this in dag.order:
@@ -37,7 +38,7 @@ def whole_axes(dag: ComputeDAG, name: str) -> frozenset[int]:
 
 
 def _axes_along(producer: Stage, axes: set[int], consumer: Stage) -> set[int]:
-    """Axes of `consumer` that index what `producer` wrote where one of its `axes` did."""
+    """Axes of `consumer` that index the dimensions of `axes` in the output of `producer`."""
     write, found = producer.writes[0], set()
     for read in consumer.reads:
         if read.buffer == write.buffer:

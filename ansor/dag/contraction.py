@@ -1,9 +1,9 @@
 """Products of matrices in disguise: convolutions, stacks, transposed operands, odd sizes.
 
-A reduction that multiplies two operands is a product of matrices once its axes are in groups: those
-that only the left operand has are rows, those that only the right one has are columns, those of
-both a stack or, where they are reduced, the depth. For a convolution this is the implicit GEMM: the
-left matrix is the input as the windows see it, and no one ever stores it as a whole.
+A reduction that multiplies two operands is a product of matrices if its axes are grouped. Axes of
+the left operand alone are rows, axes of the right operand alone are columns. Axes of both are the
+depth if they are reduced, and a stack if not. For a convolution this is the implicit GEMM: the left
+matrix holds the windows of the input, and is never stored as a whole.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ansor.dag.stage import Access, Axis, Buffer, OpCounts, Stage, axes_of_acces
 _T = TypeVar("_T")
 
 _MULTIPLY_ADDS = (OpCounts(float_add=1, float_mul=1), OpCounts(int_add=1, int_mul=1))
-# Operands that are multiplied for a sum in float32; float32 only where it may be rounded to tf32.
+# Dtypes of operands for sums in float32; float32 only if it may be rounded to tf32.
 _OPERANDS = ("float16", "bfloat16", "float32")
 
 
 @dataclass(frozen=True)
 class Contraction:
-    """A reduction as products of matrices; all but the operands are numbers of axes, in order.
+    """A reduction as products of matrices. Each group is a tuple of axes' numbers, in order.
 
     Attributes:
-        stack: of both operands and the result: which of the products it is.
+        stack: of both operands and the result: axes that count the products.
         rows: of the left operand and the result.
         columns: of the right operand and the result.
         depth: of both operands, reduced.
@@ -44,17 +44,16 @@ class Contraction:
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """The axes that are one axis of the product each: the stack's, rows, columns, depth."""
+        """The groups of axes: stack, rows, columns, depth. Each is one axis of the product."""
         return (*((axis,) for axis in self.stack), self.rows, self.columns, self.depth)
 
     def ordered(self, reads: Sequence[_T]) -> tuple[_T, _T]:
-        """What belongs to the left operand, then what belongs to the right one; or from that order
-        to the order of the reads."""
+        """A pair in the order of the reads, reordered to left and right operand; or the reverse."""
         return reads[self.left], reads[1 - self.left]
 
     @property
     def matrix(self) -> tuple[tuple[int, ...], ...]:
-        """The groups that are padded: rows, columns, depth."""
+        """The groups with padding: rows, columns, depth."""
         return self.rows, self.columns, self.depth
 
 
@@ -79,7 +78,7 @@ def contraction(dag: ComputeDAG, name: str) -> Contraction | None:
 
 
 def product_dtypes(dag: ComputeDAG, name: str) -> tuple[str, str] | None:
-    """Of both operands and of the result of a stage that adds up products; None for others."""
+    """Dtypes of the operands and the result of a stage that adds up products; None for others."""
     stage = dag.stages[name]
     if stage.reducer != "Add" or len(stage.reads) != 2 or len(stage.writes) != 1:
         return None
@@ -90,7 +89,7 @@ def product_dtypes(dag: ComputeDAG, name: str) -> tuple[str, str] | None:
 
 
 def _may_multiply(dag: ComputeDAG, stage: Stage) -> bool:
-    """Whether a statement is a sum of products of two reads, of dtypes that tensor cores take."""
+    """Whether a statement adds up products of two reads, in dtypes that tensor cores support."""
     dtypes = product_dtypes(dag, stage.name)
     if dtypes is None or dtypes[0] not in _OPERANDS or dtypes[1] != "float32":
         return False
@@ -101,17 +100,17 @@ def _may_multiply(dag: ComputeDAG, stage: Stage) -> bool:
 
 
 def round_up(size: int, multiple: int) -> int:
-    """The least multiple that is no less."""
+    """The least multiple that is not smaller than the number."""
     return -(-size // multiple) * multiple
 
 
 def group_size(stage: Stage, group: tuple[int, ...]) -> int:
-    """Points of some axes."""
+    """Number of points of some axes."""
     return math.prod(stage.axes[axis].size for axis in group)
 
 
 def waste(stage: Stage, found: Contraction, multiple: int) -> float:
-    """How many times the operations a product takes once its matrices are padded."""
+    """Ratio of the operations of a product with padded matrices to those without padding."""
     sizes = [group_size(stage, group) for group in found.matrix]
     return math.prod(round_up(size, multiple) / size for size in sizes)
 
@@ -121,8 +120,8 @@ def as_product(
 ) -> ComputeDAG:
     """Makes stage `name` a product of matrices whose sizes are multiples of `multiple`.
 
-    Its operands become the results of two new stages, `operand_names(name)`, zero where they are
-    padded; `consumer`, which maps the result element by element, runs along rows and columns too.
+    Two new stages, `operand_names(name)`, compute its operands, with zeros as padding. `consumer`,
+    an elementwise map of the result, gets axes for rows and columns, too.
     """
     stage = dag.stages[name]
     left, right = operand_names(name)
@@ -163,7 +162,7 @@ def operand_groups(stage: Stage, found: Contraction) -> tuple[tuple[tuple[int, .
 
 
 def _goes_on(read: Access, group: tuple[int, ...]) -> bool:
-    """Whether a read goes on by one element with the last axis of a group."""
+    """Whether a step of a group's last axis advances a read by one element."""
     return bool(read.indices) and ix.runs_along(read.indices[-1], group[-1])
 
 
@@ -214,7 +213,7 @@ def _product(stage: Stage, found: Contraction, operands: list[Stage], multiple: 
 
 
 def _along_matrix(consumer: Stage, stage: Stage, found: Contraction) -> Stage:
-    """The consumer with an axis for each group of the result's."""
+    """The consumer with an axis for each group of the result."""
     where = {axis: dim for dim, axis in enumerate(stage.writes[0].axes)}
     groups = tuple(tuple(where[a] for a in g) for g in found.groups if g != found.depth)
     axes = tuple(Axis(f"v{i}", group_size(consumer, g), False) for i, g in enumerate(groups))
@@ -229,7 +228,7 @@ def _along_matrix(consumer: Stage, stage: Stage, found: Contraction) -> Stage:
 
 
 def _regrouped(access: Access, stage: Stage, groups: Sequence[tuple[int, ...]]) -> Access:
-    """An access by axes that each stand for a group of the old ones."""
+    """An access with an axis for each group of former axes."""
     extents = [group_size(stage, group) for group in groups]
     values: list[ix.Index | None] = [ix.Index()] * len(stage.axes)
     for number, group in enumerate(groups):
@@ -244,7 +243,7 @@ def _regrouped(access: Access, stage: Stage, groups: Sequence[tuple[int, ...]]) 
 
 
 def _digits(stage: Stage, group: tuple[int, ...], number: int) -> Iterator[tuple[int, ix.Index]]:
-    """The values of a group's axes where axis `number` counts through them, the last one first."""
+    """The values of a group's axes, if axis `number` counts their points, the last one fastest."""
     apart = 1
     for position, axis in reversed(list(enumerate(group))):
         size = stage.axes[axis].size

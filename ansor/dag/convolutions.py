@@ -1,4 +1,4 @@
-"""Kinds of convolutions, told by what a graph reads: depthwise and pointwise ones."""
+"""Recognises depthwise and pointwise convolutions by the reads of a graph."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ansor.dag.stage import Access, Stage, axes_of_access
 
 
 def is_depthwise(dag: ComputeDAG) -> bool:
-    """Whether the one reduction of a graph keeps to a channel.
+    """Whether the single reduction of a graph stays within a channel.
 
-    All that it reads runs along its last axis, and something is used again along another.
+    All its reads move along its last axis, and one of them is reused along another axis.
     """
     stage = _only_reduction(dag)
     if stage is None or not has_data_reuse(dag, stage.name):
@@ -20,8 +20,8 @@ def is_depthwise(dag: ComputeDAG) -> bool:
 
 
 def is_pointwise(dag: ComputeDAG, buffer: str) -> bool:
-    """Whether the one reduction of a graph multiplies a buffer, point by point: it runs along the
-    buffer's last dimension, and the others are axes of the result."""
+    """Whether the single reduction of a graph multiplies a buffer point by point: it runs along the
+    buffer's last dimension, and the other dimensions are axes of the result."""
     stage = _only_reduction(dag)
     if stage is None or not has_data_reuse(dag, stage.name):
         return False
@@ -34,13 +34,13 @@ def is_pointwise(dag: ComputeDAG, buffer: str) -> bool:
 
 
 def _long_axes(stage: Stage, index: Index | None) -> set[int]:
-    """The axes that an index depends on, but those of one iteration."""
+    """The axes of more than one iteration that an index depends on."""
     axes = axes_of_access(Access("", (index,))) & set(range(len(stage.axes)))
     return {axis for axis in axes if stage.axes[axis].extent != 1}
 
 
 def _source(dag: ComputeDAG, buffer: str) -> str:
-    """The buffer that another one is a plain copy of, or the buffer itself."""
+    """The source of a buffer that is a plain copy, or the buffer itself."""
     copies = [s for s in dag.stages.values() if s.output == buffer and not s.reduce]
     if len(copies) != 1 or copies[0].has_branch or copies[0].ops.flops:
         return buffer

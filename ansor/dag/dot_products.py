@@ -1,4 +1,4 @@
-"""Reductions that one instruction computes several steps of: sums of products of neighbours.
+"""Sums of products, several steps of which a single instruction computes.
 
 Each lane of such an instruction holds a *group* of neighbouring elements of both operands: two of
 16 bits, or four of 8. It multiplies them pairwise and adds the products to a wide sum. The group of
@@ -19,13 +19,13 @@ _MULTIPLY_ADD = (OpCounts(float_add=1, float_mul=1), OpCounts(int_add=1, int_mul
 
 @dataclass(frozen=True)
 class DotOperands:
-    """How a stage reads what it multiplies.
+    """The reads of a stage's operands of products.
 
     Attributes:
         axis: the reduction axis whose neighbours form groups.
-        broadcast: number of the read that no lane moves; its groups lie in memory as they are.
+        broadcast: number of the read that no lane moves; its groups are contiguous in memory.
         lanes: number of the read that the last spatial axis runs along.
-        dim: dimension of that read's buffer along which its groups lie.
+        dim: dimension of that read's buffer along which its groups run.
     """
 
     axis: int
@@ -52,13 +52,13 @@ def operand_dtypes(dag: ComputeDAG, name: str) -> tuple[str, str, str] | None:
 
 
 def is_narrow_operand(dag: ComputeDAG, name: str, dtype: str) -> bool:
-    """Whether all values of a dtype that a stage multiplies are narrow."""
+    """Whether all operands of a dtype that a stage multiplies are narrow."""
     read = [dag.buffers[read.buffer] for read in dag.stages[name].reads]
     return all(buffer.narrow for buffer in read if buffer.dtype == dtype)
 
 
 def dot_operands(dag: ComputeDAG, name: str, elements: int) -> DotOperands | None:
-    """How a stage that adds up products forms groups; None if it cannot."""
+    """The groups of a stage that adds up products; None if it cannot form groups."""
     stage = dag.stages[name]
     if not stage.spatial or not all(isinstance(axis.extent, int) for axis in stage.axes):
         return None
@@ -102,8 +102,8 @@ def grouped_copy(
 ) -> ComputeDAG:
     """Lets the new stage `copy` copy `buffer` with its groups last, and stage `name` read that.
 
-    Dimension ``d`` of the copy is dimension ``order[d]`` of the buffer, the one of the groups
-    divided by their length. The axes of the copy have the order `copy_axes`.
+    Dimension ``d`` of the copy is dimension ``order[d]`` of the buffer. The dimension of the groups
+    is divided by their length. The axes of the copy have the order `copy_axes`.
     """
     stage, source = dag.stages[name], dag.buffers[buffer]
     read = next(read for read in stage.reads if read.buffer == buffer)
@@ -147,7 +147,7 @@ def _static(size: int | HoleExtent) -> int:
 
 
 def _groups_last(read: Access, axis: int, elements: int) -> bool:
-    """Whether neighbours along an axis are neighbours in memory, at multiples of a group."""
+    """Whether the neighbours of a group along an axis are contiguous in memory, and aligned."""
     *others, last = read.indices
     apart = all(axis not in axes_of_access(replace(read, indices=(i,))) for i in others)
     return apart and _in_groups(last, axis, elements)

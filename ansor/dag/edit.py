@@ -1,4 +1,4 @@
-"""New graphs from old ones: what the structural steps of a sketch do to a `ComputeDAG`."""
+"""The structural steps of a sketch, as functions from a `ComputeDAG` to a new one."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def split_axis(
 ) -> ComputeDAG:
     """Makes two axes of spatial `axis` of stage `name`: quotient and remainder by `factor`.
 
-    With `consumer`, which maps the stage's output element by element, its axis and the buffer's
-    dimension are split too; the two then meet index by index, as before.
+    A `consumer` is an elementwise map of the stage's output. Its axis and the buffer's dimension
+    are split, too. The indices of both stages then still agree.
     """
     stage = dag.stages[name]
     buffers, written = dict(dag.buffers), dag.buffers[stage.output]
@@ -126,7 +126,8 @@ def _split(stage: Stage, axis: int, factor: int, between: str) -> Stage:
 
 
 def move_axis(dag: ComputeDAG, name: str, axis: int, consumer: str) -> ComputeDAG:
-    """Makes spatial `axis` of stage `name` its last; so in the buffer that `consumer` maps."""
+    """Makes spatial `axis` of stage `name` its last, and its dimension the last of the buffer that
+    `consumer` maps."""
     stage, written = dag.stages[name], dag.buffers[dag.stages[name].output]
     order = moved_last(axis, stage.spatial[-1], len(stage.axes))
     dim = stage.writes[0].axes.index(axis)
@@ -219,7 +220,7 @@ def _partial(
 
 
 def _final(stage: Stage, new: Axis, partial: str, inner: bool) -> Stage:
-    """The stage that reduces what `partial` left."""
+    """The stage that reduces the results of `partial`."""
     spatial = [stage.axes[a] for a in stage.spatial]
     axes = (*spatial, replace(new, reduce=True))
     indices = [ix.axis_index(i) for i in range(len(spatial))]
@@ -242,15 +243,15 @@ def _final(stage: Stage, new: Axis, partial: str, inner: bool) -> Stage:
 
 
 def _substitute(stage: Stage, gone: Stage) -> Stage:
-    """Replaces every read of what `gone` wrote by what `gone` read."""
+    """Replaces every read of the output of `gone` by the reads of `gone`."""
     reads: list[Access] = []
     ops, branch = stage.ops, stage.has_branch
     folded, density = stage.folded, stage.density
     for read in stage.reads:
         if read.buffer != gone.output:
             reads.append(read)
-        elif is_table(gone):  # literals, once its indices are unrolled
-            if folded:  # two of which make one
+        elif is_table(gone):  # they become literals when its indices are unrolled
+            if folded:  # a product of two constants is one constant
                 ops = replace(ops, float_mul=max(ops.float_mul - 1, 0))
             folded |= axes_of_access(read)
             density *= gone.density

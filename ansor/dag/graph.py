@@ -41,7 +41,7 @@ class ComputeDAG:
         return tuple(self.graph.predecessors(name))
 
     def consumers(self, name: str) -> tuple[str, ...]:
-        """Stages that read what `name` writes."""
+        """Stages that read the output of `name`."""
         return tuple(self.graph.successors(name))
 
     @cached_property
@@ -56,12 +56,12 @@ class ComputeDAG:
 
     @property
     def num_bytes(self) -> int:
-        """Of all buffers together."""
+        """Bytes of all buffers together."""
         return sum(buffer.num_bytes for buffer in self.buffers.values())
 
     @cached_property
     def flops(self) -> int:
-        """Floating-point operations of one run, of the definition as it was written."""
+        """Floating-point operations of one run of the definition."""
         return sum(
             math.prod(axis.size for axis in stage.axes) * stage.ops.flops
             for stage in self.stages.values()
@@ -81,7 +81,7 @@ class ComputeDAG:
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
     def show(self) -> str:
-        """A listing for people: stages with their domains, what they read, FLOPs."""
+        """A readable list of the stages, with their domains, reads and FLOPs."""
         lines = [f"ComputeDAG {self.key}: {len(self.stages)} stages, {self.flops:,} FLOP"]
         for name in self.order:
             stage = self.stages[name]

@@ -147,11 +147,12 @@ def _simplify_atom(atom: Quotient | Remainder, extents: Sequence[int]) -> Index:
 
 
 def in_blocks(index: Index, extents: Sequence[int]) -> bool:
-    """Whether each atom is an axis, or a quotient of one whose blocks, if their length divides its
-    extent, never lie across two of the quotient's steps.
+    """Whether blocks of the axes read blocks of values: a block starts at a multiple of its length,
+    which divides the extent.
 
-    So any block of axes, at a multiple of its lengths, reads a block of values: ``i // 32`` for an
-    extent of 128, but not ``i // 24`` for 96, where blocks of 16 would.
+    Each atom is an axis, or a quotient of one. A block of such a quotient contains whole steps, or
+    lies inside a step: ``i // 32`` for an extent of 128, but not ``i // 24`` for 96. There blocks
+    of 16 lie across two steps.
     """
     return all(isinstance(atom, int) or _steps_in_blocks(atom, extents) for atom, _ in index.terms)
 

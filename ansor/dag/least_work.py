@@ -18,7 +18,7 @@ from ansor.dag.stage import Access, Stage, axes_of_access
 
 @dataclass(frozen=True)
 class LeastWork:
-    """What each run of any program does at least.
+    """The least work of a run of any program.
 
     Attributes:
         products: by the bytes of an operand's element, multiplications and additions of sums of
@@ -50,7 +50,7 @@ def least_work(dag: ComputeDAG) -> LeastWork:
 
 
 def _needed(dag: ComputeDAG) -> list[str]:
-    """Stages of which the result needs every element."""
+    """Stages whose every element the result depends on."""
     found: list[str] = []
     for name in reversed(dag.order):
         readers = [dag.stages[c] for c in dag.consumers(name) if c in found]
@@ -77,7 +77,7 @@ def _covers(dag: ComputeDAG, stage: Stage, access: Access) -> bool:
 
 
 def _products(dag: ComputeDAG, name: str) -> int:
-    """Operations of a stage that sums up products; of steps on padding none."""
+    """Operations of a stage that sums up products, without steps on padding."""
     stage = dag.stages[name]
     ops = stage.ops
     multiplies = ops.float_mul + ops.int_mul == ops.float_add + ops.int_add == 1

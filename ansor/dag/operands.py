@@ -1,4 +1,4 @@
-"""How a stage reads its operands: along vectors, along reductions, how often."""
+"""The reads of a stage's operands: along vectors, along reductions, and their number."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def vector_operand(dag: ComputeDAG, name: str) -> str | None:
 
 
 def owns_columns(dag: ComputeDAG, name: str, buffer: str) -> bool:
-    """Whether only one read asks for a buffer, with a stage's last spatial axis as the index of the
-    last dimension, and of no other one."""
+    """Whether a single read uses a buffer, and a stage's last spatial axis indexes only its last
+    dimension."""
     axis = dag.stages[name].spatial[-1]
     reads = [r for stage in dag.stages.values() for r in stage.reads if r.buffer == buffer]
     if len(reads) > 1 or reads[0] not in dag.stages[name].reads:
@@ -41,7 +41,7 @@ def owns_columns(dag: ComputeDAG, name: str, buffer: str) -> bool:
 
 
 def transposed_operand(dag: ComputeDAG, name: str) -> tuple[str, tuple[int, ...]] | None:
-    """An operand that a stage's last spatial axis runs through against memory, if there is one.
+    """An operand that is not contiguous along a stage's last spatial axis, if there is one.
 
     Returns:
         its buffer, and the order of its dimensions that puts that axis last.
@@ -57,15 +57,15 @@ def transposed_operand(dag: ComputeDAG, name: str) -> tuple[str, tuple[int, ...]
 
 
 def _dim_along(read: Access, axis: int) -> int | None:
-    """The one dimension of a read that an axis moves, if it does so by single elements."""
+    """The only dimension of a read that an axis moves, if it moves it by single elements."""
     alone = [replace(read, indices=(index,)) for index in read.indices]
     moved = [dim for dim, access in enumerate(alone) if axis in axes_of_access(access)]
     return moved[0] if len(moved) == 1 and runs_along(read.indices[moved[0]], axis) else None
 
 
 def transposed_axes(dag: ComputeDAG, name: str) -> tuple[int, int] | None:
-    """The last two axes of a stage that only copies, if the one before the last is the one along
-    which its source is dense."""
+    """The last two axes of a stage that only copies, if its source is contiguous along the axis
+    before the last."""
     stage = dag.stages[name]
     if stage.reduce or stage.ops != OpCounts() or len(stage.reads) != 1 or len(stage.writes) != 1:
         return None
@@ -81,12 +81,12 @@ def transposed_axes(dag: ComputeDAG, name: str) -> tuple[int, int] | None:
 def other_vector_axis(dag: ComputeDAG, name: str, lanes: int, windows: bool = False) -> int | None:
     """An axis to vectorise instead of the last one, if there is one.
 
-    A spatial axis that fills vectors and that one operand alone runs along, so that a transposed
-    copy of it has the axis in one run; the last axis of the smallest such operand.
+    The axis is spatial, fills vectors and occurs in a single operand, so that a transposed copy of
+    the operand is contiguous along it. Of several axes the last one of the smallest operand counts.
 
     Args:
-        windows: whether an axis along which windows slide counts, too, and what pads an input;
-            else only an axis that is a dimension of an input.
+        windows: whether axes along which windows slide count, too, and padded inputs. Otherwise
+            only dimensions of inputs count.
     """
     stage = dag.stages[name]
     found = []
@@ -103,14 +103,14 @@ def other_vector_axis(dag: ComputeDAG, name: str, lanes: int, windows: bool = Fa
 
 
 def jumps_along_vectors(dag: ComputeDAG, name: str) -> bool:
-    """Whether a stage's last spatial axis moves no read by single elements, transposed or not."""
+    """Whether a stage's last spatial axis moves no read, in any dimension, by single elements."""
     stage = dag.stages[name]
     reads = [index for read in stage.reads for index in read.indices]
     return not any(runs_along(index, stage.spatial[-1]) for index in reads)
 
 
 def is_dense_along(stage: Stage, axis: int) -> bool:
-    """Whether every access that an axis moves goes on by one element with it."""
+    """Whether an axis advances every access that it moves by one element in memory."""
     accesses = [a for a in (*stage.reads, *stage.writes) if axis in axes_of_access(a)]
     return all(runs_along(_innermost(access), axis) for access in accesses if access.indices)
 
@@ -123,15 +123,15 @@ def _innermost(access: Access) -> Index | None:
 
 
 def reads_per_element(dag: ComputeDAG, consumer: str, buffer: str) -> float:
-    """How often a stage reads each element of a buffer, on average."""
+    """Mean number of a stage's reads of each element of a buffer."""
     elements = dag.buffers[buffer].num_bytes // dag.buffers[buffer].item_bytes
     return math.prod(axis.size for axis in dag.stages[consumer].axes) / elements
 
 
 def is_whole_along_vectors(dag: ComputeDAG, consumer: str, producer: str) -> bool:
-    """Whether padding leaves alone the dimension along which its consumer is vectorised.
+    """Whether the dimension along which a consumer is vectorised has no padding.
 
-    Else its condition would differ from lane to lane.
+    Otherwise the condition would differ from lane to lane.
     """
     stage, padded = dag.stages[consumer], dag.stages[producer]
     if not stage.spatial or len(padded.reads) != 1:
@@ -149,9 +149,10 @@ def is_whole_along_vectors(dag: ComputeDAG, consumer: str, producer: str) -> boo
 
 
 def contiguous_reduction(dag: ComputeDAG, name: str) -> int | None:
-    """The reduction axis along which a stage's largest operand lies in memory, if there is one.
+    """The reduction axis along which a stage's largest operand is contiguous, if there is one.
 
-    Only where no spatial axis does so: vector lanes then have to come from the reduction.
+    There is none if this operand is contiguous along a spatial axis. Otherwise vector lanes must
+    come from the reduction.
     """
     stage = dag.stages[name]
     if stage.reducer is None or not stage.reads:
@@ -166,7 +167,7 @@ def contiguous_reduction(dag: ComputeDAG, name: str) -> int | None:
 
 
 def batch_axes(dag: ComputeDAG, name: str) -> frozenset[int]:
-    """Spatial axes that all reads of a stage depend on, the last axis aside: without any reuse."""
+    """Spatial axes without reuse: all reads of a stage depend on them. The last axis is no part."""
     stage = dag.stages[name]
     inner = set(stage.spatial[:-1])
     shared = inner.intersection(*(axes_of_access(read) for read in stage.reads))
@@ -174,10 +175,11 @@ def batch_axes(dag: ComputeDAG, name: str) -> frozenset[int]:
 
 
 def phases(dag: ComputeDAG, name: str) -> dict[int, int]:
-    """Spatial axes whose points take turns with the elements they read, and after how many.
+    """Spatial axes whose points read different elements in phases, with the number of phases.
 
-    The kernel of a transposed convolution is read at ``(y + c) % stride``: points `stride` apart
-    share what neighbours do not. The last axis is left out: it is the vector's.
+    The kernel of a transposed convolution is read at ``(y + c) % stride``: points at a distance of
+    `stride` share elements, and neighbours do not. The last axis is left out, because vectors run
+    along it.
     """
     stage = dag.stages[name]
     found: dict[int, set[int]] = {}
@@ -196,10 +198,10 @@ def phases(dag: ComputeDAG, name: str) -> dict[int, int]:
 
 
 def parts(dag: ComputeDAG, name: str) -> dict[int, int]:
-    """Axes of which reads take the quotient and the remainder by the same divisor, with it.
+    """Axes whose quotient and remainder by the same divisor occur in reads, with the divisor.
 
-    What was computed in tiles is put together so. With an axis for each part, the stage runs
-    along the tiles.
+    Such reads assemble results that were computed in tiles. With an axis for each part, the stage
+    runs along the tiles.
     """
     stage = dag.stages[name]
     atoms = {atom for read in stage.reads for i in read.indices if i for atom, _ in i.terms}
@@ -221,8 +223,8 @@ class MatrixProduct:
     Attributes:
         axes: of rows, columns and reduction.
         operands: buffers of the left and the right matrix.
-        transposed: of either, whether it is: depth by rows, or columns by depth.
-        swapped: whether the statement names the right one first.
+        transposed: for each operand, whether it is transposed: depth by rows, or columns by depth.
+        swapped: whether the statement names the right operand first.
     """
 
     axes: tuple[int, int, int]
@@ -232,8 +234,8 @@ class MatrixProduct:
 
 
 def matrix_product(dag: ComputeDAG, name: str, multiple: int) -> MatrixProduct | None:
-    """The stage as a product of two matrices as they lie in memory; None if it is none, or its
-    sizes are no multiples of `multiple`."""
+    """The stage as a product of two matrices in their layout in memory. None if it is no such
+    product, or if its sizes are no multiples of `multiple`."""
     stage, found = dag.stages[name], contraction(dag, name)
     if found is None or len(stage.reduce) != 1 or len(stage.spatial) < 2:
         return None
@@ -253,7 +255,7 @@ def matrix_product(dag: ComputeDAG, name: str, multiple: int) -> MatrixProduct |
 
 
 def _divided(index: Index) -> Iterator[tuple[int, int]]:
-    """Axes that stand in a remainder by themselves, with the divisors."""
+    """Axes that are the only axis of a remainder, with the divisors."""
     for atom, _ in index.terms:
         if isinstance(atom, Remainder):
             inner = atom.index.terms

@@ -1,4 +1,4 @@
-"""Padding: which buffers hold it, and which steps of a convolution meet nothing but zeros."""
+"""Padding: the buffers that have it, and the steps of a convolution that read only zeros."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ansor.dag.stage import Access, Stage
 
 @dataclass(frozen=True)
 class Padded:
-    """A dimension of what a reduction reads, padded with zeros.
+    """A dimension of a reduction's operand with a padding of zeros.
 
     Attributes:
-        buffer: that is read.
-        dim: its dimension.
-        first: where values begin that need not be zero.
-        end: one past the last of them.
-        axes: of the reduction, that the index moves with.
-        share: of the steps of the reduction that meet such values.
+        buffer: the operand.
+        dim: number of the dimension.
+        first: index of the first data.
+        end: index behind the last data.
+        axes: reduction axes that move the index.
+        share: share of the reduction's steps that read data.
     """
 
     buffer: str
@@ -57,7 +57,7 @@ class PaddedSource:
 
 
 def source_of(dag: ComputeDAG, buffer: str) -> PaddedSource | None:
-    """What a buffer holds with zeros around it, if it holds just that."""
+    """The source of a buffer that is a copy with zeros around it; None for other buffers."""
     writers = [stage for stage in dag.stages.values() if stage.output == buffer]
     if len(writers) != 1 or not _only_pads(writers[0]):
         return None
@@ -78,7 +78,7 @@ def source_of(dag: ComputeDAG, buffer: str) -> PaddedSource | None:
 
 
 def _only_pads(stage: Stage) -> bool:
-    """Whether a stage copies what it reads wherever it does not write zeros."""
+    """Whether a stage only copies its input and writes zeros around it."""
     copies = not stage.reduce and not stage.ops.flops and len(stage.reads) == 1
     copies = copies and len(stage.reads[0].indices) == len(stage.axes)
     whole = len(stage.writes) == 1 and stage.writes[0].axes == tuple(range(len(stage.axes)))
@@ -86,7 +86,7 @@ def _only_pads(stage: Stage) -> bool:
 
 
 def padded_dimensions(dag: ComputeDAG, name: str) -> tuple[Padded, ...]:
-    """The padded dimensions of what a sum of products reads, where a step on zeros adds nothing."""
+    """The padded dimensions of the operands of a sum of products; steps on zeros add nothing."""
     stage = dag.stages[name]
     if stage.reducer != "Add" or not _is_product(stage):
         return ()
@@ -94,7 +94,7 @@ def padded_dimensions(dag: ComputeDAG, name: str) -> tuple[Padded, ...]:
 
 
 def _is_product(stage: Stage) -> bool:
-    """Whether each step multiplies two operands and adds that."""
+    """Whether each step adds the product of two operands."""
     ops = stage.ops
     adds, products = ops.float_add + ops.int_add, ops.float_mul + ops.int_mul
     others = ops.float_div + ops.float_cmp + ops.float_special + ops.int_div + ops.int_cmp
@@ -116,7 +116,7 @@ def _padded(dag: ComputeDAG, stage: Stage, read: Access) -> Iterator[Padded]:
 
 
 def _share(stage: Stage, index: Index, first: int, end: int) -> float:
-    """Share of an index's values, over all that its axes take, that lie in a span."""
+    """Share of an index's values, over all points of its axes, within a span."""
     extents = [(stage.axes[atom].size, factor) for atom, factor in index.terms]  # type: ignore[index]
     count = 1
     for size, _ in extents:

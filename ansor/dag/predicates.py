@@ -13,9 +13,9 @@ def is_inlinable(dag: ComputeDAG, name: str) -> bool:
 
     The paper's "strictly inlinable": no reduction, no branch, every read an axis plus a constant
     with the axes in order, no special function.
-    Deviation: any branch-free map is inlined where its single consumer is no reduction, since
-    nothing is then computed twice (special functions and transposes in a chain of elementwise
-    operators); the paper leaves such stages to the search, which never keeps them apart.
+    Deviation: any branch-free map is inlined if its single consumer is no reduction, since nothing
+    is then computed twice. Examples are special functions and transposes in a chain of elementwise
+    operators. The paper leaves such stages to the search, which never keeps them apart.
     """
     stage = dag.stages[name]
     if dag.is_output(name) or stage.reduce or stage.has_branch or not can_inline(dag, name):
@@ -36,12 +36,12 @@ def can_inline(dag: ComputeDAG, name: str) -> bool:
 
 
 def has_data_reuse(dag: ComputeDAG, name: str) -> bool:
-    """Whether multi-level tiling can pay: a reduction some read of which leaves out spatial axes.
+    """Whether multi-level tiling can pay: a reduction reads elements independent of a spatial axis.
 
-    Folded axes do not count: they are unrolled, and what they reuse stays in registers.
+    Folded axes do not count: they are unrolled, and the reused values stay in registers.
 
-    Deviation: TVM's version also tiles stages without a reduction that have two such reads, e.g.
-    two broadcast operands; there the reused values fit in registers and tiling brings nothing.
+    Deviation: TVM also tiles stages without a reduction that have two such reads, such as two
+    broadcast operands. There the reused values fit in registers, and tiling gains nothing.
     """
     stage = dag.stages[name]
     spatial = {a for a in stage.spatial if _extent(stage, a) != 1} - stage.folded
@@ -67,7 +67,7 @@ def fusible_consumer(dag: ComputeDAG, name: str) -> str | None:
 
 
 def feeds_instruction(dag: ComputeDAG, name: str) -> bool:
-    """Whether an instruction takes what the stage writes from memory, so that it needs a buffer."""
+    """Whether an instruction reads the output of the stage from memory, which needs a buffer."""
     return any(dag.stages[consumer].instruction for consumer in dag.consumers(name))
 
 

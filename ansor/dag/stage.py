@@ -1,4 +1,4 @@
-"""What a stage is: axes, accesses, arithmetic. One stage per block of the PrimFunc."""
+"""Stages: axes, accesses, arithmetic. One stage per block of the PrimFunc."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Buffer:
         shape: sizes; a decision may choose some of them.
         dtype: element type.
         kind: "input", "output" or "intermediate".
-        constant: an input whose values are known when the network is compiled (weights): it may
-            be asked for in another layout, and is cold when it is read.
+        constant: whether it is an input whose values are known when the network is compiled
+            (weights). Its layout may change, and it is cold when it is read.
         narrow: whether its values are known to be narrow, see `ansor.dag.from_tir.narrow`.
     """
 
@@ -85,7 +85,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Access:
-    """One read or write: an index per dimension, None where the expression is not understood.
+    """One read or write: an index per dimension, None for an unsupported expression.
 
     With `group`, several elements are read at once.
     """
@@ -96,7 +96,7 @@ class Access:
 
     @cached_property
     def group_indices(self) -> tuple[Index | None, ...]:
-        """The indices, where the dimension of a group counts groups instead of elements."""
+        """The indices; the dimension of a group counts groups instead of elements."""
         if self.group is None:
             return self.indices
         dim, found = self.group.dim, list(self.indices)
@@ -110,7 +110,7 @@ class Access:
 
     @property
     def axes(self) -> tuple[int | None, ...]:
-        """For each dimension the axis that runs along it; None where that is not all."""
+        """The axis along each dimension; None if the index is not a single axis."""
         return tuple(None if i is None else i.single_axis for i in self.indices)
 
     @property
@@ -136,7 +136,7 @@ class OpCounts:
 
     @property
     def flops(self) -> int:
-        """Floating-point operations, or integer ones where there are no others."""
+        """Floating-point operations, or integer operations if there are none."""
         floats = self.float_add + self.float_mul + self.float_div + self.float_cmp
         return floats + self.float_special or self.int_add + self.int_mul
 
@@ -157,18 +157,22 @@ class DerivedAxis:
 
 @dataclass(frozen=True)
 class Stage:
-    """One block: an iteration domain, one statement, what it reads and writes.
+    """One block: an iteration domain, one statement, its reads and writes.
 
-    `axes` are in the block's order (spatial axes first in what TE makes); `body` is a canonical
-    text of the statement; `has_branch` marks a condition (padding, for instance). In accesses,
-    axis ``len(axes) + i`` stands for ``derived[i]``. `reducer` names the operator of a reduction
-    that is ``out = op(out, value)`` with a commutative ``op``, else it is None. `folded` are axes
-    that choose constants of the statement (the matrices of a Winograd transform): with their loops
-    unrolled, these become literals; `density` is the share of them that are not zero, for what is
-    multiplied by a zero vanishes; of a stage that holds constants, the share of those. `nonzero`
-    are spans of axes outside of which what is written is zero; `masked` tells that it may be zero
-    inside of them, too. `instruction` names the instruction that adds up the products of the
-    groups that the stage reads (`ansor.dag.dot_products`), "" for none.
+    Attributes:
+        axes: in the block's order; TE puts spatial axes first.
+        ops: operations of one execution of the statement.
+        has_branch: whether the statement has a condition, such as one for padding.
+        body: canonical text of the statement.
+        derived: in accesses, axis ``len(axes) + i`` stands for ``derived[i]``.
+        reducer: the commutative ``op`` of a reduction ``out = op(out, value)``, None for others.
+        folded: axes that choose constants, such as the matrices of a Winograd transform. If their
+            loops are unrolled, the constants become literals.
+        nonzero: spans of axes; the stage writes zeros outside of them.
+        masked: whether it may write zeros inside of the spans, too.
+        density: share of the constants that are not zero; products with zeros vanish.
+        instruction: the instruction that adds up the products of groups of elements
+            (`ansor.dag.dot_products`), "" for none.
     """
 
     name: str
@@ -198,7 +202,7 @@ class Stage:
 
     @property
     def output(self) -> str:
-        """The buffer this stage is known by: the first that it writes."""
+        """The first buffer that the stage writes."""
         return self.writes[0].buffer
 
 

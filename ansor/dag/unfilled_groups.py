@@ -1,4 +1,4 @@
-"""Sums of products whose reduction has no whole number of groups, and what they would need."""
+"""Sums of products whose reduction is no whole number of groups, and the padding that they need."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansor.dag.stage import Access, Stage, axes_of_access
 
 @dataclass(frozen=True)
 class UnfilledGroups:
-    """A reduction that an instruction adds up once its operands have zeros behind their ends.
+    """A reduction that an instruction can add up if its operands are padded with zeros.
 
     Attributes:
         stage: that adds up the products.
@@ -30,9 +30,9 @@ class UnfilledGroups:
 
 
 def unfilled_groups(dag: ComputeDAG, name: str, elements: int) -> UnfilledGroups | None:
-    """How a stage that adds up products is made to form groups.
+    """The padding with which a stage that adds up products forms groups.
 
-    None if it forms groups already, or needs more than zeros for that.
+    None if it forms groups without padding, or if padding is not enough.
 
     Args:
         dag: its graph.
@@ -51,16 +51,16 @@ def unfilled_groups(dag: ComputeDAG, name: str, elements: int) -> UnfilledGroups
 
 
 def may_be_lengthened(dag: ComputeDAG, buffer: str) -> bool:
-    """Whether one stage alone makes a buffer, element by element, and one alone reads it."""
+    """Whether a single stage writes a buffer, element by element, and a single stage reads it."""
     readers = [s for s in dag.stages.values() if any(r.buffer == buffer for r in s.reads)]
     writers = [s.name for s in dag.stages.values() if s.output == buffer]
     return len(readers) == 1 and len(writers) == 1 and can_inline(dag, writers[0])
 
 
 def _dimensions(dag: ComputeDAG, stage: Stage, axis: int) -> dict[str, int]:
-    """The dimension of each operand that an axis alone runs along, from its begin to its end.
+    """The dimension of each operand that a single axis indexes from its begin to its end.
 
-    Empty if there is none of one of them.
+    Empty if an operand has no such dimension.
     """
     found = {}
     for read in stage.reads:

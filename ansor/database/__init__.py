@@ -1,9 +1,9 @@
-"""Records: in go measurements, out come the best programs known for a task on a target.
+"""Records of measurements.
 
-One SQLite file; every `add` is a transaction, so a kill at any moment loses nothing that was
-recorded, and several processes may share the file. Read `record` for what is kept, `schema` for the
-tables, `database` for the queries, `jsonl` for text in and out, `log` for text that a search writes
-while it runs.
+In: measurements. Out: the best known programs for a task on a target. The records are in one SQLite
+file. Every `add` is a transaction, so that a kill loses no record, and several processes may share
+the file. Module `record` has the content of a record, `schema` opens files, and `database` has the
+queries. Module `jsonl` converts from and to text, and `log` writes text during a search.
 """
 
 from ansor.database.database import Database

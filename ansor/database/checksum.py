@@ -1,7 +1,7 @@
-"""Checksums of rows, so that a damaged row is noticed even where it makes sense.
+"""Checksums of rows, which detect damage even if the values are plausible.
 
-SQLite has no checksums: a flipped bit of a latency is another latency. A checksum finds damage, and
-no forgery: whoever can write to a file can write a checksum too.
+SQLite has no checksums: a latency with a flipped bit is another latency. A checksum detects damage,
+but not forgery, because anyone who can write to a file can also write a checksum.
 """
 
 from __future__ import annotations

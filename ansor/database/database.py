@@ -1,4 +1,4 @@
-"""`Database`: every measurement ever made, by task and target."""
+"""`Database`: measurements by task and target."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ansor.measure.result import ErrorKind, Measurement
 from ansor.program.codec import decode, encode
 from ansor.program.program import Program
 
-if TYPE_CHECKING:  # a task brings TVM along
+if TYPE_CHECKING:  # a task imports TVM
     from ansor.task import Task
 
 _INSERT = f"INSERT INTO records ({COLUMNS}, run) VALUES ({PLACEHOLDERS}, ?)"
@@ -55,7 +55,7 @@ Observer = Callable[[Sequence[TaskEntry], Sequence[Record]], None]
 
 @dataclass(frozen=True)
 class Election:
-    """What a function ended with: the key of its variant, the program, seconds since 1970."""
+    """The final program of a function: the key of its variant, the program, seconds since 1970."""
 
     task_key: str
     program: Program
@@ -79,7 +79,7 @@ class Database(Reader):
 
     @contextmanager
     def observed(self, observer: Observer) -> Iterator[None]:
-        """Tells an observer of each batch of records that is added meanwhile."""
+        """Calls an observer with each batch of records that is added inside the context."""
         self._observers.append(observer)
         try:
             yield
@@ -132,7 +132,7 @@ class Database(Reader):
             observer(tasks, records)
 
     def add_check(self, task: Task, program: Program, difference: float) -> None:
-        """Notes that a program was found right on this machine, by the packages installed now.
+        """Records that a program passed its check on this machine with the installed packages.
 
         Args:
             difference: largest error of its results relative to the reference's largest value.
@@ -146,8 +146,8 @@ class Database(Reader):
             )
 
     def checked(self, task: Task, program: Program) -> float | None:
-        """The difference with which a program was found right; None where that was not here, not
-        with the packages installed now, or never."""
+        """The difference in a program's check; None without a check on this machine with the
+        installed packages."""
         key = _check_key(task, program)
         for difference, digits in self.query(
             "SELECT difference, checksum FROM checks WHERE task_key = ? AND target = ? "
@@ -160,7 +160,8 @@ class Database(Reader):
         return None
 
     def elect(self, function: str, task: Task, program: Program) -> None:
-        """Notes what a function ended with on this machine after its leaders were compared.
+        """Records the final program of a function on this machine after a comparison of its
+        leaders.
 
         Args:
             function: key of its first variant.
@@ -176,7 +177,7 @@ class Database(Reader):
             )
 
     def elected(self, function: str, target: str) -> Election | None:
-        """The last that was noted here; None where there is none that this version can read."""
+        """The last election on this machine; None if this version can read none."""
         key = (function, target, here_and_now(None).host)
         for task_key, program, time_s, digits in self.query(
             "SELECT task_key, program, time_s, checksum FROM elections "
@@ -191,12 +192,12 @@ class Database(Reader):
     def best(self, key: str, target: str, n: int = 1) -> list[Record]:
         """The fastest record of each of the `n` fastest distinct programs, fastest first.
 
-        A program that was ever found wrong is left out.
+        Programs with a failed check are left out.
         """
         return [record for _, record in self._ranked(key, target, n)]
 
     def winners(self, target: str, besides: str, known: Known = EVERYTHING) -> list[Record]:
-        """The fastest known record of every task but one, the newest first."""
+        """The fastest known record of every other task, the newest first."""
         keys = self.query(
             "SELECT DISTINCT task_key FROM records WHERE target = ? AND task_key <> ?",
             (target, besides),
@@ -245,7 +246,7 @@ class Database(Reader):
         return any(found)
 
     def count(self, key: str | None = None, target: str | None = None) -> int:
-        """Number of records, of one task or target where given."""
+        """Number of records, of all or of one task or target."""
         ((count,),) = self.query(
             "SELECT COUNT(*) FROM records "
             "WHERE (?1 IS NULL OR task_key = ?1) AND (?2 IS NULL OR target = ?2)",
@@ -254,7 +255,7 @@ class Database(Reader):
         return int(count)
 
     def targets(self, key: str | None = None) -> list[str]:
-        """Targets that have records, of one task where given: "none for yours, but for these"."""
+        """Targets with records, of all tasks or of one."""
         found = self.query(
             "SELECT DISTINCT target FROM records WHERE ?1 IS NULL OR task_key = ?1 ORDER BY target",
             (key,),
@@ -280,6 +281,6 @@ class Database(Reader):
 
 
 def _check_key(task: Task, program: Program) -> tuple[str, str, str, str, str]:
-    """What a check holds for: the first columns of the table of checks."""
+    """The scope of a check: the first columns of the table of checks."""
     here = here_and_now(None)
     return task.key, task.target, encode(program), here.host, versions_text(here.versions)

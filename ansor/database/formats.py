@@ -1,7 +1,7 @@
-"""The tables, and how a file of an earlier format gets those of this one.
+"""The tables, and the migration of files of earlier formats.
 
-Each format is the statements that make it from the format before. A new file runs all of them, and
-an earlier file the rest, so both end with the same tables.
+Each format consists of the statements that convert the format before. A new file runs all
+statements, and an earlier file the remaining ones, so that both have the same tables.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ FORMAT_VERSION = len(FORMATS)  # a reader refuses a higher one
 def migrate(connection: sqlite3.Connection) -> None:
     """Gives a file the tables of this format, inside a transaction of the caller.
 
-    A file of format 1 may lack tables, which were added without a format of their own.
+    A file of format 1 may lack tables, because some were added without a new format.
     """
     found = format_of(connection)
     if found == FORMAT_VERSION:

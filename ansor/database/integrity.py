@@ -1,6 +1,6 @@
-"""Whether the structure of an SQLite file is whole: its pages, not the values in them.
+"""Checks the structure of an SQLite file: its pages, not the values in them.
 
-`checksum` finds damaged values.
+`checksum` detects damaged values.
 """
 
 from __future__ import annotations
@@ -31,6 +31,6 @@ def check_integrity(file: Path, connection: sqlite3.Connection, most_bytes: int 
 
 
 def damaged(file: Path, reason: str) -> DatabaseError:
-    """What is raised for a damaged file."""
+    """The error for a damaged file."""
     remedy = "left as it is; give a copy from before, or read what is left with `sqlite3 .recover`"
     return DatabaseError(f"database={str(file)!r}: damaged ({reason})", remedy)

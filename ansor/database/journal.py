@@ -1,7 +1,7 @@
-"""`Journal`: what one run measures and when, so that it can go on after its process was killed.
+"""`Journal`: the measurements and times of a run, to resume it after a kill of its process.
 
-A resumed run repeats its search. The journal answers for the device and the clock, until the search
-is where the interrupted run was. From there on the device and the clock are asked.
+A resumed run repeats its search. The journal replaces the device and the clock, until the search
+reaches the point of the interruption. Then the device and the clock take over.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from ansor.measure.result import Measurement
 from ansor.program.codec import encode
 from ansor.program.program import Program
 
-if TYPE_CHECKING:  # a task brings TVM along
+if TYPE_CHECKING:  # a task imports TVM
     from ansor.task import Task
 
 NAMELESS = RunRequest()
 
 
 class Journal:
-    """One run in a database. It knows the records from before the run, and its own.
+    """One run in a database. It sees the records from before the run, and its own.
 
     Args:
-        database: its records, and where new ones go.
+        database: of the earlier and new records.
         source: of the time, in seconds; see `RunClock`.
-        request: what the run is asked for.
+        request: the identity and the settings of the run.
         interrupted: the run that is resumed; None for a run that begins.
 
     Attributes:
         clock: of the run.
         recovered: measurements of the interrupted run.
-        ended_s: when that run measured last, in seconds since 1970; None after a new measurement.
+        ended_s: time of that run's last measurement, in seconds since 1970; None after a new one.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Journal:
         interrupted: RunRow | None = None,
     ) -> None:
         self._database, self._request = database, request
-        self._recorded: dict[tuple[str, str], tuple[int, Record]] = {}  # not asked for yet
+        self._recorded: dict[tuple[str, str], tuple[int, Record]] = {}  # not repeated yet
         self._shown = 0  # number of the last record of a round that was repeated
         self._is_live = interrupted is None
         self.interrupted = interrupted
@@ -69,11 +69,11 @@ class Journal:
 
     @property
     def is_repeating(self) -> bool:
-        """Whether measurements of the interrupted run have not been asked for."""
+        """Whether some measurements of the interrupted run have not been repeated."""
         return bool(self._recorded)
 
     def recall(self, task: Task, programs: Sequence[Program]) -> tuple[dict[int, Measurement], int]:
-        """What the interrupted run measured of programs.
+        """Measurements of programs by the interrupted run.
 
         Returns:
             the measurements by the place of their program, and the number of the last record.
@@ -87,16 +87,16 @@ class Journal:
         return found, last
 
     def show(self, last: int) -> None:
-        """Lets the run know its records up to a number, because a round was repeated."""
+        """Makes records of the run up to a number visible, because a round was repeated."""
         self._shown = max(self._shown, last)
 
     def go_on(self) -> None:
-        """Ends the repetition, because something is to be measured; time passes again."""
+        """Ends the repetition before a new measurement; the clock continues."""
         self._is_live = True
         self.clock.go_on()
 
     def give_up(self, keys: Collection[str]) -> list[Record]:
-        """Returns the records of tasks that have not been asked for, which nobody will ask for."""
+        """Returns the records of tasks that were not repeated, and forgets all such records."""
         left = sorted(self._recorded.values(), key=lambda pair: pair[0])
         self._recorded.clear()
         return [record for _, record in left if record.task_key in keys]
@@ -140,7 +140,7 @@ class Journal:
         return Known(self._horizon, self._number, until)
 
     def finish(self) -> None:
-        """Notes that the run is complete.
+        """Records that the run is complete.
 
         Raises:
             DatabaseError: it cannot be written.
@@ -163,12 +163,12 @@ class Journal:
 def open_journal(
     database: Database, source: Callable[[], float], request: RunRequest, resume: bool
 ) -> Journal:
-    """The journal of a run: of an interrupted one with the same identity, or of one that begins.
+    """The journal of a run: of an interrupted one with the same identity, or of a new one.
 
     Args:
-        database: its records, and where new ones go.
+        database: of the earlier and new records.
         source: of the time, in seconds.
-        request: what the run is asked for.
+        request: the identity and the settings of the run.
         resume: whether an interrupted run is resumed.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Records as lines of JSON: to look at, to merge, to send. Each line stands on its own."""
+"""Records as lines of JSON, to read, merge and send. Lines are independent of each other."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class ImportCount:
     """Lines of an imported file.
 
     Attributes:
-        added: records that were not known.
-        known: records that were.
+        added: new records.
+        known: records that were known.
         bad: torn, damaged, foreign or too new.
     """
 
@@ -39,14 +39,14 @@ class ImportCount:
 def export_jsonl(
     database: Database, path: str | os.PathLike[str], target: str | None = None
 ) -> int:
-    """Writes all records, of one target where given; returns their number.
+    """Writes all records, or those of one target; returns their number.
 
     Raises:
         DatabaseError: the file cannot be written.
     """
     targets = database.targets() if target is None else [target]
     records = [record for each in targets for record in database.all_records(each)]
-    # After the records: another process may add tasks meanwhile.
+    # After the records, because another process may add tasks in between.
     tasks = {entry.key: entry for entry in database.tasks()}
     try:
         with Path(path).open("w", encoding="utf-8") as stream:
@@ -64,7 +64,7 @@ def _entry(tasks: Mapping[str, TaskEntry], key: str) -> TaskEntry:
 
 
 def import_jsonl(database: Database, path: str | os.PathLike[str]) -> ImportCount:
-    """Adds the records of a file in one transaction; what is known already is not added again.
+    """Adds the new records of a file in one transaction.
 
     Raises:
         DatabaseError: the file cannot be read.
@@ -91,13 +91,13 @@ def to_line(entry: TaskEntry, record: Record) -> str:
 
 
 def _values(entry: TaskEntry, record: Record) -> tuple[object, ...]:
-    """What the checksum of a line depends on."""
+    """The values that the checksum of a line depends on."""
     row = to_row(record)
     return (*astuple(entry), *checked_values(row), row[-1])
 
 
 def _from_line(line: bytes) -> tuple[TaskEntry, Record] | None:
-    """None for a line that holds no record of ours."""
+    """The record of a line; None for other lines."""
     try:
         document = json.loads(line)
         version = document["format"]

@@ -1,7 +1,7 @@
-"""The part of a database's records that a run knows.
+"""The part of a database's records that a run sees.
 
-A run does not see what other processes add meanwhile, so a run that was interrupted can be repeated
-exactly.
+A run does not see records that other processes add at the same time. So an interrupted run can be
+repeated exactly.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class Known:
     """Numbers of records.
 
     Attributes:
-        before: the last one that may be of any run.
-        run: number of the run whose later records are known too; None for none.
-        until: the last one of these.
+        before: the last visible one of all runs.
+        run: number of the run whose later records are also visible; None for none.
+        until: the last visible one of this run.
     """
 
     before: int = _LAST

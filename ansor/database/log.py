@@ -18,7 +18,7 @@ from ansor.errors import ArgumentError, DatabaseError
 class RecordLog(Closing):
     """A file that gets one line for each measurement, in the format of `export_jsonl`.
 
-    A line is complete and written before the search goes on. Lines of an existing file are kept.
+    A line is written completely before the search continues. Lines of an existing file are kept.
 
     Args:
         path: of the file, which is made if it does not exist.
@@ -33,7 +33,7 @@ class RecordLog(Closing):
             raise DatabaseError(f"log={str(path)!r}: is a database", "give another file")
         try:
             is_torn = _is_torn(self._path)
-            # Without a buffer: what a full disk refuses is not written again by `close`.
+            # Without a buffer, `close` does not repeat a write that a full disk refused.
             self._stream = self._path.open("ab", buffering=0)
             if is_torn:  # a run was killed while it wrote
                 self._append(b"\n")
@@ -69,7 +69,7 @@ class RecordLog(Closing):
 
 @contextmanager
 def logged(database: Database, path: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Writes what is recorded in a database meanwhile to a log too.
+    """Writes records that are added to a database inside the context also to a log.
 
     Args:
         database: gets the records.

@@ -1,4 +1,4 @@
-"""Several databases as one."""
+"""Merges databases."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class MergeCount:
     """Records of merged databases.
 
     Attributes:
-        added: that the result did not have.
-        known: that it had.
-        damaged: that are left out, because they cannot be written to a file.
+        added: records that were new to the result.
+        known: records that it had.
+        damaged: records that are left out, because they cannot be written to a file.
     """
 
     added: int
@@ -43,15 +43,16 @@ class MergeCount:
 
 
 def merge(database: Database, sources: Sequence[Database]) -> MergeCount:
-    """Adds what other databases contain, in one transaction for each.
+    """Adds the contents of other databases, in one transaction for each.
 
-    Records are equal if all their columns are. Those of other versions of this package are added
-    as they are. Checks and elections name their machine, and are added too; of two elections of a
-    function, the later one counts. Runs are not added: they are resumed from their own file.
+    Records are equal if all their columns are equal. Records of other versions of this package are
+    added without a change. Checks and elections name their machine, and are added, too. Of two
+    elections of a function, the later one counts. Runs are not added, because they are resumed from
+    their own file.
 
     Args:
         database: gets the records.
-        sources: stay as they are.
+        sources: do not change.
 
     Raises:
         DatabaseError: a file is damaged, or the database cannot be written.
@@ -79,7 +80,7 @@ def merge(database: Database, sources: Sequence[Database]) -> MergeCount:
 
 
 def _add(connection: sqlite3.Connection, row: Sequence[Any], keys: set[str]) -> bool:
-    """Adds a record; False for one that a file cannot contain.
+    """Adds a record; False if a file cannot contain it.
 
     Args:
         connection: to the database.
@@ -95,13 +96,13 @@ def _add(connection: sqlite3.Connection, row: Sequence[Any], keys: set[str]) -> 
             connection.execute(_ADD_TASK, (key, key, "", checksum((key, key, ""))))
             keys.add(key)
         connection.execute(_ADD_RECORD, row)
-    except sqlite3.IntegrityError:  # a damaged row without a value that every row has
+    except sqlite3.IntegrityError:  # a damaged row without a necessary value
         return False
     return True
 
 
 def _digest(row: Sequence[object]) -> bytes:
-    """Short for a row, so that all rows of a large database are few bytes."""
+    """A short hash of a row, so that the hashes of a large database need little memory."""
     text = repr(tuple(row)).encode(errors="surrogateescape")
     return hashlib.blake2b(text, digest_size=16).digest()
 

@@ -1,4 +1,4 @@
-"""Removes records that are not wanted any more."""
+"""Removes unnecessary records."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from ansor.program.codec import encode
 
 @dataclass(frozen=True)
 class PruneRequest:
-    """What is removed; at least one of them.
+    """The records to remove; at least one kind.
 
     Attributes:
-        best: of each task on each target, what is not one of the fastest `best` programs, nor the
+        best: of each task on each target, all programs except the fastest `best` ones and the
             winner of a function.
-        failures: failed measurements. That a program was wrong stays known as long as the program
-            has a latency.
+        failures: failed measurements. Failed checks of programs with a latency are kept.
         other_versions: records of other versions of this package, of TVM, NumPy or Python.
         other_hosts: records of other machines.
         unreadable: records that are damaged, or that this version cannot read.
@@ -41,8 +40,8 @@ class PruneCount:
     """Records of a pruned database.
 
     Attributes:
-        removed: or, without a removal, those that would be.
-        kept: the others.
+        removed: removed records; in a dry run, the records to remove.
+        kept: the other records.
     """
 
     removed: int
@@ -54,7 +53,7 @@ Programs = set[tuple[str, str, str]]  # task, target, and a short name of the pr
 
 @dataclass(frozen=True)
 class _Row:
-    """What decides about a record."""
+    """The properties that decide about a record."""
 
     number: int
     program: tuple[str, str, str]
@@ -64,11 +63,11 @@ class _Row:
 
 
 def prune(database: Database, request: PruneRequest, *, dry_run: bool = False) -> PruneCount:
-    """Removes records, then the checks, elections and tasks that have none left, and their space.
+    """Removes records, then checks, elections and tasks without records, and frees their space.
 
     Args:
         database: to be pruned.
-        request: what is removed.
+        request: the records to remove.
         dry_run: whether nothing is removed.
 
     Raises:

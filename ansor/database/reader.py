@@ -1,4 +1,4 @@
-"""`Reader`: the rows of a database, of which damaged ones are counted and left out."""
+"""`Reader`: the rows of a database; damaged ones are counted and left out."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Reader(Closing):
 
     Attributes:
         connection: for other modules of this package.
-        unreadable: rows met so far that are damaged, or that another version wrote and this one
-            cannot read; they are left out of every answer.
+        unreadable: number of rows so far that are damaged or from an unsupported version; they are
+            left out of every answer.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -61,7 +61,7 @@ class Reader(Closing):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Counts a row that cannot be read, and goes on."""
+        """Counts a row that cannot be read, and continues."""
         try:
             yield
         except ValueError:

@@ -1,4 +1,4 @@
-"""What is kept of one measurement."""
+"""The record of one measurement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PACKAGES = ("ansor", "apache-tvm", "numpy")
 
 @dataclass(frozen=True)
 class Origin:
-    """Where and when a measurement was made.
+    """The machine and the time of a measurement.
 
     Attributes:
         time_s: seconds since 1970.

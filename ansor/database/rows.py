@@ -46,7 +46,7 @@ def to_row(record: Record) -> tuple[Any, ...]:
 def checked_values(row: Sequence[Any]) -> tuple[Any, ...]:
     """The values of a row that its checksum depends on.
 
-    The mark of a disturbed measurement is one of them only if it is set, so that rows of format 3
+    The mark of a disturbed measurement is included only if it is set, so that rows of format 3
     keep their checksums.
     """
     *values, disturbed, _ = row
@@ -120,14 +120,14 @@ def _versions(text: str) -> Mapping[str, str]:
 
 
 def _read(kind: type[Any], text: str) -> Any:
-    """What a JSON text contains, of one kind."""
+    """The value of a JSON text, of a given type."""
     found = json.loads(text)
     _check(isinstance(found, kind), f"a {kind.__name__}")
     return found
 
 
 def check_text(value: Any) -> None:
-    """Raises a ValueError for what is no text, or none that a file can contain."""
+    """Raises a ValueError for a value that is no text, or that a file cannot contain."""
     _check(isinstance(value, str), "a text")
     value.encode()
 

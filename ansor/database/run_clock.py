@@ -1,4 +1,4 @@
-"""The clock of a run, which can be read again as an interrupted run read it."""
+"""The clock of a run, which can repeat the readings of an interrupted run."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 
 
 class RunClock:
-    """Seconds that a run has taken, interruptions left out.
+    """Seconds that a run has taken, without interruptions.
 
-    The clock of a resumed run first repeats the readings of the interrupted one. Then it stands
-    still until something is measured, so that no time of the budget goes into the repetition.
+    The clock of a resumed run first repeats the readings of the interrupted one. Then it does not
+    advance until the first new measurement. The repetition therefore takes no time of the budget.
 
     Args:
-        source: seconds; of a run that begins, this is the time of the run.
+        source: seconds; for a new run, this is the time of the run.
         readings: of the interrupted run, in order.
-        spent_s: seconds of the interrupted run; None for a run that begins.
+        spent_s: seconds of the interrupted run; None for a new run.
 
     Attributes:
         unwritten: readings that are in no database yet, by their number.
@@ -35,7 +35,7 @@ class RunClock:
         self._ahead_s = 0.0  # of the source
 
     def __call__(self) -> float:
-        """The next reading, which is kept."""
+        """The next reading; the clock keeps it."""
         if self._readings:
             reading = self._readings.popleft()
         else:
@@ -50,7 +50,7 @@ class RunClock:
         return self._spent_s
 
     def go_on(self) -> None:
-        """Lets time pass again, and forgets readings that were not repeated."""
+        """Lets the clock advance again, and forgets readings that were not repeated."""
         self._readings.clear()
         if self._spent_s is not None:
             self._ahead_s, self._spent_s = self._spent_s - self._source(), None

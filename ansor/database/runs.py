@@ -1,4 +1,4 @@
-"""The table of runs: what each was asked for, how far it came, and which process works on it."""
+"""The table of runs: their settings, their progress, and the processes that work on them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _CLOCK_S = 5.0  # start times of one process, computed by two others, differ by 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a run is asked for.
+    """The identity and the settings of a run.
 
     Attributes:
         identity: hash of the arguments that decide the search; a run without one is never resumed.
-        settings: JSON object, the arguments by which people know it.
+        settings: JSON object with the arguments that users see.
     """
 
     identity: str = ""
@@ -37,7 +37,7 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class RunProgress:
-    """What is written with each record of a run.
+    """The progress that is written with each record of a run.
 
     Attributes:
         run: its number.
@@ -82,8 +82,8 @@ def open_run(connection: sqlite3.Connection, identity: str) -> RunRow | None:
 
 
 def records_of(connection: sqlite3.Connection, run: int) -> Iterator[tuple[int, Record]]:
-    """The records of a run with their numbers, oldest first; what another version wrote and this
-    one cannot read is left out."""
+    """The records of a run with their numbers, oldest first, without records of unsupported
+    versions."""
     statement = f"SELECT id, {COLUMNS} FROM records WHERE run = ? ORDER BY id"
     for number, *row in list(query(connection, statement, (run,))):
         with suppress(ValueError):
@@ -91,7 +91,7 @@ def records_of(connection: sqlite3.Connection, run: int) -> Iterator[tuple[int, 
 
 
 def readings_of(connection: sqlite3.Connection, run: int) -> list[float]:
-    """What an unfinished run read from its clock, in order, up to a damaged reading."""
+    """The clock readings of an unfinished run, in order, up to a damaged one."""
     statement = "SELECT time_s FROM readings WHERE run = ? ORDER BY number"
     found: list[float] = []
     with suppress(ValueError):
@@ -111,8 +111,8 @@ def begin(connection: sqlite3.Connection, request: RunRequest, horizon: int) -> 
 
     Args:
         connection: to the database.
-        request: what the run is asked for.
-        horizon: number of the last record that it knows.
+        request: the identity and the settings of the run.
+        horizon: number of the last record that it sees.
     """
     values = (request.identity, request.settings, horizon, time.time())
     cursor = connection.execute(
@@ -124,7 +124,7 @@ def begin(connection: sqlite3.Connection, request: RunRequest, horizon: int) -> 
 
 
 def write_progress(connection: sqlite3.Connection, progress: RunProgress) -> None:
-    """Notes how far a run is."""
+    """Records the progress of a run."""
     values = (progress.spent_s, progress.run)
     connection.execute("UPDATE runs SET spent_s = ? WHERE id = ?", values)
     rows = [(progress.run, number, time_s) for number, time_s in progress.readings.items()]
@@ -132,12 +132,12 @@ def write_progress(connection: sqlite3.Connection, progress: RunProgress) -> Non
 
 
 def own(connection: sqlite3.Connection, run: int, owner: str | None) -> None:
-    """Notes which process works on a run; None for none."""
+    """Records the process that works on a run; None for none."""
     connection.execute("UPDATE runs SET owner = ? WHERE id = ?", (owner, run))
 
 
 def finish(connection: sqlite3.Connection, run: int) -> None:
-    """Notes that a run is complete."""
+    """Records that a run is complete."""
     connection.execute("UPDATE runs SET finished = 1 WHERE id = ?", (run,))
     connection.execute("DELETE FROM readings WHERE run = ?", (run,))
 
@@ -175,7 +175,7 @@ def _read(
 
 
 def this_process() -> str:
-    """A text that names this process, on this machine and until it is started again."""
+    """A text that names this process uniquely, on this machine until its next start."""
     return f"{os.getpid()} {psutil.Process().create_time():.2f}"
 
 

@@ -1,4 +1,4 @@
-"""Opening a file without harming one that is not ours."""
+"""Opens a file without changing foreign files."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def is_sqlite(path: Path) -> bool:
 
 
 def connect(path: str | os.PathLike[str] | None) -> sqlite3.Connection:
-    """Opens our database, or makes one where there is no file or an empty one.
+    """Opens a database of this package, or makes one if the file is missing or empty.
 
     Args:
         path: a file; None for a database in memory.
 
     Raises:
         DatabaseError: the file cannot be written, is not SQLite, is not ours, or is of a newer
-            format; it is left as it was.
+            format. The file does not change.
     """
     if path is None:
         return _prepare(_open(":memory:"))
@@ -59,12 +59,12 @@ def connect(path: str | os.PathLike[str] | None) -> sqlite3.Connection:
 
 
 def _open(name: str, uri: bool = False, busy_timeout_s: float = 120.0) -> sqlite3.Connection:
-    """Opens a file, in which another process may be writing: each statement waits so long.
+    """Opens a file in which another process may be writing: each statement waits for a time.
 
-    A backup, or a process that is stopped for a while, holds the lock for tens of seconds.
+    A backup or a stopped process may hold the lock for tens of seconds.
     """
     connection = sqlite3.connect(name, timeout=busy_timeout_s, isolation_level=None, uri=uri)
-    # A damaged text is a damaged row, and no reason to read none of the others.
+    # A damaged text is a damaged row; other rows are read.
     connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
     return connection
 
@@ -89,7 +89,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 def _write_ahead(connection: sqlite3.Connection) -> None:
     """Sets the journal of the file, unless it is set.
 
-    SQLite does not wait where two processes do so: each has what the other one wants.
+    SQLite does not wait if two processes do so, because this would be a deadlock.
     """
     for _ in range(_TURNS):
         try:
@@ -102,7 +102,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All that is written inside counts or, after an exception, nothing.
+    """A transaction: all writes inside, or none after an exception.
 
     Raises:
         DatabaseError: it cannot be written.
@@ -120,7 +120,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _failure(connection: sqlite3.Connection, error: Exception) -> DatabaseError:
-    """What is raised where a statement fails."""
+    """The error for a failed statement."""
     file = file_of(connection)
     if not isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
         return damaged(Path(file), str(error))
@@ -129,7 +129,7 @@ def _failure(connection: sqlite3.Connection, error: Exception) -> DatabaseError:
 
 
 def vacuum(connection: sqlite3.Connection) -> None:
-    """Makes the file as small as what it contains.
+    """Shrinks the file to its contents.
 
     Raises:
         DatabaseError: it cannot be written, or another process reads it.
@@ -170,9 +170,9 @@ def file_of(connection: sqlite3.Connection) -> str:
 
 
 def _check(file: Path) -> None:
-    """Raises DatabaseError for a file that is not ours or damaged. Opens it for reading only.
+    """Raises DatabaseError for a foreign or damaged file. Opens it for reading only.
 
-    What another process writes meanwhile may look damaged.
+    A file may look damaged while another process writes to it.
     """
     for _ in range(_ATTEMPTS):
         before = _state(file)
@@ -185,7 +185,7 @@ def _check(file: Path) -> None:
 
 
 def _state(file: Path) -> tuple[object, ...]:
-    """What differs after another process has written to a file."""
+    """A state of a file that changes with each write of another process."""
     found = file.stat()
     return found.st_mtime_ns, found.st_size, _is_pending(file)
 
@@ -202,7 +202,7 @@ def _check_once(file: Path) -> None:
         )
     if not os.access(file, os.W_OK):
         raise DatabaseError(f"database={str(file)!r}: cannot be written", "give a file that can be")
-    # A log beside the file must be read too; without one, SQLite would make one and leave it there.
+    # A log beside the file must be read, too. Without one, SQLite would create and leave one.
     mode = "mode=ro" if _is_pending(file) else "mode=ro&immutable=1"
     connection = _open(f"{file.absolute().as_uri()}?{mode}", uri=True)
     try:
@@ -220,7 +220,7 @@ def _check_meta(file: Path, connection: sqlite3.Connection) -> None:
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     columns = [row[1] for row in connection.execute("PRAGMA table_info(meta)")]
     if not tables:
-        return  # another process is making it, or a kill came before its first transaction
+        return  # another process is creating it, or was killed before the first transaction
     meta = (
         dict(connection.execute("SELECT name, value FROM meta"))
         if columns == ["name", "value"]

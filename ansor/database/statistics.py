@@ -1,4 +1,4 @@
-"""What a database contains, counted."""
+"""Statistics of a database."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ansor.database.integrity import check_integrity
 
 @dataclass(frozen=True)
 class Statistics:
-    """Counts of one database; of records, by what they have in common.
+    """Counts of a database, and of its records by their properties.
 
     Attributes:
         records: that this version can read.
         unreadable: records that are damaged, or that another version wrote.
         tasks: definitions that have records.
-        checks: programs that were found right.
-        elections: functions whose winner is noted.
+        checks: programs that passed their checks.
+        elections: functions with a recorded winner.
         size_bytes: of the file; None for a database in memory.
         targets: records by target.
         hosts: records by the name of the machine.

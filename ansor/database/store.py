@@ -1,4 +1,4 @@
-"""Records that lie elsewhere than in this package's files: the exchangeable part of a database."""
+"""Records outside of this package's files: the exchangeable part of a database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansor.database.runs import RunProgress
 
 @runtime_checkable
 class RecordStore(Protocol):
-    """Where records lie, such as a table of a server.
+    """A place for records, such as a table of a server.
 
     It keeps records alone. Checks and elections of winners hold for one run: later runs compare
     the leaders again.
@@ -22,18 +22,18 @@ class RecordStore(Protocol):
         """All tasks and records, oldest first."""
 
     def append(self, tasks: Sequence[TaskEntry], records: Sequence[Record]) -> None:
-        """Keeps new records, all of them or none; a task may be known already.
+        """Stores new records, all of them or none; their tasks may be known.
 
         Raises:
-            DatabaseError: they cannot be kept. The search ends, and its best programs are used.
+            DatabaseError: they cannot be stored. The search ends, and its best programs are used.
         """
 
     def close(self) -> None:
-        """Frees what the store holds; may be called twice."""
+        """Frees the store's resources; may be called twice."""
 
 
 class StoredDatabase(Database):
-    """A database in memory whose records come from a store and go there.
+    """A database in memory that reads its records from a store and writes them there.
 
     Args:
         store: its records; closed with the database.

@@ -11,7 +11,7 @@ _MARK_WIDTH = 7  # characters of the longest state and a gap
 
 
 class State(str, Enum):
-    """How something is.
+    """The verdict of a finding.
 
     Attributes:
         RIGHT: as it should be.
@@ -30,7 +30,7 @@ class Finding:
 
     Attributes:
         name: of the property.
-        value: what was read or measured, with units.
+        value: the read or measured figures, with units.
         state: how it is.
         remedy: what to do; never empty where `state` is `WRONG`.
     """
@@ -58,7 +58,7 @@ class DoctorReport:
 
     @property
     def wrong(self) -> tuple[Finding, ...]:
-        """What makes results wrong or slow."""
+        """A problem that makes results wrong or slow."""
         return tuple(each for each in self.findings if each.state is State.WRONG)
 
     def to_json(self) -> dict[str, Any]:

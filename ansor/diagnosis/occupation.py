@@ -124,7 +124,7 @@ def _process_seconds() -> dict[int, float]:
 
 
 def _name(pid: int) -> str:
-    """Of a process; "" if it has ended."""
+    """The name of a process; "" if it has ended."""
     try:
         return str(psutil.Process(pid).name())
     except psutil.NoSuchProcess:

@@ -16,7 +16,7 @@ _BUSY = "end other work, and see the quota, the governor and the cooling"
 
 @dataclass(frozen=True)
 class Speed:
-    """What was measured of a machine, and what it could reach.
+    """Measurements of a machine, and its possible speed.
 
     Attributes:
         present_flops: multiply-adds in float32 of all threads at present, operations per second;

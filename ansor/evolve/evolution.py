@@ -1,8 +1,8 @@
 """A few generations of mutation and crossover under a score (Ansor §5.1).
 
 Deviation: the paper draws parents in proportion to their score and runs a fixed number of
-generations; here their rank counts, because scores are logarithms, and the evolution ends after
-generations without a gain.
+generations. Here the rank of a parent counts, because scores are logarithms, and the evolution ends
+after generations without a gain.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ def evolve(
     known: npt.NDArray[np.float32] | None = None,
     mutators: Sequence[Mutator] = (mutate,),
 ) -> tuple[Population, npt.NDArray[np.float32]]:
-    """Returns the fittest distinct programs met, best first, and their scores.
+    """Returns the distinct programs with the best scores, best first, and their scores.
 
     Args:
         start: the first generation.
-        score: `[P]`, higher is better, minus infinity for what may not be built.
+        score: `[P]`, higher is better, minus infinity for illegal programs.
         rng: source of all randomness.
         config: sizes and rates.
-        known: scores of the first generation, if it has been scored.
-        mutators: one of them makes each child that is not crossed.
+        known: scores of the first generation, if they are known.
+        mutators: a random one of them makes each child that no crossover makes.
     """
     first = score(start) if known is None else known
     best, scores = _fittest(start, first, config.population)

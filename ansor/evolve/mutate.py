@@ -1,11 +1,11 @@
-"""Mutation: a few decisions of each program move, mostly to a neighbouring choice.
+"""Mutation: a few decisions of each program change, mostly to a neighbouring choice.
 
 Neighbours of a tile differ by one prime factor moved between two levels, after OpEvo's small
 steps on the factorisation lattice (AAAI'21).
 
-Deviation: Ansor (§5.1) moves a random factor between two levels, and has a mutation of its own for
-each kind of annotation; here one mutation moves any decision, mostly to a neighbour. Equal rates
-for all decisions ended closer to the best known draft than learned rates.
+Deviation: Ansor (§5.1) moves a random factor between two levels, and has a separate mutation for
+each kind of annotation. Here one mutation moves any decision, mostly to a neighbour. Searches with
+equal rates for all decisions ended closer to the best known draft than with learned rates.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Mutator = Callable[[Population, np.random.Generator, EvolutionConfig], Populatio
 
 
 def mutate(parents: Population, rng: np.random.Generator, config: EvolutionConfig) -> Population:
-    """Returns one child per parent; decisions without an alternative stay."""
+    """Returns one child per parent; decisions without an alternative do not change."""
     decisions = parents.sketch.decisions
     choices = parents.choices.copy()
     chosen = _chosen(parents, rng, config.mutations_per_child)
@@ -47,7 +47,7 @@ def mutate_by_any(
     config: EvolutionConfig,
     mutators: Sequence[Mutator],
 ) -> Population:
-    """Returns one child per parent, each by one of the mutators, at random."""
+    """Returns one child per parent; a random mutator makes each child."""
     if len(mutators) == 1:
         return mutators[0](parents, rng, config)
     chosen, choices = rng.integers(len(mutators), size=len(parents)), parents.choices.copy()

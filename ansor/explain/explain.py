@@ -34,7 +34,7 @@ _FLOAT32_BYTES = 4
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What is explained.
+    """The subject of an explanation.
 
     Attributes:
         task: of the winner.
@@ -174,7 +174,7 @@ def differences(
 
 
 def _summary(subject: Subject) -> SearchSummary:
-    """What was tried."""
+    """The trials of the search."""
     trials, sketches = subject.own, subject.sketches
     last = min(EXPLAIN.last_trials, len(trials.each) // 2)
     structures = {sketch.name: structure_text(sketch) for sketch in sketches}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """The measured time beside what the machine can do at most.
+    """The measured time compared with the peak of the machine.
 
     Attributes:
         latency_s: seconds of one run; None if the program was not measured.
@@ -159,7 +159,7 @@ class VariantTrials:
 
 @dataclass(frozen=True)
 class SearchSummary:
-    """What was tried: trials of the winner's task, and of the other variants of the function.
+    """The trials of the winner's task, and of the other variants of the function.
 
     Attributes:
         sketches: with their trials, the fastest first.

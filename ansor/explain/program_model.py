@@ -1,4 +1,4 @@
-"""`ProgramModel`: what the draft and the details of a target say of one program."""
+"""`ProgramModel`: the draft and the details of a target for one program."""
 
 from __future__ import annotations
 

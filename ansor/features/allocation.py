@@ -1,4 +1,4 @@
-"""How large intermediate buffers are: as small as TVM makes them."""
+"""Sizes of intermediate buffers after TVM's compaction."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def allocations(nest: LoopNest, views: dict[str, View]) -> dict[str, Allocation]
 
 
 def _apart(nest: LoopNest, buffer: str, sizes: tuple[Floats, ...]) -> tuple[Floats, ...]:
-    """Sizes of a buffer with its rows as far apart as a fetch puts them."""
+    """Sizes of a buffer with the row distance of a cooperative fetch."""
     population = nest.population
     for name, step in population.sketch.roles.placed.items():
         fills = population.sketch.dag.stages[name].output == buffer
@@ -52,7 +52,7 @@ def _apart(nest: LoopNest, buffer: str, sizes: tuple[Floats, ...]) -> tuple[Floa
 
 
 def _touched(view: View, access: Access, place: Place) -> tuple[Floats, ...]:
-    """`[P]` in each dimension: extent that an access reaches where a buffer is allocated."""
+    """`[P]` in each dimension: extent that an access covers inside the buffer's place."""
     population = view.nest.population
     shape = population.sketch.dag.buffers[access.buffer].shape
     whole = [size_of(population, extent) for extent in shape]
@@ -61,9 +61,9 @@ def _touched(view: View, access: Access, place: Place) -> tuple[Floats, ...]:
 
 
 def _places(nest: LoopNest) -> dict[str, Place]:
-    """For each intermediate buffer, where it is allocated.
+    """The place of each intermediate buffer.
 
-    A buffer lives at the innermost loop that holds its producer and all its consumers.
+    A buffer is allocated at the innermost loop around its producer and all its consumers.
     """
     dag, roles = nest.population.sketch.dag, nest.population.sketch.roles
     places = {}
@@ -79,12 +79,12 @@ def _places(nest: LoopNest) -> dict[str, Place]:
 
 
 def _home(roles: Roles, name: str) -> str:
-    """The stage among whose loops the buffer lies that a stage writes."""
+    """The stage whose loops contain the buffer that a stage writes."""
     return name if roles.fused_into(name) else roles.root(name)
 
 
 def _depth_in(nest: LoopNest, home: str, user: str) -> npt.NDArray[np.int32]:
-    """`[P]`: how many loops of `home` enclose `user`."""
+    """`[P]`: number of the loops of `home` around `user`."""
     stage = nest.stages[user]
     if user == home:
         return np.full(nest.size, len(stage.loops), dtype=np.int32)

@@ -1,6 +1,6 @@
 """The names and units of the feature columns, in order. One row of features per stage.
 
-All are stored as `rough_log2(1 + |value|)`, which leaves 0 and 1 as they are; those of the
+Values are stored as `rough_log2(1 + |value|)`, which does not change 0 and 1. The points of the
 intensity curve are logarithms before they are sampled.
 """
 

@@ -1,7 +1,7 @@
 """Features of every stage of a population (Ansor, appendix B; the column list is in `columns`).
 
-Deviation: logarithms are linear between powers of two, because trees read only their order; what
-the draft says of a stage can follow as further columns.
+Deviation: logarithms are linear between powers of two, because trees read only their order. Columns
+of a stage's draft can follow.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def extract(
     Args:
         population: the programs.
         profiles: of every stage.
-        further: columns that come after the features, `[P]` each, as many of each stage.
+        further: columns of each stage behind the features, `[P]` each, equally many for all stages.
     """
     columns = NUM_FEATURES + (len(further[0]) if further else 0)
     out: Floats = loop_table(len(profiles) * columns, len(population))
@@ -92,7 +92,7 @@ def _stage(population: Population, profile: StageProfile) -> list[Floats]:
 
 
 def _accesses(profile: StageProfile) -> list[Floats]:
-    """Of the first slots; those of accesses that there are not stay zero."""
+    """Columns of the first accesses; slots without an access are zero."""
     writes = [access for access in profile.accesses if access.is_write][:1]
     reads = [access for access in profile.accesses if not access.is_write]
     slots = [*writes, *reads][: FEATURES.access_slots]
@@ -125,7 +125,7 @@ def _access(profile: StageProfile, access: AccessProfile) -> list[Floats]:
 
 
 def _vector_stride(profile: StageProfile, access: AccessProfile, ones: Floats) -> Floats:
-    """Zero where there is no vector. A program has the same value beside any other programs."""
+    """Zero without a vector. The value does not depend on the other programs of a population."""
     stride = access.strides.get(profile.vector) if profile.vector is not None else None
     if stride is None or profile.vector is None:
         return 0 * ones
@@ -134,7 +134,7 @@ def _vector_stride(profile: StageProfile, access: AccessProfile, ones: Floats) -
 
 
 def _reuse(profile: StageProfile, access: AccessProfile) -> tuple[Floats, Floats, Floats]:
-    """Iterations and bytes between two uses of an element, and how often it is used again.
+    """Iterations and bytes between two uses of an element, and the number of its uses.
 
     The innermost loop that does not move the access reuses its elements.
     """

@@ -1,4 +1,4 @@
-"""Which programs may be built at all, by arithmetic on the nest."""
+"""The legality of programs, by arithmetic on the nest."""
 
 from __future__ import annotations
 

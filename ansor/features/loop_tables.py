@@ -20,17 +20,17 @@ _FLOAT32 = np.finfo(np.float32)
 
 
 def loop_table(rows: int, programs: int) -> npt.NDArray[np.float32]:
-    """`[rows, P]` zeros, of which a program's column is soon read."""
+    """`[rows, P]` zeros, arranged so that the column of a program is read fast."""
     return np.zeros((rows, programs + FEATURES.row_gap), dtype=np.float32)[:, :programs]
 
 
 def summed(tables: Iterable[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
-    """Their sum; NumPy's `add.reduce` would first lay copies of them side by side."""
+    """The sum of tables; NumPy's `add.reduce` would first copy them into one array."""
     return reduce(np.add, tables)
 
 
 def from_inside(combine: np.ufunc, rows: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
-    """`[L, P]`: what the rows come to, each with all those of loops further in."""
+    """`[L, P]`: each row, combined with the rows of all loops further in."""
     combined: npt.NDArray[_Scalar] = rows.copy()
     views = list(combined)
     for row, inner in zip(views[-2::-1], views[:0:-1], strict=True):
@@ -39,8 +39,8 @@ def from_inside(combine: np.ufunc, rows: npt.NDArray[_Scalar]) -> npt.NDArray[_S
 
 
 def masked_product(mask: Bools, rows: npt.NDArray[Any]) -> Floats:
-    """`[P]`: of the rows, `[L, P]`, for which the mask, `[L, P]` or `[L, 1]`, holds."""
-    some = np.flatnonzero(mask.any(axis=1))  # few, as a rule
+    """`[P]`: product of the rows, `[L, P]`, at which the mask, `[L, P]` or `[L, 1]`, holds."""
+    some = np.flatnonzero(mask.any(axis=1))  # usually few
     chosen = rows[some]
     if mask.shape[1] > 1:
         chosen = np.where(mask[some], chosen, rows.dtype.type(1))
@@ -63,14 +63,14 @@ def innermost(mask: Bools) -> Numbers:
 
 
 def count(mask: Bools) -> Numbers:
-    """`[P]`: number of rows, below 128, for which the mask holds."""
-    total = np.add.reduce(mask.view(np.int8), axis=0, dtype=np.int8)  # converts nothing
+    """`[P]`: number of rows at which the mask holds; at most 127."""
+    total = np.add.reduce(mask.view(np.int8), axis=0, dtype=np.int8)  # without a conversion
     number: Numbers = total.astype(np.int64)
     return number
 
 
 def row_of(rows: npt.NDArray[_Scalar], number: npt.NDArray[Any]) -> npt.NDArray[_Scalar]:
-    """`[P]`: of each program one row; the last one where its number is -1."""
+    """`[P]`: the row `number` of each program; the last row for -1."""
     programs = np.arange(len(number))
     if rows.flags.c_contiguous:
         return rows.take(number * len(number) + programs)  # half the time of two indices
@@ -79,14 +79,14 @@ def row_of(rows: npt.NDArray[_Scalar], number: npt.NDArray[Any]) -> npt.NDArray[
 
 
 def of_loop(rows: Floats, number: Numbers) -> Floats:
-    """`[P]`: of each program the row of one loop; 1 where its number is -1."""
+    """`[P]`: the row of loop `number` of each program; 1 for -1."""
     if not len(rows):
         return np.ones(len(number), dtype=np.float32)
     return np.where(number < 0, np.float32(1), row_of(rows, number))
 
 
 def at_least(values: Floats, least: float) -> Floats:
-    """`maximum` of a table and a number. NumPy takes three times as long for a number as for a
+    """`maximum` of a table and a number. With a number, NumPy takes three times as long as with a
     row that repeats it."""
     return np.maximum(values, _as_row(values, least))
 
@@ -97,7 +97,7 @@ def at_most(values: Floats, most: float) -> Floats:
 
 
 def _as_row(values: Floats, number: float) -> Floats:
-    """The number as often as a table has columns."""
+    """A row of a table with the number in each column."""
     row: Floats = np.full(values.shape[1], number, dtype=np.float32)
     return row
 
@@ -105,8 +105,8 @@ def _as_row(values: Floats, number: float) -> Floats:
 def rough_log2(values: Floats) -> Floats:
     """Logarithms of positive numbers, linear between powers of two: at most 0.09 too small.
 
-    The bits of a float are those of its exponent, then of its mantissa. Their order is that of the
-    numbers, which is all that trees look at, in a tenth of the time that NumPy needs.
+    The bits of a float have the exponent first, then the mantissa, and increase with the number.
+    Trees use only the order of values. This takes a tenth of the time of NumPy's logarithm.
     """
     exponent = values.view(np.int32).astype(np.float32)
     exponent *= np.float32(_FLOAT32.eps)  # one over the number of mantissas

@@ -19,13 +19,13 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class PrefetchedPart:
-    """What a stage reads of an operand without a gap.
+    """The contiguous part of an operand that a stage prefetches.
 
     Attributes:
         exists: `[P]`: whether anything is prefetched.
-        elements: `[P]`: of what is asked for while others are used: a part that is read again and
-            again, or the distance to what is read once.
-        run: `[P]`: elements after which the next ones lie elsewhere; infinite for parts.
+        elements: `[P]`: elements of a part that is read repeatedly; the distance of prefetches if
+            elements are read once.
+        run: `[P]`: contiguous elements; infinite for parts that are read repeatedly.
     """
 
     exists: Bools
@@ -34,11 +34,11 @@ class PrefetchedPart:
 
 
 class Operand(NamedTuple):
-    """How a stage reads an operand.
+    """The reads of an operand by a stage.
 
     Attributes:
         strides: of each loop that moves the operand, `[P]` elements.
-        width: of the panels that it is packed in, `[P]` elements; 0 where it is not.
+        width: of its packed panels, `[P]` elements; 0 without packing.
     """
 
     strides: Mapping[int, Floats]
@@ -46,7 +46,7 @@ class Operand(NamedTuple):
 
 
 def no_part(programs: int) -> PrefetchedPart:
-    """Where nothing is prefetched."""
+    """The part of programs that prefetch nothing."""
     ones = np.ones(programs, dtype=np.float32)
     return PrefetchedPart(np.zeros(programs, dtype=np.bool_), ones, ones)
 
@@ -58,16 +58,17 @@ def prefetched_part(
     parallel: Bools,
     sizes: npt.NDArray[np.int32],
 ) -> PrefetchedPart:
-    """The largest part of a size that is asked for, or all that is read without a gap: found from
-    the innermost loop outwards.
+    """The largest repeated part within the sizes, or else the whole contiguous run.
+
+    The search goes from the innermost loop outwards.
 
     Args:
         extents: `[L, P]` of the loops.
-        operand: what is read.
-        serial: `[L, P]`: loops that are executed as such, one iteration after the other.
+        operand: strides and packing of the operand.
+        serial: `[L, P]`: loops that remain loops of the machine code.
         parallel: `[L, P]`: loops that are fused and run on all cores.
-        sizes: `[4, P]`: least and most elements of a part, least of a run, and the distance; all 0
-            where nothing is asked for.
+        sizes: `[4, P]`: least and most elements of a part, least elements of a run, and the
+            distance; all 0 without prefetches.
     """
     count, (least, most, least_run, distance) = extents.shape[1], sizes
     run, elements, streamed = (np.ones(count, dtype=np.float32) for _ in range(3))

@@ -1,7 +1,7 @@
-"""What each access of each stage touches at each loop depth, for a population at once.
+"""The elements that each access of each stage touches at each loop depth, for a population at once.
 
-Depth ``d`` means: inside the outermost ``d`` loops. At depth 0 stands the whole run of the stage,
-at depth L one execution of its statement.
+Depth ``d`` is inside the outermost ``d`` loops. Depth 0 is the whole run of the stage, and depth L
+one execution of its statement.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ class AccessProfile:
     """One read or write.
 
     Attributes:
-        buffer: what is accessed.
-        is_write: whether it is written (a reduction also reads it).
-        strides: `strides[loop]` is `[P]`: elements in memory that one step of the loop advances
-            the access; loops that do not move it are left out.
+        buffer: the accessed buffer.
+        is_write: whether the access writes (a reduction also reads the element).
+        strides: `strides[loop]` is `[P]`: elements in memory by which one step of the loop advances
+            the access. Loops that do not move it are left out.
         footprint: `[L + 1, P]`: distinct elements touched at each depth.
         run: `[L + 1, P]`: length of the contiguous runs that the footprint consists of, estimated.
-        spread: `[L + 1, P]`: bytes modulo the page by which runs are apart, as a divisor of the
-            page: runs shorter than that leave part of a cache's sets unused.
+        spread: `[L + 1, P]`: greatest common divisor of the page and the distance of runs, in
+            bytes. Shorter runs leave part of a cache's sets unused.
         width: of the panels of a packed constant, `[P]` elements; 0 for other buffers.
-        private: `[P]`: whether each iteration of the parallel loop has a buffer of its own.
-        inside: `[L, P]`: whether a loop runs inside of where an intermediate buffer is allocated;
-            None for inputs and outputs.
+        private: `[P]`: whether each iteration of the parallel loop has its own buffer.
+        inside: `[L, P]`: whether a loop runs inside the place of an intermediate buffer; None for
+            inputs and outputs.
     """
 
     buffer: Buffer
@@ -55,7 +55,7 @@ class AccessProfile:
 
     @cached_property
     def moves(self) -> Floats:
-        """`[L + 1, P]`: `strides`, with zeros for the loops that are left out and in a last row."""
+        """`[L + 1, P]`: `strides`, with zeros for loops without a stride and in the last row."""
         moves = np.zeros_like(self.footprint)
         for loop, stride in self.strides.items():
             moves[loop] = stride
@@ -80,15 +80,15 @@ class AccessProfile:
         return total
 
     def room(self, line_bytes: int) -> Floats:
-        """`[L + 1, P]` bytes of a cache that the footprint takes up, the sets it cannot use
-        included: rows a power of two apart fall on the same few sets."""
+        """`[L + 1, P]` bytes of a cache that the footprint occupies, with the sets that it cannot
+        use. Rows at a distance of a power of two share a few sets."""
         runs = at_least(self.run_bytes, line_bytes)
         used = np.where(self.footprint > self.run, at_most(runs / self.spread, 1), np.float32(1))
         taken: Floats = self.lines(line_bytes) * np.float32(line_bytes) / used
         return taken
 
     def lines(self, line_bytes: int) -> Floats:
-        """`[L + 1, P]` cache lines touched: each run fills lines of its own."""
+        """`[L + 1, P]` touched cache lines: runs do not share lines."""
         if line_bytes not in self._lines:
             run = at_least(at_most(self.run_bytes, line_bytes), 1)  # there may be no element
             self._lines[line_bytes] = self.bytes / run
@@ -97,10 +97,10 @@ class AccessProfile:
 
 @dataclass(frozen=True, eq=False)
 class StageProfile:
-    """One stage: its loops, its accesses (reads first, then writes) and what they add up to.
+    """One stage: its loops, its accesses (reads first, then writes) and their sums.
 
-    Loops that have one iteration in every program of the population are left out; `active` lists
-    the others, and L is their number.
+    Loops that have one iteration in every program of the population are left out. `active` lists
+    the remaining ones, and L is their number.
     """
 
     nest: StageNest
@@ -124,7 +124,7 @@ class StageProfile:
 
     @cached_property
     def prefetched(self) -> PrefetchedPart:
-        """What is prefetched of the largest constant, see `ansor.program.steps.Prefetch`."""
+        """The prefetched part of the largest constant, see `ansor.program.steps.Prefetch`."""
         sizes, constant = self.nest.prefetch, self.largest_constant
         if constant is None or not sizes.any():
             return no_part(self.extents.shape[1])
@@ -166,7 +166,7 @@ class StageProfile:
 
     @cached_property
     def reductions(self) -> npt.NDArray[np.bool_]:
-        """`[L, 1]`: the loops of the stage's own that reduce."""
+        """`[L, 1]`: the reduction loops of the stage itself, without its host's."""
         own = [k >= self.nest.num_host and self.nest.loops[k].reduce for k in self.active]
         return np.asarray(own, dtype=np.bool_)[:, None]
 
@@ -244,15 +244,15 @@ def _in_groups(buffer: Buffer, access: Access) -> Buffer:
 
 
 def _page_divisor(elements: Floats | float, item_bytes: int) -> Floats:
-    """`[P]` or `[]`: greatest common divisor of a distance in memory and a page, a power of two, in
-    bytes, or a line's; the lowest bit that is set."""
+    """`[P]` or `[]`: greatest common divisor of a distance in memory and a page, in bytes; at least
+    a line. It is the lowest bit that is set."""
     distance = np.asarray(elements).astype(np.int64) * item_bytes | PAGE_BYTES
     divisor: Floats = np.maximum(distance & -distance, FEATURES.line_bytes).astype(np.float32)
     return divisor
 
 
 def _profile_packed(view: View, access: Access, buffer: Buffer) -> AccessProfile:
-    """A read of a constant that lies in memory as ``[n / width, ..., width]``."""
+    """The read of a constant with the layout ``[n / width, ..., width]``."""
     population = view.nest.population
     sizes = [float(size) for size in buffer.shape if isinstance(size, int)]
     chosen = population.values(population.sketch.roles.packed[access.buffer])[:, 0]
@@ -279,6 +279,6 @@ def _profile_packed(view: View, access: Access, buffer: Buffer) -> AccessProfile
 def _still_dense(
     before: npt.NDArray[np.bool_] | bool, full: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_] | bool:
-    """Whether runs go on into the next dimension; plainly False where they nowhere do."""
+    """Whether runs continue in the next dimension; a single False if no program's runs do."""
     dense = full if before is True else full & before
     return dense if dense.any() else False

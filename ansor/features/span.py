@@ -1,4 +1,4 @@
-"""How far the index of an access reaches at each loop depth, for a population at once."""
+"""The extent of an access's index at each loop depth, for a population at once."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ from ansor.program.sketch import Population
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A stage nest with its one-iteration loops left out: `number[loop]` among the others.
+    """A stage nest without its loops of one iteration.
 
     Attributes:
-        reached: what is known of `_reached`, by the index, one of the DAG's own, and the place.
-        slopes: what is known of `_slopes`, by such an index and whether jumps count.
+        nest: of all stages.
+        stage: the nest of this stage.
+        number: of each remaining loop, its number among these.
+        extents: `[L, P]` of the remaining loops.
+        reached: cached results of `_reached`, by the id of an index of the DAG and the place.
+        slopes: cached results of `_slopes`, by the id of an index and whether jumps count.
     """
 
     nest: LoopNest
@@ -33,10 +37,10 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where a buffer is allocated: inside `depth` loops, `[P]`, of its home.
+    """The place where a buffer is allocated: inside `depth` loops, `[P]`, of its home.
 
-    The same few elements serve every iteration of the loops outside, but of those in `common`:
-    threads of a GPU that share the buffer.
+    Iterations of the loops outside reuse the same elements. Loops in `common` are an exception:
+    these are threads of a GPU that share the buffer.
     """
 
     depth: npt.NDArray[np.int32]
@@ -44,7 +48,7 @@ class Place:
 
 
 def views_of(nest: LoopNest) -> dict[str, View]:
-    """Of every stage, in the order of the DAG."""
+    """The view of every stage, in the order of the DAG."""
     found = {}
     for name in nest.population.sketch.dag.order:
         stage = nest.stages[name]
@@ -55,7 +59,7 @@ def views_of(nest: LoopNest) -> dict[str, View]:
 
 
 def span_of(view: View, index: Index | None, size: Floats | float, place: Place | None) -> Floats:
-    """`[L + 1, P]`: extent of one index at each depth, in a dimension of a buffer of some size."""
+    """`[L + 1, P]`: extent of one index at each depth, in a dimension of `size` elements."""
     if index is None:
         whole = np.empty((len(view.extents) + 1, view.extents.shape[1]), dtype=np.float32)
         whole[:] = size
@@ -72,7 +76,7 @@ def span_of(view: View, index: Index | None, size: Floats | float, place: Place 
 def add_strides(
     view: View, index: Index | None, stride: Floats | float, strides: dict[int, Floats]
 ) -> None:
-    """Adds to `strides`, `[P]` of each loop, what one index brings, whose step is `stride`."""
+    """Adds the part of one index, whose step is `stride`, to the `strides` of loops, `[P]` each."""
     if index is None:
         return
     for loop, slope in _known_slopes(view, index, jumps=not index.is_affine).items():
@@ -81,7 +85,7 @@ def add_strides(
 
 
 def _reached(view: View, index: Index, place: Place | None) -> Floats:
-    """`[L + 1, P]`: extent of an index at each depth, in a buffer without end."""
+    """`[L + 1, P]`: extent of an index at each depth, in an unlimited buffer."""
     blocks = [
         (atom, factor)
         for atom, factor in index.terms
@@ -101,7 +105,7 @@ def _reached(view: View, index: Index, place: Place | None) -> Floats:
 
 
 def _widths(view: View, slopes: dict[int, Floats], place: Place | None) -> Floats:
-    """`[L + 1, P]`: how far apart the values of an index lie at each depth."""
+    """`[L + 1, P]`: difference of the largest and least value of an index at each depth."""
     loops, programs = view.extents.shape
     widths: Floats = np.empty((loops + 1, programs), dtype=np.float32)
     width, end = np.zeros(programs, dtype=np.float32), loops + 1
@@ -124,7 +128,7 @@ def _reach(view: View, slopes: dict[int, Floats], place: Place | None) -> dict[i
 
 
 def _known_slopes(view: View, index: Index, jumps: bool = False) -> dict[int, Floats]:
-    """`_slopes` of one of the DAG's own indices, computed once."""
+    """`_slopes` of an index of the DAG, computed once."""
     key = id(index), jumps
     if key not in view.slopes:
         view.slopes[key] = _slopes(view, index, jumps)
@@ -134,7 +138,7 @@ def _known_slopes(view: View, index: Index, jumps: bool = False) -> dict[int, Fl
 def _slopes(view: View, index: Index, jumps: bool = False) -> dict[int, Floats]:
     """Mean change of an index per active loop; exact where it is affine.
 
-    With `jumps`, a loop that moves a quotient only now and then counts with the whole jump.
+    With `jumps`, a loop that moves a quotient only sometimes counts with the whole jump.
     """
     slopes: dict[int, Floats] = {}
     for atom, factor in index.terms:
@@ -155,8 +159,8 @@ def _slopes(view: View, index: Index, jumps: bool = False) -> dict[int, Floats]:
 def _atom_slope(atom: Quotient | Remainder, slope: Floats, extent: Floats, jumps: bool) -> Floats:
     """Change of a quotient or remainder per step of a loop that moves its index by `slope`.
 
-    Loops whose whole range stays inside one multiple of the divisor, as aligned tiles do, leave
-    the quotient alone; loops that step by multiples leave the remainder alone.
+    Loops whose whole range stays inside one multiple of the divisor, as with aligned tiles, do not
+    change the quotient. Loops that step by multiples of the divisor do not change the remainder.
     """
     divisor = np.float32(atom.divisor)
     inside = np.mod(divisor, np.maximum(np.abs(slope * extent), 1)) == 0

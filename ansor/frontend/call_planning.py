@@ -1,4 +1,4 @@
-"""The order in which a network calls its functions, and what they hand on to each other."""
+"""The order in which a network calls its functions, and the storage of their results."""
 
 from __future__ import annotations
 

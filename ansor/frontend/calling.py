@@ -1,8 +1,8 @@
-"""How users call a network: nested, optional and keyword arguments; nested and named results.
+"""The form of a network's calls: nested, optional and keyword arguments; nested and named results.
 
-A compiled network takes tensors in a row and returns tensors in a row. A `Calling` maps the
-arguments of the original model to the former, and the latter to the original's results. It is
-plain data, so that a saved network keeps it.
+A compiled network takes and returns sequences of tensors. A `Calling` maps the arguments of the
+original model to the network's inputs, and the network's outputs to the original's results. It is
+plain data, which is saved with the network.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Structure:
 
 @dataclass(frozen=True)
 class Calling:
-    """How a network is called.
+    """The form of a network's calls.
 
     Attributes:
         parameters: the arguments by name, in the order of the original's parameters.
-        num_tensors: that the arguments hold together.
+        num_tensors: number of tensors in all arguments.
         result: structure of the result.
     """
 
@@ -59,7 +59,7 @@ class Calling:
     def tensors(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """The network's inputs in order.
 
-        The arguments are those of the original model, or else the tensors alone in a row.
+        The arguments are those of the original model, or a sequence of tensors.
 
         Raises:
             ArgumentError: wrong number, name or structure of arguments.
@@ -85,7 +85,7 @@ class Calling:
         return bound
 
     def results(self, tensors: Sequence[Any]) -> Any:
-        """The result as the original model returns it, of the network's outputs."""
+        """The result in the original model's structure, from the network's outputs."""
         return _built(self.result, tensors)
 
 
@@ -120,7 +120,7 @@ class NamedOutputs(tuple[Any, ...]):
 
 
 def flat_calling(names: Sequence[str], num_outputs: int | None) -> Calling:
-    """How a network of plain tensors is called; `num_outputs` is None for a bare tensor."""
+    """The form of calls with plain tensors; `num_outputs` is None for a bare tensor."""
     parameters = {name: Structure(TENSOR, place) for place, name in enumerate(names)}
     if num_outputs is None:
         return Calling(parameters, len(names))

@@ -58,7 +58,7 @@ def _extracted(mod: tvm.IRModule, calls: list[Any], name: str, weight: int) -> E
 
 
 def _narrow(func: Any, arguments: list[Any]) -> set[int]:
-    """Positions of the parameters that are narrow in every call: by their values where these are
+    """Positions of the parameters that are narrow in every call, by their values if these are
     known, else by the function's own promise."""
     declared = narrow_parameters(func)
     return {

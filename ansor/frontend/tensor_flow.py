@@ -1,4 +1,4 @@
-"""Which tensors the functions of a network read and make."""
+"""The tensors that the functions of a network read and write."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ from ansor.workloads.minimal_filtering.transforms import (
 )
 from ansor.workloads.workload import Array
 
-# Kinds of variants; all of them approximate what the definition computes a little less well.
+# Kinds of variants; all of them are slightly less exact than the definition.
 KINDS: Mapping[str, tuple[Transform, ...]] = MappingProxyType(
     {
         "winograd2": (F2, F2_STRIDE2, F2_TRANSPOSED, F2_WIDE, *F2_PHASES),
@@ -63,7 +63,7 @@ KINDS: Mapping[str, tuple[Transform, ...]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class ConvertedWeight:
-    """A parameter that is not what it is in the plain definition.
+    """A parameter that differs from the plain definition's.
 
     Attributes:
         position: of the parameter.
@@ -151,14 +151,14 @@ def _variants(kind: str, plain: tvm.IRModule, fused: tvm.IRModule, target: Targe
 
 
 def _converted(kind: str, call: Any, other: Any, position: int) -> ConvertedWeight:
-    """How a transform of a kind made another call's weights of these."""
+    """The conversion by which a transform of a kind made another call's weights of these."""
     before, after = (static_shape(c.args[1].fields[position]) or () for c in (call, other))
     made = (t for t in KINDS[kind] if t.takes(before[-4:-2]) and t.shape_of(before) == after)
     return ConvertedWeight(position, next(made), after)
 
 
 def _unfilled(weight: Array, transform: Transform) -> Array:
-    """Weights of which only the shape matters: the module that holds them is never run."""
+    """Weights whose values do not matter, because their module is never run."""
     return np.zeros(transform.shape_of(weight.shape), weight.dtype)
 
 

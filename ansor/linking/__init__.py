@@ -1,6 +1,7 @@
 """Object files made into shared libraries, without a linker on the machine.
 
-LLVM writes relocatable object files; the system loads shared libraries. What lies between is small
-for our code: a few sections, four kinds of relocations. `object_file` reads the former, `link`
-places and relocates, `library_file` writes the latter. `elf` has the numbers of the format.
+LLVM writes relocatable object files, and the system loads shared libraries. Linking is simple for
+our code: it has a few sections and four kinds of relocations. Module `object_file` reads object
+files, `link` places and relocates, and `library_file` writes libraries. Module `elf` has the
+numbers of the format.
 """

@@ -132,7 +132,7 @@ class RelocationType(IntEnum):
 
 
 class ArmRelocation(IntEnum):
-    """The same of AArch64; fields of instructions have the number of bits that the comment says."""
+    """Relocations of AArch64; comments give the number of bits in instructions."""
 
     ADDRESS = 257  # R_AARCH64_ABS64: a symbol's address, 64 bits
     RELATIVE_64 = 260  # R_AARCH64_PREL64: a symbol, relative to the place, 64 bits

@@ -40,7 +40,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class DynamicSymbol:
-    """A name that the library offers, or asks for: then without an address."""
+    """A symbol that the library exports; without an address, one that it imports."""
 
     name: str
     address: int = 0
@@ -50,7 +50,7 @@ class DynamicSymbol:
 
 
 def headers_size(segments: int) -> int:
-    """Bytes of the headers of a library with so many loaded segments."""
+    """Bytes of the headers of a library with a number of loaded segments."""
     further = (SegmentType.DYNAMIC, SegmentType.STACK)
     return FILE_HEADER.size + (segments + len(further)) * PROGRAM_HEADER.size
 
@@ -58,7 +58,7 @@ def headers_size(segments: int) -> int:
 def headers_bytes(
     segments: Sequence[Segment], dynamic: Segment, architecture: Architecture, page_bytes: int
 ) -> bytes:
-    """What the file begins with.
+    """The begin of the file.
 
     Args:
         dynamic: the place of the dynamic section.

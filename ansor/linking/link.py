@@ -118,7 +118,7 @@ class _Linker:
         return len(self.image)
 
     def _append(self, data: bytes, alignment: int = 8) -> int:
-        """The address of what is added."""
+        """The address of the added data."""
         place = self._align(alignment)
         self.image += data
         return place
@@ -177,7 +177,7 @@ class _Linker:
             self.image[place : place + len(jump)] = jump
 
     def _append_tables(self) -> Segment:
-        """Adds what the loader reads; the place of the dynamic section."""
+        """Adds the sections for the loader; returns the place of the dynamic section."""
         symbols = [*map(self._asked_symbol, self.asked), *self._offered()]
         names, places = names_bytes([*_NEEDED, *(symbol.name for symbol in symbols)])
         fixed = relocations_bytes(self.fixed)

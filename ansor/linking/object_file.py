@@ -64,7 +64,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class ObjectFile:
-    """What is to be linked: sections by their number in the file."""
+    """The parts to be linked: sections by their number in the file."""
 
     architecture: Architecture
     sections: dict[int, Section]

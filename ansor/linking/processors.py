@@ -1,4 +1,4 @@
-"""How the code of each kind of processor names addresses.
+"""Relocations of addresses in the code of each kind of processor.
 
 Sources: "System V Application Binary Interface, AMD64 Architecture Processor Supplement", chapter
 "Object Files"; "ELF for the Arm 64-bit Architecture", chapter "Relocation". P is the place of a

@@ -1,4 +1,4 @@
-"""Where the blocks of a scheduled function read and write, as their loops go on."""
+"""Indices at which the blocks of a scheduled function read and write, over their loops."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def path_to(
 
 
 def read_indices(realize: Any, buffer: Any, loops: Sequence[Any]) -> list[Any]:
-    """Where a block reads a buffer, in terms of those loops around it that iterate."""
+    """The indices at which a block reads a buffer, over its loops of more than one iteration."""
     return next(
         indices
         for source, indices, is_write in accesses(realize, loops)
@@ -39,8 +39,8 @@ def read_indices(realize: Any, buffer: Any, loops: Sequence[Any]) -> list[Any]:
 
 
 def accesses(realize: Any, loops: Sequence[Any]) -> Iterator[tuple[Any, list[Any], bool]]:
-    """What a block reads and writes: buffers, where, in terms of those loops around it that
-    iterate, and whether it writes."""
+    """The reads and writes of a block: the buffer, the indices over loops of more than one
+    iteration, and whether it writes."""
     variables = [iter_var.var for iter_var in realize.block.iter_vars]
     values = dict(zip(variables, realize.iter_values, strict=True))
     single = {loop.loop_var: loop.min for loop in loops if int(loop.extent) == 1}
@@ -56,7 +56,7 @@ def accesses(realize: Any, loops: Sequence[Any]) -> Iterator[tuple[Any, list[Any
 
 
 def is_reducing(loop: Any, realize: Any) -> bool:
-    """Whether a loop is one that a block's reduction goes through."""
+    """Whether a loop is a reduction loop of a block."""
     variables = zip(realize.block.iter_vars, realize.iter_values, strict=True)
     reduced = (value for variable, value in variables if int(variable.iter_type) == REDUCE)
     return any(loop.loop_var.same_as(x) for value in reduced for x in collect(value, tirx.Var))
@@ -71,9 +71,9 @@ def position_of(indices: Sequence[Any], buffer: Any) -> Any:
 
 
 def step_of(position: Any, loops: Sequence[Any], number: int) -> int | None:
-    """Elements that a loop goes on by; None where that varies.
+    """Elements by which an iteration of a loop advances; None if this varies.
 
-    Of a parallel loop, which may be several fused, the first step.
+    For a parallel loop, which may be several fused loops, this is the first step.
     """
     analyzer, moved = sym.Analyzer(), loops[number]
     for loop in loops:

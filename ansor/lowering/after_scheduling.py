@@ -34,7 +34,7 @@ class Rewrite:
 
     Attributes:
         reason: why it runs, and why at this place in the order.
-        apply: the rewrite; the replay says which loops it concerns.
+        apply: the rewrite; the replay has the loops that it concerns.
     """
 
     reason: str
@@ -77,7 +77,7 @@ def _spatial_number(replay: Replay, name: str, axis: int) -> int:
 
 
 def _prefetch(func: tirx.PrimFunc, replay: Replay) -> tirx.PrimFunc:
-    """Of constants, of what is packed, of operands, and of what consumers of tiles touch."""
+    """Prefetches of constants, of packed rows, of operands, and of the data of tiles' consumers."""
     steps = replay.prefetches
     copies = {s.stage: s for s in steps if isinstance(s, PrefetchPackedRows)}
     operands = (s for s in steps if isinstance(s, PrefetchOperands))
@@ -102,7 +102,7 @@ def _consumer(replay: Replay, step: PrefetchConsumer) -> TileConsumer:
 
 
 def _by_hint(replay: Replay, by_stage: Mapping[str, T]) -> dict[str, T]:
-    """By the name of a stage's block."""
+    """The values by the names of the stages' blocks."""
     return {replay.hint(name): x for name, x in by_stage.items()}
 
 

@@ -1,9 +1,9 @@
 """Functions in LLVM's language that add up the products of groups, for vectors of several widths.
 
-A function takes the sums of its lanes, the group that all lanes share, and the groups of the lanes;
-a group is a word of 32 bits. Where the target has the instruction, the function is that instruction
-and nothing else after inlining (`ansor.lowering.dot_intrinsics`). Elsewhere it computes the same
-with plain arithmetic, so a program is right on every processor.
+A function takes the sums of its lanes, the group that all lanes share, and the groups of the lanes.
+A group is a word of 32 bits. If the target has the instruction, the inlined function is this single
+instruction (`ansor.lowering.dot_intrinsics`). Otherwise it computes the same with plain arithmetic,
+so that a program is right on every processor.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ansor.program.dot_instructions import (
 )
 
 _PREFIX = "ansor_dot"
-_LANES = (16, 8, 4, 2, 1)  # of 32 bits: the registers of x86, and what is left
+_LANES = (16, 8, 4, 2, 1)  # of 32 bits: the registers of x86, and rests
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class DotFunction:
     """One function.
 
     Attributes:
-        instruction: that it stands for.
+        instruction: that it replaces.
         lanes: of 32 bits.
         shared_first: whether the shared group is the first operand of the instruction.
     """
@@ -70,7 +70,7 @@ def function_of(name: str) -> DotFunction | None:
 
 @cache
 def _functions() -> Mapping[str, DotFunction]:
-    """All functions by their symbols. A compiler asks for every call of a program."""
+    """All functions by their symbols."""
     found = starmap(DotFunction, product(DOT_INSTRUCTIONS, _LANES, (True, False)))
     return {function.name: function for function in found}
 
@@ -110,7 +110,7 @@ def _definition(function: DotFunction, lanes: int, lines: Iterable[str]) -> str:
     `%first` and `%second` have the elements of the instruction's operands in each lane.
 
     Args:
-        lanes: that are computed; those of the function are the lowest of them.
+        lanes: number of computed lanes; the function's lanes are the lowest of them.
         lines: compute `%out` from `%sum`, `%first` and `%second`.
     """
     own_total, own_words, _ = types_of(function.instruction, function.lanes)

@@ -14,7 +14,7 @@ from ansor.program.dot_instructions import DotInstruction
 WORD_BITS = 32
 LEAST_LANES = 4  # of a register that the instructions take
 _LLVM_TYPES = {"float32": "float", "int32": "i32"}
-HasFeatures = Callable[[str], bool]  # whether a target has an instruction set, in LLVM's words
+HasFeatures = Callable[[str], bool]  # whether a target has an instruction set of LLVM's name
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class NativeForm:
 
 
 def native_form(instruction: DotInstruction, lanes: int, has: HasFeatures) -> NativeForm | None:
-    """The instruction on registers of so many lanes; None where the target lacks it."""
+    """The instruction on registers of `lanes` lanes; None if the target lacks it."""
     return _FORMS[instruction.mnemonic](instruction, lanes, has)
 
 
 def vector(element: str, count: int) -> str:
-    """LLVM's type of so many elements."""
+    """LLVM's type of a vector."""
     return element if count == 1 else f"<{count} x {element}>"
 
 
@@ -105,7 +105,7 @@ def _vpmaddubsw(instruction: DotInstruction, lanes: int, has: HasFeatures) -> Na
 def _vpmaddwd(instruction: DotInstruction, lanes: int, has: HasFeatures) -> NativeForm | None:
     """Even and odd elements in 16 bits, and an addition of the products of each.
 
-    The operands are widened once for all sums of a tile, as LLVM finds equal expressions.
+    The operands are widened once for all sums of a tile, because LLVM finds equal expressions.
     """
     feature, _, wide = _PAIRS[lanes * WORD_BITS]
     if not has(feature):

@@ -1,4 +1,4 @@
-"""What every function becomes before it is compiled for a CPU: candidates, and whole networks."""
+"""Rewrites of every function before it is compiled for a CPU: of candidates and of networks."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def for_plain_tvm(
 def for_cpu(
     mod: tvm.IRModule, target: tvm.target.Target, threads: int | None = None
 ) -> tvm.IRModule:
-    """The module with its parallel loops shared out and its vectors cut to registers.
+    """The module with work stealing in its parallel loops, and vectors cut to registers.
 
     Args:
-        threads: that its loops will run on; by default those that this process runs on.
+        threads: that its loops will run on; by default the threads of this process.
     """
     register_bytes = vector_unit(target).bytes
     shared = steal_work(mod, threads or running_threads())

@@ -1,8 +1,8 @@
-"""The definition as it was written, in an order of loops that a compiler can use.
+"""The reference for checks: the definition, with loops in an order that a compiler can use.
 
-What tuned programs are checked against: no sketch, no tile, no approximation. Every element is
-still summed up in the order of the definition, so the result is the same to the last bit; and with
-`in_float64` it is what the definition means, but for rounding that no program of it can see.
+The reference has no sketch, no tile and no approximation. Every element is summed up in the order
+of the definition, so the result is the same to the last bit. With `in_float64`, it is the result of
+the definition with negligible rounding errors.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tvm.s_tir import SBlockRealize
 from ansor.dag.from_tir.read import REDUCE, block_names
 from ansor.lowering.statements import with_body
 
-_REINTERPRET = '"tirx.reinterpret"'  # of a number's bits: they are those of its dtype
-_SAMPLED = "sampled"  # annotation of a loop: how many of its iterations are run
+_REINTERPRET = '"tirx.reinterpret"'  # of a number's bits, which depend on its dtype
+_SAMPLED = "sampled"  # annotation of a loop: number of its iterations that are run
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +31,8 @@ class Reference:
 
     Attributes:
         func: with the parameters of the definition.
-        rows: of parameters of which only some elements are computed, by position: the numbers of
-            their rows, which are the elements that differ in their last index alone.
+        rows: of parameters with only some computed elements, by position: the numbers of the
+            computed rows. Elements of a row differ in their last index alone.
     """
 
     func: tirx.PrimFunc
@@ -42,12 +42,12 @@ class Reference:
 def reference_of(func: tirx.PrimFunc, most: float = math.inf) -> Reference:
     """`func` with the last spatial axis of each block innermost and the first ones parallel.
 
-    As naive loops stand, a convolution over gigaflops takes half a minute.
+    With naive loops, a convolution of some gigaflops takes half a minute.
 
     Args:
-        most: iterations of a block that makes an output; of a longer one only as many are run,
-            spread over the output, whose other elements are left as they are. Only where each of
-            its spatial axes is that of the output at the same place.
+        most: largest number of iterations of a block that writes an output. A longer block
+            computes only a sample of the output, and does not write its other elements. This
+            applies if the spatial axes of the block are the output's dimensions, in order.
     """
     module = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
     sch = s_tir.Schedule(module, error_render_level="none")
@@ -63,9 +63,9 @@ def reference_of(func: tirx.PrimFunc, most: float = math.inf) -> Reference:
 
 
 def in_float64(func: tirx.PrimFunc) -> tirx.PrimFunc:
-    """The same definition with float64 wherever it says float32, parameters included.
+    """The same definition with float64 instead of float32, parameters included.
 
-    One that looks at the bits of numbers stays as it is.
+    A definition that reads the bits of numbers does not change.
     """
     text = str(tvm.ir.save_json(func))
     if _REINTERPRET in text:
@@ -74,7 +74,7 @@ def in_float64(func: tirx.PrimFunc) -> tirx.PrimFunc:
 
 
 def _outputs(sch: Any, names: list[str]) -> dict[str, list[int]]:
-    """Positions of the results of each block that writes nothing but results no block reads."""
+    """Positions of the results of each block that only writes results that no block reads."""
     blocks = {name: sch.get(sch.get_sblock(name)) for name in names}
     read = [region.source for block in blocks.values() for region in block.reads]
     params = enumerate(sch.mod["main"].params)
@@ -88,7 +88,7 @@ def _outputs(sch: Any, names: list[str]) -> dict[str, list[int]]:
 
 
 def _in_place(block: Any) -> bool:
-    """Whether a block writes the elements that its spatial axes, in order, are the indices of."""
+    """Whether the spatial axes of a block, in order, are the indices of its written element."""
     spatial = [axis.var for axis in block.iter_vars if int(axis.iter_type) != REDUCE]
     indices = [[part.min for part in write.region] for write in block.writes]
     return all(
@@ -102,7 +102,7 @@ def _order(sch: Any, block: Any, most: float) -> npt.NDArray[np.int64] | None:
     all are."""
     loops = sch.get_loops(block)
     kinds = [int(axis.iter_type) for axis in sch.get(block).iter_vars]
-    if len(loops) != len(kinds):  # a definition of no dimensions has an axis, and no loop for it
+    if len(loops) != len(kinds):  # a definition without dimensions has an axis without a loop
         return None
     reduce = [loop for loop, kind in zip(loops, kinds, strict=True) if kind == REDUCE]
     spatial = [loop for loop, kind in zip(loops, kinds, strict=True) if kind != REDUCE]
@@ -131,7 +131,7 @@ def _places(whole: int, count: int) -> npt.NDArray[np.int64]:
 
 
 def _sampled(stmt: Any) -> Any:
-    """The statement with loops cut down to what is run of them."""
+    """The statement with loops reduced to their sampled iterations."""
     if isinstance(stmt, tirx.SeqStmt):
         return tirx.SeqStmt([_sampled(child) for child in stmt.seq])
     if isinstance(stmt, SBlockRealize):
@@ -143,8 +143,8 @@ def _sampled(stmt: Any) -> Any:
 
 
 def _spread(loop: Any, count: int) -> Any:
-    """`count` iterations of a loop: of each of as many equal parts one, at another place in each;
-    and the very last."""
+    """`count` iterations of a loop: one from each of as many equal parts, at varying places, and
+    the last iteration."""
     whole, number = int(loop.extent), tirx.Var("number", loop.loop_var.ty)
     part = whole // count
     place = number * part + number % part

@@ -31,27 +31,33 @@ def _dag_of(func: tirx.PrimFunc) -> ComputeDAG:
 class Replay:
     """The state of a replay: the schedule, and each stage's block and loops.
 
-    `loops[stage]` lists a stage's own loop handles as `own_loops` orders them; fused loops share
-    one handle, so attaching below any of them means below the fused loop. `variables[stage]` lists
-    the axes of a block's variables where the block has another order than the stage. `initial` are
-    the blocks that initialise reductions; `tails[stage, axis]` is a split that does not divide;
-    `in_tile_order[buffer]` is the stage whose tiles order the columns of a packed constant;
-    `dealt[stage]` is the loop that is dealt out to threads of a GPU, and how many a block has;
-    `guards[stage]` say which of its steps are left out; `prefetched[stage]` its prefetched
-    constant; `prefetches` are the steps that always prefetch;
-    `squares[stage]` is the outer loop of tiles that are transposed in registers, and its extent;
-    `interleaved[stage]` is the outer loop of tiles whose rows are interleaved, and their lanes;
-    `instructions[stage]` is the block inside a stage's own that a tensor unit computes;
-    `has_dot_products` says whether an instruction adds up groups of products;
-    `asynchronous` says whether something is copied while threads go on;
-    `by_hand` is the schedule that a user wrote, if there is one, of the definition `func`.
+    Attributes:
+        loops: of each stage, its own loop handles in the order of `own_loops`. Fused loops share
+            one handle, so attaching below any of them means below the fused loop.
+        variables: the axes of a block's variables, if the block has another order than the stage.
+        initial: the blocks that initialise reductions.
+        tails: for a stage and an axis, a split that does not divide.
+        in_tile_order: of a packed constant, the stage whose tiles order its columns.
+        dealt: of a stage, the loop that is distributed over threads of a GPU, and the number of
+            threads of a block.
+        guards: of a stage, the conditions that leave steps out.
+        prefetched: of a stage, its prefetched constant.
+        prefetches: the steps that always prefetch.
+        squares: of a stage, the outer loop of tiles that are transposed in registers, and its
+            extent.
+        interleaved: of a stage, the outer loop of tiles whose rows are interleaved, and the number
+            of lanes.
+        instructions: of a stage, the block inside its own block that a tensor unit computes.
+        has_dot_products: whether an instruction adds up groups of products.
+        asynchronous: whether copies run while threads go on.
+        by_hand: the schedule that a user wrote for the definition `func`, None for none.
     """
 
     def __init__(
         self, func: tirx.PrimFunc, program: Program, by_hand: HandSchedule | None = None
     ) -> None:
-        # Kept alive on purpose: a module that only the schedule holds is mutated in place, and
-        # `func`, whose body it shares, with it.
+        # This reference is necessary. TVM mutates a module in place if only the schedule refers to
+        # it. This would change `func`, too, which shares its body.
         self.module = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
         self.sch = UncheckedSchedule(self.module, error_render_level="none")
         self.values = program.values
@@ -78,13 +84,13 @@ class Replay:
         self.func, self.by_hand = func, by_hand
 
     def restart(self, func: tirx.PrimFunc) -> None:
-        """Goes on with another function that has the same blocks, before any loop is split."""
+        """Continues with another function that has the same blocks, before any loop is split."""
         hints = {name: self.hint(name) for name in self.blocks}
         self.start_from(func)
         self.blocks = {name: self.sch.get_sblock(hint) for name, hint in hints.items()}
 
     def start_from(self, func: tirx.PrimFunc) -> None:
-        """Goes on with another function, of which no block is known."""
+        """Continues with another function, whose blocks are not known."""
         self.module = tvm.IRModule({"main": func})
         self.sch = UncheckedSchedule(self.module, error_render_level="none")
         self.blocks = {}
@@ -98,12 +104,12 @@ class Replay:
         )
 
     def read_number(self, stage: str, buffer: str) -> int:
-        """Number of a buffer among what a stage reads."""
+        """Number of a buffer among the reads of a stage's block."""
         source, reads = self.buffers[buffer], self.sch.get(self.blocks[stage]).reads
         return [region.source.same_as(source) for region in reads].index(True)
 
     def _make_room(self, stage: str, buffer: str, layout: PackedLayout) -> None:
-        """Lets a constant have the places of its layout, which may be more than its columns."""
+        """Enlarges a constant to the places of its layout, which may exceed its columns."""
         old = self.buffers[buffer]
         columns = int(old.shape[-1])
         if layout.has_tiles(columns):
@@ -117,11 +123,11 @@ class Replay:
 
     @property
     def roles(self) -> Roles:
-        """What the steps make of each stage; to be asked after the structural steps."""
+        """The roles of stages; valid after the structural steps."""
         return Roles(self.dag, self.steps)
 
     def loops_of(self, name: str) -> list[Any]:
-        """Loops of a stage; one without spatial axes was never split."""
+        """Loops of a stage; a stage without spatial axes was never split."""
         return self.loops.setdefault(name, list(self.sch.get_loops(self.blocks[name])))
 
     def hint(self, name: str) -> str:

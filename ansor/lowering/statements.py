@@ -1,4 +1,4 @@
-"""Small tools for those who rewrite scheduled statements."""
+"""Small functions to rewrite scheduled statements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def with_body(block: SBlock, body: Any) -> SBlock:
 
 
 def with_llvm(realize: SBlockRealize, code: str, buffers: Sequence[Any] = ()) -> SBlockRealize:
-    """A function's outermost block, where functions given in LLVM's language may be called.
+    """A function's outermost block with definitions of functions in LLVM's language.
 
     Args:
         buffers: that are allocated there, too.
@@ -37,7 +37,7 @@ def with_loop_body(loop: Any, body: Any) -> Any:
 
 
 def sequence(*stmts: Any) -> Any:
-    """Statements one after the other; sequences among them are taken apart, as TVM wants it."""
+    """A sequence of statements; nested sequences are flattened, as TVM requires."""
     parts = [x for s in stmts for x in (s.seq if isinstance(s, tirx.SeqStmt) else [s])]
     return parts[0] if len(parts) == 1 else tirx.SeqStmt(parts)
 
@@ -54,7 +54,7 @@ def with_statement(attribute: tirx.AttrStmt, body: Any) -> tirx.AttrStmt:
 
 
 def replace_loops(stmt: Any, loops: Mapping[Any, int], made: Callable[[Any, int], Any]) -> Any:
-    """`stmt` with what `made` makes of the loops of the given variables, and of their numbers."""
+    """`stmt` with the loops of the given variables replaced by `made(loop, number)`."""
     if isinstance(stmt, tirx.SeqStmt):
         return tirx.SeqStmt([replace_loops(child, loops, made) for child in stmt.seq])
     if isinstance(stmt, tirx.AttrStmt):

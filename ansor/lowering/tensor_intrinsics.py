@@ -1,7 +1,7 @@
-"""Instructions of tensor cores (wmma, 16 by 16 by 16), as TensorIR knows them: what each computes,
-and what it becomes: a call, or two.
+"""Tensor intrinsics for tensor cores (wmma, 16 by 16 by 16): the operation of each instruction, and
+its implementation, one or two calls.
 
-TVM has the same and many more in one module, which takes half a minute to load.
+A module of TVM has these and many more. It takes half a minute to load.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _ALL = f"0:{FRAGMENT}, 0:{FRAGMENT}"
 def wmma_names(
     dtype: str, transposed: tuple[bool, bool], swapped: bool = False
 ) -> Mapping[str, str]:
-    """The registered names of what loads operands ("load_a", "load_b"), clears ("init"), multiplies
-    ("compute") and stores ("store") tiles.
+    """The registered names of the intrinsics that load operands ("load_a", "load_b"), clear
+    ("init"), multiply ("compute") and store ("store") tiles.
 
     Args:
-        dtype: of the operands, which lie in dynamic shared memory, those in float32 are rounded to
-            tf32; sums are in float32.
+        dtype: of the operands in dynamic shared memory. Operands in float32 are rounded to tf32.
+            Sums are in float32.
         transposed: whether the left operand's tiles are depth by rows instead of rows by depth, and
-            the right one's columns by depth instead of depth by columns.
-        swapped: whether the right operand is the first factor of what is added up.
+            the right operand's tiles columns by depth instead of depth by columns.
+        swapped: whether the right operand is the first factor of the products.
     """
     left, right = ("col_major" if turned else "row_major" for turned in transposed)
     pairs = {
@@ -60,7 +60,7 @@ def _parsed(lines: list[str]) -> tvm.tirx.PrimFunc:
 
 
 def _buffer(name: str, dtype: str, scope: str, strided: bool = False) -> list[str]:
-    """A tile of a buffer; with its strides as variables where a call needs them."""
+    """A tile of a buffer, with its strides as variables if a call needs them."""
     found, strides = [], ""
     if strided:
         found = [f"    {name}{i} = T.int32()" for i in (1, 0)]
@@ -71,7 +71,7 @@ def _buffer(name: str, dtype: str, scope: str, strided: bool = False) -> list[st
 
 
 def _function(names: str, buffers: list[list[str]], reads: str, body: list[str]) -> list[str]:
-    """A function of tiles, the last of which is written."""
+    """A function of tiles; it writes the last one."""
     parameters = ", ".join(f"{name.lower()}_handle: T.handle" for name in names)
     return [
         f"def tile({parameters}) -> None:",
@@ -95,14 +95,14 @@ def _loops(variables: str, kinds: str, statement: str) -> list[str]:
 
 
 def _number(name: str) -> str:
-    """Which of the fragments that a warp holds a tile is."""
+    """The number of a tile among the fragments of a warp."""
     across = f"({name}1 // {FRAGMENT})"
     row = f"{name}.elem_offset // {name}1 // {FRAGMENT}"
     return f"{row} * {across} + {name}.elem_offset % {name}1 // {FRAGMENT}"
 
 
 def _sizes(dtype: str) -> str:
-    """Rows, columns and depth of an instruction as the registers for its results are declared."""
+    """Rows, columns and depth in the declaration of an instruction's result registers."""
     return tf32.SIZES if dtype == "float32" else f"{FRAGMENT}, {FRAGMENT}, {FRAGMENT}"
 
 
@@ -127,7 +127,7 @@ def _store(dtype: str) -> Pair:
 
 
 def _copy(source: tuple[str, str], target: tuple[str, str], calls: list[str]) -> Pair:
-    """From a tile of a dtype and a scope to another."""
+    """The statements that copy a tile between scopes."""
     plain, strided = (
         [_buffer("A", *source, with_strides), _buffer("C", *target, with_strides)]
         for with_strides in (False, True)

@@ -2,12 +2,12 @@
 wmma, which take no such operands.
 
 An instruction multiplies 16 by 8 and 8 by 8 (PTX ISA, "Matrix Fragments for mma.m16n8k8"), so a
-tile of 16 by 16 by 16 takes four. Tiles of operands lie in what TVM declares for those of results:
-eight registers of each thread, which is what they need.
+tile of 16 by 16 by 16 takes four. A tile of an operand needs eight registers of each thread. TVM
+declares as many for tiles of results, and this declaration serves for operands, too.
 
-With ``group, own = lane / 4, lane % 4``, register ``2 * chunk + half`` of an operand's tile holds
-what is in row ``8 * half + group`` (of the right operand: column) at depth ``4 * chunk + own``; an
-instruction takes two chunks.
+Let ``group, own = lane / 4, lane % 4``. Register ``2 * chunk + half`` of an operand's tile holds
+the element in row ``8 * half + group`` at depth ``4 * chunk + own``. For the right operand, the row
+is a column. An instruction takes two chunks.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ __forceinline__ __device__ void ansor_store_tf32(
 def load_calls(operand: str, layout: str, number: str) -> list[str]:
     """Statements that load tile `number` of C from A, of the left ("a") or the right ("b") operand.
 
-    TVM learns the size of registers from their being filled; the compiler drops that.
+    TVM takes the size of registers from the statement that fills them. The compiler removes it.
     """
     deep = (operand == "a") == (layout == "row_major")  # depth runs along memory
     fill = f'T.tvm_fill_fragment(C.data, {SIZES}, {number}, T.float32(0), dtype="void")'

@@ -1,7 +1,7 @@
 """A program as a trace of TVM's schedule, which plain TVM prints, stores and replays.
 
-A trace holds primitives of the schedule alone. The rewrites of `after_scheduling` and the passes of
-the compiler are no primitives: a trace leaves them out, and computes the same without them.
+A trace consists of primitives of the schedule. The rewrites of `after_scheduling` and the passes of
+the compiler are no primitives. A trace leaves them out, and computes the same without them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ PREPACKED = "meta_schedule.layout_rewrite_preproc"  # `SplitLayoutRewritePreproc
 class TracedReplay(Replay):
     """A replay whose schedule keeps the parameters of the function.
 
-    The copy that packs a constant is a block of its own. TVM's pass `SplitLayoutRewritePreproc`
-    makes it a function of its own, and `FoldConstant` computes it once.
+    The copy that packs a constant is a separate block. TVM's pass `SplitLayoutRewritePreproc` makes
+    it a separate function, and `FoldConstant` computes it once.
     """
 
     def __init__(self, func: tirx.PrimFunc, program: Program) -> None:
@@ -49,7 +49,7 @@ class TracedReplay(Replay):
         super().pack(stage, buffer, layout)
 
     def restart(self, func: tirx.PrimFunc) -> None:
-        """Refuses: the trace would begin anew with another function.
+        """Raises an error, because the trace would begin anew with another function.
 
         Raises:
             UnsupportedError: always.
@@ -87,7 +87,7 @@ def traced(
 
 
 def left_out(func: tirx.PrimFunc, program: Program) -> tuple[str, ...]:
-    """What of a program its trace does not carry, in words."""
+    """Descriptions of the parts of a program that its trace does not have."""
     replay = replayed(TracedReplay(func, program))
     parts = {
         "shifted tails": replay.tails,

@@ -1,7 +1,7 @@
-"""TVM's schedule without its look at the type of every argument of every call.
+"""TVM's schedule without the type checks of the arguments of every call.
 
-It takes a fifth of the time to schedule a program of many stages. What it would find are mistakes
-of the caller's, which a type checker finds; whether a step applies TVM checks apart from it.
+These checks take a fifth of the time to schedule a program of many stages. A type checker finds the
+same mistakes. TVM checks separately whether a step applies.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tvm import s_tir
 
 
 class UncheckedSchedule(s_tir.Schedule):  # type: ignore[misc]
-    """A `Schedule` whose methods take their arguments as they are."""
+    """A `Schedule` whose methods do not check the types of arguments."""
 
 
 for _name, _method in inspect.getmembers(s_tir.Schedule, inspect.isfunction):

@@ -33,9 +33,9 @@ class _Exponential:
     """Numbers of Cephes' expf, for float32: 2^n times a polynomial on the rest.
 
     Attributes:
-        ln2: in two parts, of which multiples of the first are exact.
-        range: where the power of two that is nearest to the result is finite.
-        overflow: up to here the result is finite: the rest is then up to ln 2.
+        ln2: in two parts; multiples of the first part are exact.
+        range: of arguments for which the power of two nearest to the result is finite.
+        overflow: largest argument with a finite result; the rest is then up to ln 2.
         polynomial: of the rest, the highest power first.
     """
 
@@ -103,7 +103,7 @@ def _sigmoid(x: Any) -> Any:
 
 
 def _tanh(x: Any) -> Any:
-    """Odd; a short series near zero, where ``1 - 2 / (exp(2x) + 1)`` would cancel."""
+    """An odd function; a short series near zero, where ``1 - 2 / (exp(2x) + 1)`` would cancel."""
     square = x * x
     series = x * (_like(x, 1.0) + square * (_like(x, -1 / 3) + square * _like(x, 2 / 15)))
     far = _like(x, 1.0) - _like(x, 2.0) / (_exp(x + x) + _like(x, 1.0))
@@ -140,7 +140,7 @@ def _constant(value: float, dtype: str) -> Any:
 
 
 def _install(name: str, make: Callable[[Any], Any]) -> None:
-    """Puts a rule before TVM's own, which it hands on to while `vector_math` is closed."""
+    """Registers a rule before TVM's; outside of `vector_math` it calls TVM's rule."""
     op = tvm.ir.Op.get(name)
     rules = [op.get_attr(attribute) for attribute in _RULES]
     before = next((rule for rule in rules if rule is not None), None)

@@ -1,8 +1,8 @@
 """Building and timing programs (Ansor §3, the "hardware measurer").
 
-`device` is the protocol of every device, and `result` what it returns. `local_device` measures on
-this machine: the parent's side is `local/`, the worker process is `child/`, and `protocol` is the
-language between them. `fake` answers from a formula, for tests.
+`device` is the protocol of every device, and `result` its results. `local_device` measures on this
+machine: `local/` is the parent's side and `child/` the worker process. `protocol` has the messages
+between them. `fake` computes its answers by a formula, for tests.
 
 Read `device` first. This module imports no TVM.
 """

@@ -1,4 +1,4 @@
-"""A device for the code of a machine that is not there."""
+"""A device for the code of a machine that is not available."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class AbsentDevice(Device):
-    """A `Device` that runs nothing: each measurement fails, and a program is taken as right if it
-    can be compiled up to machine code."""
+    """A `Device` that runs nothing. Each measurement fails, and a program counts as right if TVM's
+    passes compile it."""
 
     def measure(
         self,
@@ -32,7 +32,7 @@ class AbsentDevice(Device):
         return [failed for _ in programs]
 
     def verify(self, candidates: Sequence[TaskProgram]) -> list[Verification]:
-        """See `Device.verify`; without a difference, as nothing is compared."""
+        """See `Device.verify`; there is no difference, because nothing is compared."""
         return [_compiled(task, program) for task, program in candidates]
 
     def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
@@ -40,11 +40,11 @@ class AbsentDevice(Device):
         return [None for _ in programs]
 
     def close(self) -> None:
-        """See `Device.close`; nothing is held."""
+        """See `Device.close`; there is nothing to free."""
 
 
 def _compiled(task: Task, program: Program) -> Verification:
-    """Whether TVM's passes take a program."""
+    """Whether TVM's passes accept a program."""
     try:
         lowered_function(lower(task.func, program, task.by_hand), task.target)
     except Exception as error:  # of lowering, and TVM's own, of many kinds

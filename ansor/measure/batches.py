@@ -40,7 +40,7 @@ class MeasuredBatch:
 class BatchQueue(Protocol):
     """Measures several batches at the same time, each on one of several equal machines.
 
-    A `Device` that is a `BatchQueue` too is asked for batches in this way only.
+    A `Device` that is also a `BatchQueue` gets batches only in this way.
     """
 
     @property
@@ -48,7 +48,7 @@ class BatchQueue(Protocol):
         """Batches that are measured at the same time, at least one; it may change at any time."""
 
     def submit(self, batch: Batch) -> None:
-        """Begins with a batch and returns at once."""
+        """Starts a batch and returns at once."""
 
     def collect(self) -> MeasuredBatch:
         """Waits for one of the submitted batches. Each is returned once."""

@@ -20,8 +20,8 @@ class PlannedCall:
 
 @dataclass(frozen=True)
 class CallPlan:
-    """The calls in the order of execution, and the bytes of each storage; calls share storages
-    as far as what they hold is not needed at the same time."""
+    """The calls in the order of execution, and the bytes of each storage. Calls share a storage if
+    they do not need its contents at the same time."""
 
     calls: tuple[PlannedCall, ...]
     storage_bytes: tuple[int, ...]

@@ -1,6 +1,7 @@
 """Length-prefixed pickles over a pair of pipes.
 
-The pipes are file descriptors of their own: what TVM or a kernel prints cannot corrupt them.
+The pipes have their own file descriptors, so that the output of TVM or of a kernel cannot corrupt
+messages.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Channel:
             view = view[os.write(self._write_fd, view) :]
 
     def read_some(self) -> None:
-        """Reads once what is there; waits when nothing is.
+        """Reads the available bytes once; waits for the first byte.
 
         Raises:
             EOFError: the other end is gone.

@@ -1,4 +1,4 @@
-"""Tasks as worker processes get them."""
+"""Tasks in the form for worker processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansor.task import Task
 
 
 class Definitions:
-    """The tasks of a device, each written once.
+    """The tasks of a device, each serialised once.
 
     Args:
         target: text of the target that every task must have.

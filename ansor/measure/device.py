@@ -1,4 +1,4 @@
-"""What the search asks of a device. `LocalDevice`, `RpcDevice` and `FakeDevice` are devices."""
+"""The protocol of devices. `LocalDevice`, `RpcDevice` and `FakeDevice` are devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansor.measure.remote_machine import RemoteMachine
 from ansor.measure.result import InTurns, Measurement, Verification
 from ansor.program.program import Program
 
-if TYPE_CHECKING:  # a task brings TVM along, which a device need not
+if TYPE_CHECKING:  # a task imports TVM, which a device need not do
     from ansor.task import Task
 
 TaskProgram = tuple["Task", Program]
@@ -22,11 +22,11 @@ OnResult = Callable[[int, Measurement], None]
 
 
 def ignored(number: int, result: Measurement) -> None:
-    """For a caller who waits for all results."""
+    """The default, for callers that wait for all results."""
 
 
 class Device(Protocol):
-    """Builds, times and checks programs. Nothing that a program does makes a method raise.
+    """Builds, times and checks programs. No behaviour of a program makes a method raise.
 
     A subclass implements `measure`, `verify`, `compare` and `close`. The defaults of the other
     methods are for a device of this machine that needs no preparation, has one time for each
@@ -38,11 +38,11 @@ class Device(Protocol):
         return None
 
     def share(self, function: Callable[..., R], arguments: Sequence[tuple[Any, ...]]) -> list[R]:
-        """An `Executor` of the search; by default this thread does everything."""
+        """An `Executor` for the search; by default this thread does everything."""
         return in_turns(function, arguments)
 
     def start(self, count: int | None = None) -> None:
-        """Gets ready for `count` programs at a time, or as many as there may be; returns at once.
+        """Prepares for `count` programs at a time, at most its limit; returns at once.
 
         Calling it is not necessary. A device that needs no preparation does nothing.
         """
@@ -62,9 +62,9 @@ class Device(Protocol):
             programs: to be measured.
             best_s: the task's best latency so far, in seconds; a program whose first run is much
                 slower is not repeated.
-            on_result: may be called with each measurement as soon as it is there, once at most. It
-                is recorded then, and survives the end of this process. What it raises passes
-                through.
+            on_result: may be called with each measurement as soon as it is complete, at most once.
+                The caller records it then, so that it survives the end of this process.
+                Exceptions of `on_result` are passed on.
 
         Returns:
             one measurement per program, in the same order.
@@ -75,12 +75,12 @@ class Device(Protocol):
         inputs."""
 
     def compare(self, task: Task, programs: Sequence[Program], rounds: int) -> list[float | None]:
-        """Times programs in turns, `rounds` times each; median seconds, None where it failed."""
+        """Times programs in turns, `rounds` times each; median seconds, None for a failure."""
 
     def compare_turns(
         self, task: Task, programs: Sequence[Program], rounds: int
     ) -> list[InTurns | None]:
-        """As `compare`, with the spread of the turns. The default has none."""
+        """Like `compare`, with the spread of the turns. The default has no spread."""
         times = self.compare(task, programs, rounds)
         return [None if seconds is None else InTurns(seconds) for seconds in times]
 
@@ -91,17 +91,17 @@ class Device(Protocol):
 
         Args:
             plan: the network's calls.
-            candidates: for each function of the plan, programs and the tasks that they are of.
-            seconds: to be spent, once everything is built.
+            candidates: for each function of the plan, programs with their tasks.
+            seconds: time for runs after all programs are built.
 
         Returns:
-            for each function the seconds that each candidate costs in a run, all calls together;
-            None for all where the network could not be run.
+            for each function, the seconds that each candidate costs in a run, all calls together;
+            None for all if the network could not be run.
         """
         return {name: [None] * len(programs) for name, programs in candidates.items()}
 
     def close(self) -> None:
-        """Frees what the device holds; may be called twice."""
+        """Frees the resources of the device; may be called twice."""
 
     def __enter__(self: D) -> D:
         return self

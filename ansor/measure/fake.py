@@ -1,4 +1,4 @@
-"""A device that answers from a formula: for tests, of this package and of others."""
+"""A device that computes its answers by a formula, for tests of this and other packages."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def never(task: Task, program: Program) -> ErrorKind | None:
-    """The fault function of a device on which nothing fails."""
+    """The fault function of a device without failures."""
     return None
 
 
 def steady(number: int) -> float:
-    """The speed of a machine that nothing disturbs."""
+    """The speed of an undisturbed machine."""
     return 1.0
 
 
@@ -38,7 +38,7 @@ class FakeDevice(Device):
     Args:
         latency_of: seconds of one run of a program.
         fail: how a program fails, or None; WRONG fails `verify` only.
-        interrupt_at: raise KeyboardInterrupt in place of this measurement, counted from 1.
+        interrupt_at: raise KeyboardInterrupt instead of this measurement, counted from 1.
         speed: of the machine at a measurement, counted from 1, as a share of its best. Below 1
             programs take longer, and the measurement is disturbed.
 

@@ -16,7 +16,7 @@ from tvm import tirx
 from ansor.config import MeasureConfig
 from ansor.targets.host.memory import ALIGNMENT_BYTES, plain_block, scratch_block
 
-_WORD = np.dtype("uint16")  # of as many bytes as bfloat16
+_WORD = np.dtype("uint16")  # of the size of bfloat16
 Rows = npt.NDArray[np.int64]
 _NONE: Mapping[int, Rows] = MappingProxyType({})
 
@@ -26,12 +26,12 @@ def random_arrays(
 ) -> list[Any]:
     """One array per parameter, the same for the same seed.
 
-    Outputs get values too: a program that forgets to write an element is then seen.
+    Outputs get values, too, so that a program that does not write an element is detected.
 
     Args:
         low: floats lie in [low, 1); integers in [0, config.max_int_input]; booleans are either.
-        rows: of arrays of which only some rows count, by position; the others are zeros, for which
-            no memory is taken.
+        rows: of each array, the rows that count, by position; all by default. Other rows are zeros
+            without memory.
     """
     rng = np.random.default_rng(config.seed)
     drawn = []
@@ -44,7 +44,7 @@ def random_arrays(
 
 
 def in_rows(array: Any, rows: Rows | None) -> Any:
-    """The elements that count; all of them, without rows."""
+    """The elements that count; all elements without `rows`."""
     return array if rows is None else array.reshape(-1, array.shape[-1])[rows]
 
 
@@ -54,12 +54,12 @@ def parameter_shape(param: Any) -> tuple[int, ...]:
 
 
 def parameter_dtype(param: Any) -> np.dtype[Any]:
-    """Its dtype, as NumPy has it."""
+    """NumPy's dtype of a parameter."""
     return np.dtype(str(param.dtype))
 
 
 def num_bytes(param: Any) -> int:
-    """Its size."""
+    """Bytes of a parameter."""
     return math.prod(parameter_shape(param)) * parameter_dtype(param).itemsize
 
 
@@ -78,14 +78,15 @@ def _in_place(array: Any) -> Any:
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether it is a dtype of floats; NumPy has no kind for bfloat16."""
+    """Whether a dtype has floats; NumPy has no kind for bfloat16."""
     return dtype.kind == "f" or dtype == ml_dtypes.bfloat16
 
 
 def small_floats(rng: np.random.Generator, limit: float, count: int) -> Any:
     """Bytes of `count` floats in float32 that are no larger than `limit`, within 1 %.
 
-    Read as bfloat16 they are twice as many, and no larger either. Read as float16 all are finite.
+    Read as bfloat16, they are twice as many and within the same limit. Read as float16, all are
+    finite.
     """
     values = (rng.random(2 * count, np.float32) * 2 - 1) * np.float32(limit)
     return values.astype(ml_dtypes.bfloat16).view(np.uint8)
@@ -105,14 +106,14 @@ def arguments_for(
 ) -> list[Any]:
     """Tensors to call a function with once, in the dtypes of its parameters.
 
-    On the host the function reads the arrays where they lie, unless their dtype is another one.
+    On the host, the function reads the arrays in place if their dtype is the parameter's.
 
     Args:
         params: of the function; only their dtypes count.
         arrays: one per parameter; none of them changes.
         device: where the function runs.
         written: positions of the parameters that it writes.
-        rows: of those of which only some rows count, by position.
+        rows: of each array, the rows that count, by position; all by default.
     """
     pairs = enumerate(zip(params, arrays, strict=True))
     return [
@@ -122,7 +123,7 @@ def arguments_for(
 
 
 def on_host(tensor: Any) -> Any:
-    """A TVM tensor as a NumPy array; in place, and read-only, where it lies on the host."""
+    """A TVM tensor as a NumPy array; a read-only view if it is on the host."""
     if not _is_host(tensor.device):
         return tensor.numpy()
     if str(tensor.dtype) != "bfloat16":
@@ -146,7 +147,7 @@ def _argument(
 
 
 def _copied(array: Any, dtype: np.dtype[Any], rows: Rows | None) -> Any:
-    """A copy that kernels can take as it lies, of the rows that count."""
+    """A copy of the rows that count, in memory that kernels can use directly."""
     if rows is not None:
         return _with_rows(array.shape, rows, in_rows(array, rows).astype(dtype))
     copy = _new_array(array.shape, dtype)
@@ -155,7 +156,8 @@ def _copied(array: Any, dtype: np.dtype[Any], rows: Rows | None) -> Any:
 
 
 def _with_rows(shape: tuple[int, ...], rows: Rows, values: Any) -> Any:
-    """An array with the values in some of its rows; huge pages would be touched in between too."""
+    """An array with the values in some of its rows. Its pages are small: the rows between them then
+    take no memory."""
     memory = plain_block(math.prod(shape) * values.dtype.itemsize)
     array = memory.view(values.dtype).reshape(shape)
     array.reshape(-1, shape[-1])[rows] = values
@@ -163,13 +165,13 @@ def _with_rows(shape: tuple[int, ...], rows: Rows, values: Any) -> Any:
 
 
 def _fits_tvm(array: Any) -> bool:
-    """Whether kernels can take it as it lies."""
+    """Whether kernels can use the memory of an array directly."""
     flags = array.flags
     return bool(flags.c_contiguous and flags.writeable and array.ctypes.data % ALIGNMENT_BYTES == 0)
 
 
 def _new_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """Zeros that kernels can take as they lie."""
+    """Zeros in memory that kernels can use directly."""
     return scratch_block(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
 
 
@@ -192,7 +194,7 @@ def _random(
 
 
 def _repeated(values: Any, shape: tuple[int, ...]) -> Any:
-    """An array that begins with the values, and with them again and again."""
+    """An array that repeats the values."""
     array = _new_array(shape, values.dtype)
     flat = array.reshape(-1)
     for first in range(0, flat.size, max(1, values.size)):

@@ -39,7 +39,7 @@ class LocalDevice(Device):
         backend: of the target; by default the registered one.
 
     Attributes:
-        replaced: how many workers were replaced after a crash, a time-out, an interrupt, or
+        replaced: number of workers replaced after a crash, a time-out, an interrupt, or
             `recycle_after` builds.
 
     Raises:
@@ -67,9 +67,9 @@ class LocalDevice(Device):
         return self._pool.replaced
 
     def start(self, count: int | None = None) -> None:
-        """Starts `count` worker processes, or as many as there may be, and returns at once.
+        """Starts `count` worker processes, at most the limit, and returns at once.
 
-        Each takes seconds; without this they start when they are first needed.
+        Each takes seconds. Without this call, they start at their first use.
         """
         self._pool.start(count)
 
@@ -149,7 +149,7 @@ class LocalDevice(Device):
 
     @contextmanager
     def _clean_up(self) -> Iterator[None]:
-        """After an exception, an interrupt above all, no worker has a request under way."""
+        """Kills busy workers after an exception, such as an interrupt."""
         if not self._pool.close.alive:
             raise MeasureError("the device is closed", "open a new one")
         try:

@@ -1,4 +1,4 @@
-"""Times that no machine can reach are no times.
+"""Rejects times that the machine cannot reach.
 
 A clock that jumps, a device in other units, or a kernel that did not run gives a time that is too
 short. Such a program would win. Its measurement becomes a failure instead, see
@@ -30,7 +30,7 @@ class PeakTimes:
 
 
 def peak_times(dag: ComputeDAG, machine: Machine) -> PeakTimes:
-    """The roofline of a definition: what bounds it, and how fast it can be.
+    """The roofline of a definition: its two bounds on the time.
 
     See Williams et al., "Roofline", CACM 52(4), 2009.
     """

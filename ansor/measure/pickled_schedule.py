@@ -1,6 +1,6 @@
 """A schedule that a user wrote, on its way to a worker process.
 
-Only the running process makes these bytes. A database holds the name of a schedule and numbers.
+Only the running process makes these bytes. A database has the name of a schedule and numbers.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ansor.program.hand_schedule import HandSchedule
 
 
 def pickled(schedule: HandSchedule) -> bytes:
-    """The schedule with its function as a value, so that a worker need not import its module.
+    """The schedule with its function by value, so that a worker need not import its module.
 
     Raises:
-        ArgumentError: the function refers to what cannot be sent to another process.
+        ArgumentError: the function refers to a value that cannot be sent to another process.
     """
     module = sys.modules.get(schedule.module)
     if module is not None:

@@ -1,4 +1,4 @@
-"""What the parent and a worker say to each other: one request, one reply, in turns."""
+"""The messages between the parent and a worker: one request, one reply, in turns."""
 
 from __future__ import annotations
 
@@ -30,9 +30,17 @@ class Setup:
 
 @dataclass(frozen=True)
 class Define:
-    """A task, once per worker: its function as TVM's JSON, its target's text, which parameters are
-    weights, whether it is timed as a part of a network, what the function is a variant of, and the
-    schedule that a user wrote for it (`pickled_schedule`)."""
+    """A task, sent once to each worker.
+
+    Attributes:
+        key: of the task.
+        func_json: the function as TVM's JSON.
+        target: text of the TVM target.
+        constants: positions of the parameters that are weights.
+        in_network: whether the task is timed as a part of a network.
+        original: the function that this one is a variant of, None for none.
+        by_hand: the schedule that a user wrote (`pickled_schedule`), None for none.
+    """
 
     key: str
     func_json: str
@@ -45,7 +53,7 @@ class Define:
 
 @dataclass(frozen=True)
 class DefineOriginal:
-    """The definition that results are compared with, and which of its arrays is converted."""
+    """The definition that results are compared with, and the number of its converted array."""
 
     func_json: str
     converted: Converted | None = None
@@ -62,8 +70,8 @@ class Build:
 
 @dataclass(frozen=True)
 class Time:
-    """Time `slot` and drop it; the less often, the slower it is than `best_s`, infinite where there
-    is none. Value: a `Timing`."""
+    """Time `slot` and drop it. A program that is slower than `best_s` has fewer runs; infinite for
+    none. Value: a `Timing`."""
 
     slot: int
     best_s: float
@@ -82,8 +90,8 @@ class Compare:
 class Rehearse:
     """Time kept programs in the run of a network, and drop them. Value: seconds of each slot.
 
-    `candidates` lists the slots of the functions; the plan is run for `seconds`, without the
-    functions that have none.
+    `candidates` lists the slots of the functions. The plan runs for `seconds`, without functions
+    that have no slot.
     """
 
     plan: CallPlan
@@ -101,7 +109,7 @@ class Verify:
 
 @dataclass(frozen=True)
 class Call:
-    """Call a function, known by its module and name. Value: what it returns."""
+    """Call a function, known by its module and name. Value: its result."""
 
     function: Callable[..., object]
     arguments: tuple[Any, ...]
@@ -131,7 +139,7 @@ class Connect(RemoteRequest):
     Attributes:
         seconds: after which the server ends it.
         threads: of the programs.
-        watch: known work that tells whether the server is disturbed.
+        watch: reference that shows whether the server is disturbed.
     """
 
     server: Server
@@ -152,8 +160,8 @@ class TimeThere(RemoteRequest):
 
 @dataclass(frozen=True)
 class CompareThere(RemoteRequest):
-    """Time libraries in turns on the server, `rounds` times each, or less often where `seconds`
-    pass. Value: the `InTurns` of each, None where it failed."""
+    """Time libraries in turns on the server, `rounds` times each, or fewer after `seconds`.
+    Value: the `InTurns` of each, None for a failure."""
 
     libraries: tuple[Library, ...]
     rounds: int
@@ -173,7 +181,7 @@ class Prepare(RemoteRequest):
 
 @dataclass(frozen=True)
 class VerifyThere(RemoteRequest):
-    """Run what is kept as `slot` on the server, compare, and end the session. Value: relative
+    """Run the kept `slot` on the server, compare the results, and end the session. Value: relative
     difference."""
 
     slot: int
@@ -181,7 +189,7 @@ class VerifyThere(RemoteRequest):
 
 @dataclass(frozen=True)
 class CallThere(RemoteRequest):
-    """Call a function with the session and further arguments. Value: what it returns."""
+    """Call a function with the session and further arguments. Value: its result."""
 
     function: Callable[..., object]
     arguments: tuple[Any, ...]
@@ -192,7 +200,7 @@ Request = Setup | Define | Build | Time | Compare | Rehearse | Verify | Call | R
 
 @dataclass(frozen=True)
 class Reply:
-    """A worker's answer: `value` depends on the request; `error` says what went wrong instead."""
+    """A worker's answer: a `value` that depends on the request, or an `error`."""
 
     value: object = None
     error: ErrorKind | None = None

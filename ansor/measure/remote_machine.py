@@ -1,4 +1,4 @@
-"""The machine of a device that is not this one."""
+"""The machine of a device on another machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class RemoteMachine:
-    """What a search on another machine depends on.
+    """The parameters of a search for another machine.
 
     Attributes:
         target: text of the target with the number of threads.

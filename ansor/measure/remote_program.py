@@ -1,4 +1,4 @@
-"""What a device behind TVM's RPC exchanges with its worker processes."""
+"""Objects that a device behind TVM's RPC exchanges with its worker processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Server:
 
     @property
     def address(self) -> str:
-        """For messages."""
+        """The address in messages."""
         return f"{self.host}:{self.port}"
 
 

@@ -1,4 +1,4 @@
-"""What comes back from a device."""
+"""Results of devices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ErrorKind(enum.Enum):
 
     LOWER = "lower"  # its steps could not be replayed on the schedule
     BUILD = "build"  # the compiler refused it
-    RUN = "run"  # it raised, or gave a time that is no time
+    RUN = "run"  # it raised, or its time is impossible
     TIMEOUT = "timeout"  # building or running took too long
     CRASH = "crash"  # the worker process died
     WRONG = "wrong"  # its result differs from the reference
@@ -28,7 +28,7 @@ class Timing:
     Attributes:
         latencies_s: seconds of one run, one entry per repeat.
         disturbed: whether the machine was slow or busy during all repeats.
-        reference_s: seconds of work of known length beside it; None where there is no such work.
+        reference_s: seconds of the reference beside it; None without a reference.
     """
 
     latencies_s: tuple[float, ...]
@@ -86,7 +86,7 @@ class InTurns:
 
 @dataclass(frozen=True)
 class Verification:
-    """A program's result against the reference's.
+    """The comparison of a program's result with the reference's.
 
     Attributes:
         difference: largest absolute difference over the reference's largest absolute value; None
@@ -113,7 +113,7 @@ def successful_measurement(
 
 
 def checked(measurement: Measurement, least_s: float = 0.0) -> Measurement:
-    """The measurement, or a failure (RUN) if one of its times is none or is below `least_s`.
+    """The measurement, or a failure (RUN) if one of its times is invalid or below `least_s`.
 
     Args:
         least_s: seconds that no run can fall below, see `ansor.measure.physical_limit`.

@@ -124,7 +124,7 @@ class RpcDevice(Device):
         return RemoteMachine(self.target, self.threads, parameters)
 
     def _unwatched(self, function: Callable[..., object], *arguments: object) -> object:
-        """What a function returns on a server, without a watch for disturbances."""
+        """The result of a function on a server, without a watch for disturbances."""
         with self._clean_up():
             self._learns = True
             try:
@@ -154,7 +154,7 @@ class RpcDevice(Device):
     def start(self, count: int | None = None) -> None:
         """See `Device.start`; processes start here."""
         self._fork_server.start()
-        if self._asked is not None:  # without a server nothing else knows the number of threads
+        if self._asked is not None:  # only a server knows the number of threads
             self._pool.start(count)
 
     def share(self, function: Callable[..., R], arguments: Sequence[tuple[object, ...]]) -> list[R]:
@@ -206,8 +206,8 @@ class RpcDevice(Device):
     def rehearse(
         self, plan: CallPlan, candidates: Mapping[str, Sequence[TaskProgram]], seconds: float
     ) -> dict[str, list[float | None]]:
-        """See `Device.rehearse`; programs of a function are timed in turns on one server, and not
-        in the run of the network."""
+        """See `Device.rehearse`. Programs of a function are timed in turns on one server, not in
+        the run of the network."""
         calls = Counter(call.function for call in plan.calls)
         groups = [[(self._definitions.of(t), p) for t, p in own] for own in candidates.values()]
         with self._clean_up():
@@ -219,7 +219,7 @@ class RpcDevice(Device):
 
     @contextmanager
     def _clean_up(self) -> Iterator[None]:
-        """After an exception, an interrupt above all, no worker has a request under way."""
+        """Kills busy workers after an exception, such as an interrupt."""
         if not self._is_open:
             raise MeasureError("the device is closed", "open a new one")
         try:

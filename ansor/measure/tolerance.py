@@ -1,4 +1,4 @@
-"""How far a right result may be from the reference."""
+"""The largest allowed difference between a result and the reference."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def tolerance(
 ) -> float:
     """Largest difference from the reference, relative to its largest value, that is not an error.
 
-    Grows with the longest reduction, whose rounding errors a program that is right accumulates.
-    A result in a short dtype may be the next number of it, where two sums are rounded apart.
-    Products of `rounded_dtypes` may have rounded operands. Zero where there are no floats.
+    It grows with the longest reduction, because rounding errors accumulate. A result in a short
+    dtype may be a neighbouring number, if two almost equal sums are rounded differently. Products
+    of `rounded_dtypes` may have rounded operands. The tolerance is zero without floats.
     """
     if not any("float" in buffer.dtype for buffer in dag.buffers.values()):
         return 0.0

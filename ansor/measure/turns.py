@@ -19,6 +19,6 @@ def joined(parts: Sequence[Sequence[float]]) -> InTurns:
 
 
 def counted(timings: Sequence[Timing]) -> list[float]:
-    """Seconds of the rounds on a quiet machine, if at least half of them were; else of all."""
+    """Seconds of the rounds on a quiet machine, if these are at least half; else of all rounds."""
     quiet = [timing.latency_s for timing in timings if not timing.disturbed]
     return quiet if 2 * len(quiet) >= len(timings) else [t.latency_s for t in timings]

@@ -26,7 +26,7 @@ def _near(centre: float, shape: tuple[int, ...], rng: np.random.Generator) -> Ar
 def _centre(name: str) -> float:
     """Centre of a vector's values: statistics near identity, scales below one.
 
-    A scale of 0.7 makes what a residual branch adds balance what projecting shortcuts take away.
+    With a scale of 0.7, growth in residual branches balances the decrease in projecting shortcuts.
     """
     if name.endswith("running_var"):
         return 1.0

@@ -1,4 +1,4 @@
-"""`Policy`: what the tuner asks of a search of one task."""
+"""`Policy`: the protocol of the search of one task."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Policy(ABC):
         best: the fastest measured program.
         preferred: of the first measured programs, the one with the best score before the model had
             learned of them.
-        exhausted: whether the policy has nothing left to propose.
+        exhausted: whether the policy has no further program to propose.
         measured: the latency of each measured program by its signature, None for a failure.
         successes: the programs whose measurement succeeded, in the order of their measurement.
     """

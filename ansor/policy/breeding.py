@@ -1,6 +1,6 @@
-"""What a search does with one sketch at a time.
+"""The steps of a search that treat one sketch at a time.
 
-Functions of their arguments alone, which can be sent to another process, as can what they return.
+The functions depend on their arguments alone. Arguments and results can be sent to other processes.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ansor.program.sketch import Population, Sketch, concatenate
 
 
 def is_small(sketch: Sketch, config: EvolutionConfig) -> bool:
-    """Whether nothing is bred of a sketch: all of its programs are scored."""
+    """Whether a sketch is not evolved, because all of its programs are scored."""
     return sketch.space_size <= config.initial
 
 
 def glance(
     scorer: Scorer, config: EvolutionConfig, rng: np.random.Generator, sketch: Sketch
 ) -> Generation:
-    """A few random programs of a sketch, to see how far it is behind; a small space whole."""
+    """A few random programs of a sketch, to compare sketches; all programs of a small space."""
     few = min(config.promise, config.initial)
     return _scored(scorer, _drawn(sketch, config.initial if is_small(sketch, config) else few, rng))
 
@@ -39,11 +39,11 @@ def first_generation(
     sampled: Generation,
     elite: Population,
 ) -> Generation:
-    """A first generation: the best of a larger sample, and of what is known to be good all.
+    """A first generation: the best programs of a larger sample, and the whole elite.
 
     Args:
-        sampled: what the sample begins with.
-        elite: programs that are known to be good, and others like them; may be empty.
+        sampled: the first part of the sample.
+        elite: measured or transferred good programs, and mutations of them; may be empty.
     """
     sketch = sampled.population.sketch
     more = config.initial - len(sampled.population)
@@ -62,7 +62,7 @@ def evolved(
     generation: Generation,
     mutators: Sequence[Mutator] = (mutate,),
 ) -> Generation:
-    """The programs after `config.generations` more."""
+    """The programs after `config.generations` more generations."""
     start, known = generation.population, generation.scores
     population, scores = evolve(start, scorer.score, rng, config, known, mutators)
     best = float(scores.max())
@@ -74,7 +74,7 @@ def evolved(
 
 
 def _drawn(sketch: Sketch, count: int, rng: np.random.Generator) -> Population:
-    """A random sample of a sketch; of a small space, all of it."""
+    """A random sample of a sketch; all programs of a small space."""
     return everything(sketch) if sketch.space_size <= count else sample(sketch, count, rng)
 
 

@@ -16,8 +16,8 @@ from ansor.program.sketch import Population, Sketch
 class Candidate:
     """One row of a sketch.
 
-    `score` is the expected log-throughput, `signature` tells programs apart however their choices
-    spell them, `latency_s` is None until a measurement succeeds.
+    `score` is the expected log-throughput. Equal programs have the same `signature`, even if their
+    choices differ. `latency_s` is None until a measurement succeeds.
     """
 
     sketch: Sketch
@@ -28,16 +28,16 @@ class Candidate:
 
     @property
     def program(self) -> Program:
-        """Ready to be lowered or stored."""
+        """The program, to be lowered or stored."""
         return Population(self.sketch, self.row[None]).program(0)
 
     def measured(self, latency_s: float | None) -> Candidate:
-        """The same with a latency in seconds."""
+        """The candidate with a latency in seconds."""
         return replace(self, latency_s=latency_s)
 
 
 def distinct(candidates: Iterable[Candidate], seen: Mapping[bytes, object]) -> list[Candidate]:
-    """Drops what `seen` holds and all repetitions, in order."""
+    """The candidates in order, without those in `seen` and without repetitions."""
     kept: dict[bytes, Candidate] = {}
     for candidate in candidates:
         if candidate.signature not in seen:

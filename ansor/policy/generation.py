@@ -17,8 +17,8 @@ class Generation:
     Attributes:
         population: the programs.
         best: the best score known of the sketch.
-        scores: `[P]`; None where they have to be computed anew.
-        is_settled: whether the generations before it have brought nothing.
+        scores: `[P]`; None if they must be computed again.
+        is_settled: whether the last generations brought no gain.
     """
 
     population: Population
@@ -32,11 +32,12 @@ class Generation:
         return cls(population, float(scores.max(initial=-np.inf)), scores)
 
     def of_sketch(self, sketch: Sketch) -> Generation:
-        """The same of an equal sketch, which a copy from another process has not as its own."""
+        """The same with an equal sketch. A generation from another process has a copy of the
+        sketch."""
         return replace(self, population=Population(sketch, self.population.choices))
 
     def joined(self, other: Generation) -> Generation:
-        """Both together, of one sketch, both scored."""
+        """Both generations together; they have the same sketch, and scores."""
         assert self.scores is not None
         assert other.scores is not None
         return Generation(
@@ -46,14 +47,14 @@ class Generation:
         )
 
     def head(self, count: int) -> Generation:
-        """The `count` programs with the best scores, best first; all where there are none."""
+        """The `count` programs with the best scores, best first; all programs without scores."""
         if self.scores is None:
             return self
         order = np.argsort(-self.scores, kind="stable")[:count]
         return Generation(self.population.take(order), self.best, self.scores[order])
 
     def split(self, count: int) -> tuple[Generation, Generation]:
-        """The first `count` programs, and the others, of what has been scored."""
+        """The first `count` programs, and the others, of a generation with scores."""
         assert self.scores is not None
         numbers = np.arange(len(self.population))
         parts = (numbers[:count], numbers[count:])

@@ -1,9 +1,9 @@
 """`SearchPolicy`: draft-ranked sampling, evolution and a final descent for one task.
 
 Deviation: the paper evolves one population of all sketches from measured and random programs, until
-the trials end. Here each sketch has a population of its own, and sketches with a slow sample are
-not evolved; a first batch contains the best of several sketches and programs of similar tasks; and
-neighbours of the best program are measured one by one when batches bring no gain.
+the trials end. Here each sketch has its own population, and sketches with a slow sample are not
+evolved. A first batch contains the best of several sketches and programs of similar tasks. If
+batches bring no gain, neighbours of the best program are measured.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SearchPolicy(Policy):
     """Ansor's search (§5.1) with a draft model: see `Policy` for the other arguments.
 
     Attributes:
-        mutators: of the evolution; one of them makes each child.
+        mutators: of the evolution; a random one makes each child.
     """
 
     mutators: Sequence[Mutator] = (mutate,)
@@ -47,8 +47,8 @@ class SearchPolicy(Policy):
 
     @property
     def promise_s(self) -> float:
-        """Seconds of the fastest program of a first random sample, as the model expected them when
-        it was drawn. A search that begins before the model has learned goes on from it."""
+        """Expected seconds of the fastest program of a first random sample. The search continues
+        with this sample if the model has not learned since."""
         if self._promised_s is None:
             self._forget_if_stale()
             self._sampled = self._glances()
@@ -66,7 +66,7 @@ class SearchPolicy(Policy):
         return ranked[0] if ranked else None
 
     def seed(self, programs: Sequence[Program]) -> int:
-        """Takes in programs of similar tasks, to begin with; returns how many have a counterpart.
+        """Takes in programs of similar tasks for the first batch; returns how many were usable.
 
         Each becomes the legal program of the same structure with the most similar tiles.
         """
@@ -81,7 +81,7 @@ class SearchPolicy(Policy):
         return len(self._seeds)
 
     def propose(self, count: int) -> list[Candidate]:
-        """Returns up to `count` programs worth measuring, none of them measured before."""
+        """Returns up to `count` promising programs that have not been measured."""
         self._forget_if_stale()
         blind = self.model.is_blind_to(self.sketches)
         drawn = self._random(count) if blind else self._promising(count)
@@ -101,7 +101,7 @@ class SearchPolicy(Policy):
         return [*batch, *random, *ranked]
 
     def _greedy(self, count: int) -> int:
-        """How many of a batch are not random (ε-greedy); right on average for any batch size."""
+        """Programs of a batch that are not random (ε-greedy); exact on average for any size."""
         return count - int(count * self.config.eps_greedy + self.rng.random())
 
     def learn(self, candidates: Sequence[Candidate], latency_s: Sequence[float | None]) -> None:
@@ -157,10 +157,10 @@ class SearchPolicy(Policy):
         return min(most, max(self.config.least_generations, round(share * most)))
 
     def _fittest(self, generations: int) -> list[Generation]:
-        """An evolved population of each sketch; of a small space, all of it.
+        """An evolved population of each sketch, or the whole space if it is small.
 
-        Sketches that are far behind before any evolution are not bred from, those that are behind
-        after a few generations no further.
+        A sketch whose random sample is far slower than the best is not evolved. A sketch that is
+        slower after a few generations is evolved no further.
         """
         first = min(generations, self.config.first_generations)
         return self._bred(self._first(first), generations - first, self.config.bred_margin)
@@ -183,7 +183,7 @@ class SearchPolicy(Policy):
         return _updated(found, self._spread(breeding.evolved, config, jobs))
 
     def _worth_breeding(self, found: Sequence[Generation], margin: float) -> list[int]:
-        """Numbers of the sketches near the best, small ones aside."""
+        """Numbers of the sketches near the best, without small ones."""
         least = max(generation.best for generation in found) - math.log(margin)
         numbers = [i for i, generation in enumerate(found) if generation.best >= least]
         return [i for i in numbers if not breeding.is_small(self.sketches[i], self.config)]
@@ -194,8 +194,8 @@ class SearchPolicy(Policy):
         config: EvolutionConfig,
         jobs: Mapping[int, tuple[Any, ...]],
     ) -> dict[int, Generation]:
-        """What a function of `breeding` makes, under the numbers of the sketches. Each call has
-        randomness of its own, so that it does not matter which comes first."""
+        """Results of a function of `breeding`, by the numbers of the sketches. Each call has its
+        own random generator, so that the order of calls does not matter."""
         scorer, streams = self.model.scorer, self.rng.spawn(len(jobs))
         rows = zip(streams, jobs.values(), strict=True)
         made = self.executor(
@@ -211,8 +211,8 @@ class SearchPolicy(Policy):
         return list(self._spread(breeding.glance, self.config, jobs).values())
 
     def _samples(self) -> list[Generation]:
-        """Of each sketch what a promise was made of, if nothing was learned since, or a glance;
-        its best is that of what was measured, too."""
+        """A random sample of each sketch. It is the sample of the promise if the model has not
+        learned since. Its best score includes measured programs."""
         return [
             replace(
                 generation,
@@ -266,15 +266,15 @@ class SearchPolicy(Policy):
         return distinct([*best, *self._seeds[: count // 4], *ranked], self.measured)[:count]
 
     def _heads(self, count: int) -> int:
-        """How many sketches are to have their best program in a first batch."""
+        """Number of sketches that have their best program in a first batch."""
         return max(self.config.least_heads, count // 4)
 
 
 def _seconds(found: Iterable[Generation]) -> float:
-    """Of the fastest program of all sketches; infinite where there is none."""
+    """Expected seconds of the fastest program of all sketches; infinite without any."""
     return math.exp(-max((generation.best for generation in found), default=-math.inf))
 
 
 def _updated(found: Sequence[Generation], made: Mapping[int, Generation]) -> list[Generation]:
-    """The generations of all sketches, with what was made of some."""
+    """The generations of all sketches, some of them replaced by new ones."""
     return [made.get(i, generation) for i, generation in enumerate(found)]

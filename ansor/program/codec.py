@@ -53,7 +53,7 @@ def _steps(text: str) -> tuple[Step, ...]:
 
 
 def _read(kind: Any, value: Any) -> Any:
-    """What JSON made of a value of this type: of a dataclass, a tuple, or what JSON knows.
+    """The value of this type for a JSON value: a dataclass, a tuple, or a type of JSON.
 
     Raises:
         TypeError: the value is of another type.

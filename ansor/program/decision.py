@@ -1,7 +1,7 @@
 """`Decision`: a hole of a sketch with its table of choices, and the neighbours of each choice.
 
-Deviation: the paper draws tile sizes while it samples a program; here a table lists them before,
-and no table depends on another decision, so that every row of a population can be replayed.
+Deviation: the paper draws tile sizes while it samples a program. Here a table lists them before,
+and no table depends on another decision. Every row of a population can therefore be replayed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Decision:
         name: the hole's name, unique in its sketch.
         stage: the stage that owns it (node-based crossover moves a stage's decisions together).
         table: `[C, arity] int32`, one row per choice: the factors of a tile, or one category.
-        ordered: whether categories form a line; otherwise each is a neighbour of every other.
+        ordered: whether categories have an order; otherwise all are neighbours of each other.
     """
 
     name: str
@@ -41,10 +41,10 @@ class Decision:
 
     @cached_property
     def neighbours(self) -> IntArray:
-        """`[C, K] int32`: choices one small move away, each row padded by repeating its own.
+        """`[C, K] int32`: neighbours of each choice. The choice itself fills the end of a row.
 
-        For a tile: a factor moved between two levels (the smallest ratio available); for a
-        category: the entries before and after, or without an order all entries.
+        Neighbours of a tile have a prime factor moved between two levels, by the smallest ratio.
+        Neighbours of a category are the entries before and after, or all entries without an order.
         """
         ids = np.arange(self.size)
         if not self.ordered:
@@ -65,9 +65,9 @@ class Decision:
     def nearest(self, row: tuple[int, ...]) -> int | None:
         """Position of the choice most like `row`, which may be of another extent.
 
-        Tiles are compared by the ratios of their factors, above all the innermost, which fills
-        vectors and registers; the outermost takes what is left of the extent. None for a row of
-        another length.
+        Tiles are compared by the ratios of their factors. The innermost factor has the largest
+        weight, because it fills vectors and registers. The outermost factor is the rest of the
+        extent. The result is None for a row of another length.
         """
         if len(row) != self.table.shape[1]:
             return None
@@ -87,7 +87,7 @@ def category(name: str, stage: str, values: tuple[int, ...], ordered: bool = Tru
 def factorisations(extent: int, parts: int) -> IntArray:
     """All ordered ways to write `extent` as a product of `parts` factors, `[C, parts] int32`.
 
-    Of an axis without iterations, the first loop has none.
+    For an axis without iterations, the first factor is 0.
     """
     if extent == 0:
         return np.array([[0] + [1] * (parts - 1)], dtype=np.int32)
@@ -106,9 +106,9 @@ def tailed(
 ) -> IntArray:
     """Factors that multiply to more than `extent`, `[C, parts] int32`: tiles that do not divide it.
 
-    The last column is one of `tiles`, the one before is 1, the others hold as many tiles as it
-    takes; at most the share `waste` of the extent is computed twice, or, unless such tiles can be
-    spared, as little as possible.
+    The last column is one of `tiles`, the column before is 1, and the product of the others is the
+    number of tiles. At most the share `waste` of the extent is computed twice. If no tile allows
+    this, the table has the tiles with the least share, unless `spare` is set.
     """
     counts = {t: -(-extent // t) for t in tiles if t <= extent and extent % t}
     least = min((t * count for t, count in counts.items()), default=0)
@@ -131,8 +131,8 @@ def divisors(extent: int) -> tuple[int, ...]:
 
 
 def _tile_neighbours(table: IntArray) -> IntArray:
-    """Rows that differ in exactly two columns by the least ratio, found through a dictionary; and
-    the closest rows with another product, where there are several."""
+    """Rows that differ in exactly two columns by the least ratio, and the closest rows with another
+    product, if products differ."""
     where = {tuple(row): i for i, row in enumerate(table.tolist())}
     lists = [_moves(row, i, where) for i, row in enumerate(table.tolist())]
     lists = [moves + list(near) for moves, near in zip(lists, _closest(table), strict=True)]
@@ -144,7 +144,7 @@ def _tile_neighbours(table: IntArray) -> IntArray:
 
 
 def _closest(table: IntArray) -> list[tuple[int, ...]]:
-    """For each row, the few most alike among those with another product."""
+    """For each row, the most similar rows with another product."""
     products = table.prod(axis=1)
     if (products == products[0]).all():
         return [()] * len(table)

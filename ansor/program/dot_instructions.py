@@ -36,11 +36,11 @@ class DotInstruction:
         return total == self.total and self.operands in ((first, second), (second, first))
 
 
-# Of those that take the same operands the fastest first. Intel's manual of instructions, volume 2:
-# AVX512_BF16, AVX512_VNNI, AVX_VNNI and AVX2. Arm's manual (DDI 0487): FEAT_DotProd, FEAT_I8MM and
-# FEAT_BF16. Two of Intel's are several instructions for each step:
-# - `vpmaddubsw` saturates sums of two products to 16 bits. `vpmaddwd` adds two pairs of these.
-# - `vpmaddwd` multiplies 16 bits: first the even elements, then the odd ones.
+# The fastest instruction for the same operands comes first. Intel's manual of instructions, volume
+# 2: AVX512_BF16, AVX512_VNNI, AVX_VNNI and AVX2. Arm's manual (DDI 0487): FEAT_DotProd, FEAT_I8MM
+# and FEAT_BF16. Two names stand for several of Intel's instructions. With "vpmaddubsw", this one
+# saturates sums of two products to 16 bits, and `vpmaddwd` adds two pairs of the sums. With
+# "vpmaddwd", this one multiplies elements of 16 bits, first the even ones, then the odd ones.
 DOT_INSTRUCTIONS = (
     DotInstruction("vdpbf16ps", ("bfloat16", "bfloat16"), "float32", 2),
     DotInstruction("vpdpbusd", ("uint8", "int8"), "int32", 4),

@@ -19,13 +19,13 @@ class HandSchedule:
     """A schedule that a user wrote.
 
     Attributes:
-        name: under which records keep it.
+        name: the name in records.
         decisions: its knobs, in the order of its first run.
-        apply: makes the scheduled function of a definition and the chosen values. It raises
-            LoweringError where the values give no legal schedule.
-        module: of the user's function; it is sent to worker processes as a value.
+        apply: returns the scheduled function for a definition and the chosen values. It raises
+            LoweringError if the values give no legal schedule.
+        module: of the user's function; it is sent to worker processes by value.
         trace: the trace of TVM's schedule for the same arguments. It raises LoweringError as above,
-            and UnsupportedError where the user's function makes no schedule.
+            and UnsupportedError if the user's function makes no schedule.
     """
 
     name: str

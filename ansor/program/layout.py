@@ -1,4 +1,4 @@
-"""Packed layouts of constant operands: what `LayoutRewrite` does to shapes, indices and arrays."""
+"""Packed layouts of constant operands: their shapes, indices and arrays, see `LayoutRewrite`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class PackedLayout:
 
     With groups, it is ``[places / width, ..., width, elements]``; dimension `dim` counts groups.
 
-    A column is an index of the last dimension. Columns have places in the order of tiles. Where
-    tiles do not divide the columns, the last one begins earlier, see
-    `ansor.lowering.passes.shifted_tails`. It has places of its own, so columns that it shares with
-    the tile before are there twice. No register of a tile then lies in two panels. Zeros fill the
-    last panel.
+    A column is an index of the last dimension. Columns have places in the order of tiles. If tiles
+    do not divide the columns, the last tile begins earlier, see
+    `ansor.lowering.passes.shifted_tails`. It has separate places, so the columns that it shares
+    with the tile before have two places. No register of a tile then spans two panels. Zeros fill
+    the last panel.
 
     Attributes:
         width: elements of a panel along the last dimension. A panel of all columns keeps their
@@ -42,16 +42,16 @@ class PackedLayout:
     tile: int = 0
 
     def has_tiles(self, columns: int) -> bool:
-        """Whether columns lie in the order of tiles."""
+        """Whether columns have the order of tiles."""
         return self.tile > 0 and self.width != columns
 
     def places(self, columns: int) -> int:
-        """Places of an array with so many columns: whole panels."""
+        """Places of an array with `columns` columns, in whole panels."""
         return -(-len(self._columns_at_places(columns)) // self.width) * self.width
 
     def index(self, index: tuple[Any, ...]) -> list[Any]:
-        """Where the element at an index lies, whose last part is a place; works for numbers and for
-        expressions."""
+        """The packed index of an element. The last part of its index is a place. Works for numbers
+        and for expressions."""
         outer, inner = list(index[:-1]), [index[-1] % self.width]
         if self.elements > 1:
             inner.append(outer[self.dim] % self.elements)
@@ -78,7 +78,7 @@ class PackedLayout:
         return np.ascontiguousarray(panels)
 
     def _placed(self, array: Array) -> Array:
-        """The columns of an array at their places, and zeros behind."""
+        """The columns of an array at their places, then zeros."""
         columns, places = self._columns_at_places(array.shape[-1]), self.places(array.shape[-1])
         if places == array.shape[-1]:
             return array
@@ -96,7 +96,7 @@ class PackedLayout:
 
 
 def layout_of(step: LayoutRewrite, values: Mapping[str, tuple[int, ...]]) -> PackedLayout | None:
-    """The layout that a step asks for, None for the plain one.
+    """The layout of a step, None for the plain one.
 
     Args:
         values: of the program's holes.
@@ -111,14 +111,14 @@ def layout_of(step: LayoutRewrite, values: Mapping[str, tuple[int, ...]]) -> Pac
 
 
 def packings(program: Program) -> dict[str, PackedLayout]:
-    """Buffers that the program wants packed, with their layouts."""
+    """Buffers that the program reads packed, with their layouts."""
     steps = (step for step in program.steps if isinstance(step, LayoutRewrite))
     found = {step.buffer: layout_of(step, program.values) for step in steps}
     return {buffer: layout for buffer, layout in found.items() if layout is not None}
 
 
 def packed_arrays(program: Program, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """The arrays as the program wants them, by buffer name, in the same order."""
+    """The arrays in the program's layouts, by buffer name, in the same order."""
     layouts = packings(program)
     return {
         name: layouts[name].pack(array) if name in layouts else array

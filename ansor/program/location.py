@@ -1,4 +1,4 @@
-"""Which stages may be computed inside another stage's loops, and how deep."""
+"""Stages that may be computed inside another stage's loops, and their possible places."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from ansor.program.steps import MultiLevelTile
 class Locations:
     """Hosts of the stages that have no nest of their own and are no outputs.
 
-    A stage may be attached below the loops of a root stage that is, or hosts, all its consumers,
-    if all of them read it by affine indices, or a nest of its own by indices that move in blocks.
+    A stage may be attached below the loops of a root stage if this root is or hosts each of its
+    consumers. All of them must read the stage by affine indices. Indices that move in blocks are
+    enough for a consumer with its own nest.
     """
 
     def __init__(self, dag: ComputeDAG, roles: Roles) -> None:
@@ -27,7 +28,7 @@ class Locations:
 
     @cached_property
     def host(self) -> dict[str, str]:
-        """Attached stage to its host: fused consumers and all that can be located."""
+        """Attached stage to its host: fused consumers, and all stages with a choice of location."""
         hosts = {name: step.stage for name, step in self.roles.fused.items()}
         for name in reversed(self.dag.order):
             host = self._host_of(name, hosts)
@@ -41,10 +42,11 @@ class Locations:
         return [n for n in reversed(self.dag.order) if n in self.host and n not in self.roles.fused]
 
     def deepest(self, host: str) -> int:
-        """Most loops of the host that may enclose another stage.
+        """Largest number of the host's loops that may enclose another stage.
 
-        Of a tiled host: up to the outer reduction level, or all but the innermost spatial level,
-        as deeper ones hold the register tile. Of another: its outer spatial loops.
+        For a tiled host, these are the loops up to the outer reduction level, or all but the
+        innermost spatial level, because deeper loops hold the register tile. For another host,
+        these are its outer spatial loops.
         """
         stage, shape = self.dag.stages[host], self.roles.shape.get(host)
         if isinstance(shape, MultiLevelTile):
@@ -73,7 +75,7 @@ class Locations:
 
 
 def _in_blocks(stage: Stage, read: Access) -> bool:
-    """Whether a stage that is cut along divisors of its axes reads a block with each part of it."""
+    """Whether each part of a stage that is cut along divisors of its axes reads a block."""
     extents = [axis.extent for axis in stage.axes]
     sizes = [size for size in extents if isinstance(size, int)]
     if len(sizes) < len(extents):
@@ -82,7 +84,7 @@ def _in_blocks(stage: Stage, read: Access) -> bool:
 
 
 def _enclosing(stage: Stage, structure: str) -> int:
-    """How many loops of a tiled stage lie outside its register tile."""
+    """Number of a tiled stage's loops outside its register tile."""
     spatial = num_leading(stage)
     if "R" not in structure:
         return (structure.count("S") - 1) * spatial

@@ -1,9 +1,9 @@
 """The loops of a stage before any number is chosen, shared by both interpreters of a sketch.
 
-A structure is a string, outermost level first: "S" and "R" are a level of all spatial or reduction
-axes, "F" the folded axes (all of them unrolled), "V" the vectorised part of the vector axis, "T"
-the rows, columns and reduction of a tensor unit's instruction. An "S" that ends a structure is the
-register tile: unrolled, its last loop vectorised.
+A structure is a string, outermost level first. "S" is a level of all spatial axes, "R" a level of
+all reduction axes. "F" are the folded axes, all of them unrolled. "V" is the vectorised part of the
+vector axis. "T" are the rows, columns and reduction of a tensor unit's instruction. An "S" that
+ends a structure is the register tile: unrolled, its last loop vectorised.
 """
 
 from __future__ import annotations
@@ -71,18 +71,18 @@ def _axes(stage: Stage, level: str, vector: int | None) -> list[int]:
 
 
 def vector_axis(stage: Stage) -> int | None:
-    """The spatial axis that a stage is vectorised over unless something else is said: its last."""
+    """The axis along which a stage is vectorised by default: the last spatial one."""
     axes = _axes(stage, "S", None)
     return axes[-1] if axes else None
 
 
 def num_leading(stage: Stage) -> int:
-    """How many loops may be fused and run on all cores: the outermost level of spatial axes."""
+    """Number of loops that may be fused and run on all cores: the outermost spatial level."""
     return len(_axes(stage, "S", None))
 
 
 def enclosing_loops(stage: Stage, structure: str) -> int:
-    """How many loops of a tiled stage lie outside its second reduction level."""
+    """Number of a tiled stage's loops outside its second reduction level."""
     level = structure.index("R") + 1
     return structure[:level].count("S") * num_leading(stage) + len(_axes(stage, "R", None))
 
@@ -90,7 +90,8 @@ def enclosing_loops(stage: Stage, structure: str) -> int:
 def unrolled_loops(stage: Stage, shape: Shape | None, bound: bool = False) -> list[int]:
     """Numbers of the loops that are unrolled: the register tile, an instruction's and folded axes.
 
-    Of tiles that threads of a GPU work on (`bound`), all within the innermost reduction levels.
+    For tiles of a GPU's threads (`bound`), these are all loops within the innermost reduction
+    levels.
     """
     loops, structure = own_loops(stage, shape), structure_of(shape)
     found = [i for i, loop in enumerate(loops) if loop.axis in stage.folded]
@@ -107,15 +108,16 @@ def unrolled_loops(stage: Stage, shape: Shape | None, bound: bool = False) -> li
 
 
 def row_alignment(item_bytes: int, pad: int = 1) -> tuple[int, int]:
-    """A factor and an offset, in elements: rows in shared memory that are the offset more than a
-    multiple of the factor apart are read from different banks at the same time, `pad` vectors of
-    each, and vectors of 16 bytes stay aligned."""
+    """A factor and an offset, in elements, of the distance between rows in shared memory.
+
+    A distance of a multiple of the factor plus the offset puts `pad` vectors of each row in
+    different banks, which threads read at the same time. Vectors of 16 bytes stay aligned."""
     vector = max(1, 16 // item_bytes)
     return 2 * pad * vector, pad * vector
 
 
 def padded_row(length: Ints, item_bytes: int, pad: Ints) -> Ints:
-    """Distance of rows that long, at least, in shared memory; without a pad, just that long."""
+    """Distance of rows of a length in shared memory, in elements; without a pad, the length."""
     factor, offset = row_alignment(item_bytes)
     row: Ints = length + (offset * pad - length) % np.maximum(factor * pad, 1)
     return row
@@ -123,7 +125,7 @@ def padded_row(length: Ints, item_bytes: int, pad: Ints) -> Ints:
 
 @lru_cache(maxsize=64)
 def lane_table(most: int, register: int, size: int) -> npt.NDArray[np.int32]:
-    """`[size + 1]`: how many lanes `Vectorize` takes of each extent."""
+    """`[size + 1]`: number of lanes that `Vectorize` uses for each extent."""
     table = divisor_table(most, size)[most].copy()
     extents = np.arange(size + 1)
     if register:

@@ -1,4 +1,4 @@
-"""One program: the steps of a sketch with every hole filled; lowered, measured and stored."""
+"""One program: the steps of a sketch and a value for every decision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ class Program:
     """Steps and the integers that fill their holes.
 
     `values[hole]` is the chosen row of that decision's table, e.g. ``(14, 1, 4, 1)`` for a tile.
-    A program without steps is the compute definition as it was written. Picklable, no TVM inside.
+    A program without steps is the compute definition itself. Programs are picklable and do not use
+    TVM.
     """
 
     sketch: str = "untuned"  # name of the sketch
@@ -22,7 +23,7 @@ class Program:
 
 
 def shared_axes(program: Program) -> tuple[str, ...]:
-    """Names of the decisions that split an axis in the outermost loops, which cores share."""
+    """Names of the decisions that split an axis of the outermost loops, which cores share."""
     return tuple(
         hole
         for step in program.steps

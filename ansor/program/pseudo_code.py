@@ -22,7 +22,7 @@ _UNKNOWN = "..."  # an extent that follows from where the stage is computed
 class _View:
     """One stage: a header per loop ("" for a loop not worth a line), and where it is computed.
 
-    `position` counts the host's loops around it; 0 is a nest of its own.
+    `position` counts the host's loops around it; 0 is a separate nest.
     """
 
     stage: Stage

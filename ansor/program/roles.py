@@ -1,4 +1,4 @@
-"""What the steps of a sketch make of each stage: who is tiled, attached, vectorised, and where."""
+"""The roles of stages in a sketch: tiled, attached, vectorised, and their places."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from ansor.program.steps import (
 )
 
 THREAD_LEVEL = 2  # of the spatial tile levels, after blocks and virtual threads
-WARP_LEVEL = 1  # of those of tensor cores, after blocks
+WARP_LEVEL = 1  # of the spatial tile levels of tensor cores, after blocks
 WARP = 32  # threads
 FRAGMENT = 16  # rows, columns and steps of an instruction of tensor cores
 
@@ -62,12 +62,12 @@ class Roles:
 
     @cached_property
     def shape(self) -> dict[str, Shape]:
-        """How a stage's loops are split: those of roots, and of tiled stages inside others."""
+        """Stage to the step that splits its loops, for roots and for tiled stages inside others."""
         return {s.stage: s for s in self.steps if isinstance(s, Shape)}
 
     @cached_property
     def parallel(self) -> dict[str, str]:
-        """Root stage to the hole that says how many of its loops are fused."""
+        """Root stage to the decision on the number of its fused loops."""
         return {s.stage: s.hole for s in self.steps if isinstance(s, Parallel)}
 
     @cached_property
@@ -82,22 +82,22 @@ class Roles:
 
     @cached_property
     def bound(self) -> dict[str, Bind]:
-        """Root stage to how its loops become blocks and threads of a GPU."""
+        """Root stage to the step that maps its loops to blocks and threads of a GPU."""
         return {s.stage: s for s in self.steps if isinstance(s, Bind)}
 
     @cached_property
     def placed(self) -> dict[str, Placed]:
-        """Stage that is attached at a place that no decision changes, to its step."""
+        """Stage with a fixed place inside another to its step."""
         return {s.stage: s for s in self.steps if isinstance(s, Placed)}
 
     @cached_property
     def pipelined(self) -> dict[str, str]:
-        """Tiled root stage to the hole that says how many rounds ahead its operands are fetched."""
+        """Tiled root stage to the decision on its number of prefetched rounds."""
         return {s.stage: s.hole for s in self.steps if isinstance(s, Pipeline)}
 
     @cached_property
     def scope(self) -> dict[str, str]:
-        """Stage to the memory of a GPU that it writes to, where that is not the global one."""
+        """Stage to the memory of a GPU that it writes to, unless that is the global memory."""
         scopes = {s.stage: s.scope for s in self.steps if isinstance(s, Store)}
         for name, step in self.placed.items():
             if isinstance(step, LoadFragment):
@@ -108,8 +108,8 @@ class Roles:
         return scopes
 
     def shared_scope(self, host: str) -> str:
-        """Shared memory of a kernel: where warps use tensor cores they need more than a block may
-        declare statically."""
+        """Scope of a kernel's shared memory. It is dynamic with tensor cores, which need more than
+        a block may declare statically."""
         return "shared.dyn" if isinstance(self.bound.get(host), BindWarps) else "shared"
 
     def is_common(self, name: str) -> bool:
@@ -136,7 +136,7 @@ class Roles:
         return name in self.fused and self.fused[name].stage in self.host
 
     def readers(self, name: str) -> list[tuple[str, str]]:
-        """What reads the tiles of an attached stage in its host, and the buffer with them.
+        """The stages that read the tiles of an attached stage in its host, each with the buffer.
 
         A consumer that is fused into it finishes each tile; the tile's shape is the same.
         """
@@ -152,7 +152,7 @@ class Roles:
 
     @cached_property
     def packed(self) -> dict[str, str]:
-        """Packed buffer to the hole that says how wide."""
+        """Packed buffer to the decision on the width of its panels."""
         return {s.buffer: s.hole for s in self.steps if isinstance(s, LayoutRewrite)}
 
     @cached_property
@@ -178,13 +178,13 @@ class Roles:
 
     @cached_property
     def distinguishing_holes(self) -> tuple[str, ...]:
-        """Decisions of which every choice makes another program."""
+        """Decisions whose every choice makes a different program."""
         return tuple(hole for step in self.steps for hole in step.distinguishing_holes)
 
     @cached_property
     def evaluation_order(self) -> tuple[str, ...]:
-        """Roots, their fused consumers, located stages, consumers before producers, and what is
-        fused into those."""
+        """Roots, their fused consumers, then located stages, each with its fused consumers.
+        Consumers come before producers."""
         roots = [name for name in self.dag.order if name not in self.host]
         outer = [name for name in self.fused if not self.is_inner(name)]
         attached = [name for name in reversed(self.dag.order) if name in self.host]
@@ -192,7 +192,7 @@ class Roles:
         return (*roots, *outer, *located, *(n for n in self.fused if self.is_inner(n)))
 
     def hole_of(self, stage: str, axis: int) -> str | None:
-        """The decision that splits an axis of a tiled stage, or says how far."""
+        """The decision that splits an axis of a tiled stage, or limits its register tile."""
         shape = self.shape.get(stage)
         if isinstance(shape, MultiLevelTile | RegisterTile):
             return shape.holes[axis] or None
@@ -203,8 +203,8 @@ class Roles:
         return [number for number, kind in self.bindings(name).items() if kind != "block"]
 
     def bindings(self, name: str) -> dict[int, str]:
-        """What a GPU makes of a stage's own loops, by number: those of a bound root, and those that
-        the threads of a block share."""
+        """Thread indices of a stage's own loops on a GPU, by number: for a bound root, and for
+        loops that the threads of a block share."""
         if self.is_common(name) or isinstance(self.fused.get(name), CooperativeStore):
             together = isinstance(self.placed.get(name), ReduceInBlock)
             loops = own_loops(self.dag.stages[name], None)
@@ -236,8 +236,8 @@ class Roles:
         return unrolled_loops(self.dag.stages[name], self.shape.get(name), name in self.bound)
 
     def dims_of(self, name: str) -> dict[int, int]:
-        """For each dimension of the buffer between an attached stage and its neighbours, the axis
-        that runs along it: of the buffer that it writes or, for a fused consumer, reads."""
+        """Maps dimensions of the buffer between an attached stage and its neighbours to axes of the
+        stage. A fused consumer reads this buffer, and any other stage writes it."""
         if name in self.fused:
             buffer = self.dag.stages[self.fused[name].stage].output
             return {dim: dim for dim in range(len(self.dag.buffers[buffer].shape))}
@@ -270,8 +270,7 @@ class Roles:
         return int(effective_position(chosen, np.asarray([fused], dtype=np.int32), consumers)[0])
 
     def fixed_position(self, name: str) -> int | None:
-        """Number of its host's own loops around a stage whose place is no decision; None for
-        others."""
+        """Number of its host's own loops around a stage with a fixed place; None for others."""
         if name in self.fused:
             step = self.fused[name]
             return step.level * len(self.dag.stages[step.stage].spatial)
@@ -286,8 +285,8 @@ class Roles:
 
 
 def fragment_scope(operand: str, dtype: str) -> str:
-    """The registers of a warp that hold tiles of an operand, "a" or "b"; those in float32 lie where
-    results do (`ansor.lowering.tf32`)."""
+    """The scope of a warp's registers for tiles of an operand, "a" or "b". Operands in float32 use
+    the scope of results (`ansor.lowering.tf32`)."""
     return "wmma.accumulator" if dtype == "float32" else f"wmma.matrix_{operand}"
 
 
@@ -303,8 +302,8 @@ def effective_position(
     fused: npt.NDArray[np.int32],
     consumers: list[npt.NDArray[np.int32]],
 ) -> npt.NDArray[np.int32]:
-    """Where a stage ends up, `[P]`: never inside the fused parallel loops, never deeper than any
-    of its consumers, and at the root if one of those is."""
+    """The final place of a stage, `[P]`: inside all fused parallel loops, at most as deep as its
+    consumers, and at the root if one of these is."""
     position = np.where(chosen > 0, np.maximum(chosen, fused), 0)
     for other in consumers:
         position = np.minimum(position, other)

@@ -40,7 +40,7 @@ class Sketch:
 
     @cached_property
     def roles(self) -> Roles:
-        """What the steps make of each stage."""
+        """The roles of the stages."""
         return Roles(self.dag, self.steps)
 
     @cached_property
@@ -66,8 +66,8 @@ class Sketch:
         return np.asarray(row, dtype=np.int32)
 
     def row_near(self, program: Program) -> IntArray | None:
-        """`[D] int32` choices most like a program of the same steps, whatever its extents; None if
-        the steps are others."""
+        """`[D] int32` choices that are most similar to a program with the same steps, for any
+        extents; None for a program with other steps."""
         if program.steps != self.steps:
             return None
         values = program.values
@@ -86,7 +86,7 @@ class Population:
         return len(self.choices)
 
     def values(self, hole: str) -> IntArray:
-        """`[P, arity] int32`: what fills `hole` in each program."""
+        """`[P, arity] int32`: the chosen row of `hole` in each program."""
         column = self.sketch.column[hole]
         table = self.sketch.decisions[column].table
         return table.take(self.choices[:, column], axis=0)  # an eighth of the time of an index

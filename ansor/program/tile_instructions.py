@@ -1,16 +1,16 @@
-"""The instructions that multiply tiles: matrices in registers of their own (AMX).
+"""The instructions that multiply tiles: matrices in separate registers (AMX).
 
 An instruction multiplies up to 16 rows of 16 words by 16 words of 16 lanes. A word is a group of
-neighbouring elements along the reduction, as the instructions of `dot_instructions` have it. One
-such instruction is what 256 of those on vectors are.
+neighbouring elements along the reduction, as in `dot_instructions`. An instruction on tiles does
+the work of 256 instructions on vectors.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Intel's manual of instructions, volume 1, chapter 18: a tile has 16 rows of 64 bytes, and there
-# are eight.
+# Intel's manual of instructions, volume 1, chapter 18: there are eight tiles of 16 rows of 64
+# bytes.
 TILE_ROWS = 16
 TILE_WORDS = 16  # of a row, 32 bits each
 TILES = 8
@@ -58,5 +58,5 @@ def tile_instruction(name: str) -> TileInstruction:
 
 
 def tile_form_of(dot: str) -> TileInstruction | None:
-    """The instruction on tiles that computes what one on vectors does; None if there is none."""
+    """The counterpart on tiles of an instruction on vectors; None if there is none."""
     return next((each for each in TILE_INSTRUCTIONS if each.dot == dot), None)

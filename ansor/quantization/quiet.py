@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Without what is printed, logged or warned of within; errors are raised as ever."""
+    """Suppresses output, logs and warnings inside the context; errors are raised."""
     level = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:

@@ -26,7 +26,7 @@ from ansor.targets.target import NATIVE, resolve_target
 
 
 def quantized_by_request(request: Request) -> Attempt:
-    """The quantised model that a user asks for.
+    """The quantised model for a user's settings.
 
     Raises:
         ArgumentError, UnsupportedError: as `quantize`.

@@ -1,4 +1,4 @@
-"""Tables of what a database holds."""
+"""Tables of a database's contents."""
 
 from __future__ import annotations
 

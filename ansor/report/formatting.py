@@ -83,7 +83,7 @@ def failures(errors: Mapping[str, int]) -> str:
 
 
 def shorten(text: str, most: int) -> str:
-    """At most `most` characters of the first line, the middle left out."""
+    """At most `most` characters of the first line, without the middle."""
     line = text.strip().partition("\n")[0]
     if len(line) <= most:
         return line

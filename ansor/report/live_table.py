@@ -87,7 +87,7 @@ def budget_line(state: RunState) -> str:
 
 
 def peak_share(task: TaskStatus) -> str:
-    """Of the machine's peak, "mem" after that of the memory where this bounds the task."""
+    """Share of the machine's peak, with "mem" if the memory bounds the task."""
     bound_s, suffix = max((task.compute_s, ""), (task.memory_s, " mem"))
     return "-" if not (bound_s and task.best_s) else f"{100 * bound_s / task.best_s:.0f}%{suffix}"
 

@@ -1,4 +1,4 @@
-"""What of a network runs in which precision, and why."""
+"""Precisions of a network's functions, with reasons."""
 
 from __future__ import annotations
 

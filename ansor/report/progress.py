@@ -17,7 +17,7 @@ _MOST_ERROR = 200  # characters
 
 
 class Progress(Callback, Closing):
-    """Shows a run while it goes on; a context manager, so that the terminal is always restored.
+    """Shows a running search; a context manager, so that the terminal is always restored.
 
     The table is drawn when a round has ended, and no process draws beside a measurement of this
     machine.

@@ -24,12 +24,12 @@ class Gain:
 
 @dataclass
 class RunState:
-    """What is known of a run after its last event.
+    """The state of a run after its last event.
 
     Attributes:
         start: the beginning of the run.
-        tasks: by name, as they stand.
-        gains: the last one of each task that has had one in this run.
+        tasks: current status by name.
+        gains: the last gain of each task that gained in this run.
         errors: programs of this run that failed, by task and kind.
         first_s: seconds of the network when each function first had a program; None until then.
         last: the last round.
@@ -60,7 +60,7 @@ class RunState:
 
     @property
     def shares(self) -> dict[str, float]:
-        """By task, its share of the time of all functions that have a program.
+        """Share of each task in the time of all functions with a program.
 
         Only the fastest variant of a function takes a part.
         """

@@ -19,7 +19,7 @@ _COLUMNS = (
 
 
 def runs_table(database: Database) -> str:
-    """The runs, oldest first: how far they came, and what they were asked for."""
+    """The runs, oldest first, with their progress and settings."""
     rows = [_row(database, run) for run in all_runs(database.connection)]
     return align_columns(_COLUMNS, rows)
 

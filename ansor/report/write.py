@@ -77,7 +77,7 @@ def format_of(path: Path) -> str:
 
 
 def renderer(format: str) -> Callable[[Document], str]:
-    """What makes the text of a report.
+    """The function that makes the text of a report.
 
     Raises:
         ArgumentError: the format is unknown.

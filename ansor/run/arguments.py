@@ -1,4 +1,4 @@
-"""Checks of what the public calls are given, before any work starts."""
+"""Checks of the arguments of public calls, before any work starts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Source = str | os.PathLike[str] | Database
 def check_models(models: object, example_inputs: object) -> None:
     """Raises an `ArgumentError` unless both are mappings by name, with at least one model.
 
-    Names of built-in networks are checked too; other models are checked by their importer.
+    Names of built-in networks are checked, too. Importers check other models.
     """
     if not isinstance(models, Mapping) or not models:
         raise ArgumentError("models", models, "give a mapping of names to models")
@@ -94,7 +94,7 @@ def check_device(device: object) -> None:
 
 
 def cluster_address(device: str) -> str:
-    """The address of the cluster that a device is: "auto", or what follows "ray:".
+    """The address of the cluster of a device: "auto", or the text after "ray:".
 
     Raises:
         ArgumentError: the text names no device.
@@ -128,7 +128,7 @@ def check_variants(allow: Collection[str] | None, forbid: Collection[str]) -> tu
     """Returns the kinds of variants that may be used.
 
     Raises:
-        ArgumentError: a kind that there is not.
+        ArgumentError: unknown kind.
     """
     for name, kinds in (("allow", allow or ()), ("forbid", forbid)):
         unknown = sorted({kinds} if isinstance(kinds, str) else set(kinds) - set(KINDS))
@@ -138,8 +138,8 @@ def check_variants(allow: Collection[str] | None, forbid: Collection[str]) -> tu
 
 
 def check_precision(precision: object, max_error: object, metric: object) -> None:
-    """Raises an `ArgumentError` unless there is such a precision, and the error that it may make is
-    a positive number."""
+    """Raises an `ArgumentError` unless the precision exists, and the limit of its error is a
+    positive number."""
     if precision not in PRECISIONS:
         raise ArgumentError("precision", precision, f"must be one of {', '.join(PRECISIONS)}")
     given = {"max_error": max_error, "metric": metric}
@@ -156,7 +156,7 @@ def check_precision(precision: object, max_error: object, metric: object) -> Non
 
 
 def check_templates(templates: object, precision: object, seeds: object = None) -> None:
-    """Raises an `ArgumentError` unless all are schedules with names of their own, for a network in
+    """Raises an `ArgumentError` unless all are schedules with distinct names, and the network keeps
     its first precision."""
     if not isinstance(templates, Sequence) or isinstance(templates, str):
         raise ArgumentError("templates", templates, "give a list of templates and functions")
@@ -175,7 +175,7 @@ def check_short_products(precision: str, target: Target) -> None:
 
 @contextmanager
 def opened(database: object) -> Iterator[Database]:
-    """The database to use: the caller's, left open, or one of our own, closed at the end.
+    """The database to use: the caller's, which stays open, or a new one, closed at the end.
 
     Raises:
         ArgumentError: neither a path nor a database nor None.

@@ -1,7 +1,7 @@
-"""Networks that compute the same in other precisions: the fastest in a run of its own is taken.
+"""Chooses the fastest of networks that compute the same in different precisions.
 
-Sums of latencies say which ones come near the fastest. Conversions between functions and the state
-of the caches decide, so that these are compiled and timed as a whole, in turns.
+Sums of latencies give the networks near the fastest. These are compiled and timed as a whole, in
+turns, because conversions between functions and the state of the caches matter, too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A network that may be the result, and the tuner that knows its functions."""
+    """A network that may be the result, and the tuner of its functions."""
 
     network: Network
     tuner: Tuner
@@ -42,7 +42,7 @@ class Candidate:
 def compiling(
     target: Target, threads: int, candidates: Mapping[K, Candidate]
 ) -> Iterator[dict[K, Finisher]]:
-    """What compiles networks in the background, one after the other."""
+    """An executor that compiles networks in the background, one after the other."""
     with ThreadPoolExecutor(max_workers=1) as background:
         yield {
             key: Finisher(each.network, target, threads, background)
@@ -79,8 +79,8 @@ def were_compared(
     Args:
         candidates: the networks.
         database: of the elections.
-        ended_s: when that run measured last, in seconds since 1970; None if there is no such run,
-            or something was measured since.
+        ended_s: time of that run's last measurement, in seconds since 1970; None if there is no
+            such run, or if there was a measurement since.
     """
     return ended_s is not None and all(
         were_elected(each.tuner.functions(each.network.tasks), database, ended_s)
@@ -91,13 +91,13 @@ def were_compared(
 def near_fastest(
     mixture: Network, pure: Sequence[Network], tuner: Tuner, most: int | None
 ) -> list[Network]:
-    """What may be the fastest by the sums of latencies, the least first.
+    """The networks near the least sum of latencies, the least first.
 
     Args:
-        mixture: of two precisions; alone where nothing else was measured.
+        mixture: of two precisions; the only network if no other was measured.
         pure: the networks in one of them.
         tuner: of the functions of all.
-        most: networks that there is time to compile; None is no limit.
+        most: number of networks that the time is enough to compile; None is no limit.
     """
     distinct = [mixture, *(x for x in pure if x.short != mixture.short)]
     timed = [(tuner.seconds_of(network.tasks), network) for network in distinct]

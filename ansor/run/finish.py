@@ -1,4 +1,4 @@
-"""What comes after the search: winners put in place, the network compiled, the outcome noted."""
+"""The steps after the search: insert the winners, compile the network, collect the outcome."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from ansor.task import Task
 
 
 class Finisher:
-    """Compiles a network with the programs that win: in the background, while they are checked.
+    """Compiles a network with the winners in the background, while they are checked.
 
     Args:
         threads: that the network runs on.
-        background: runs one thing at a time.
+        background: executor with one thread.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Finisher:
         self._built: Future[DeployableNetwork] | None = None
 
     def begin(self, chosen: Mapping[str, TaskProgram]) -> None:
-        """Begins to compile with these programs and returns at once.
+        """Starts to compile with these programs and returns at once.
 
         Args:
             chosen: of each function.
@@ -58,8 +58,8 @@ class Finisher:
     def tuned(
         self, winners: Mapping[str, Winner], finish: Finish, seed: int, history: SearchHistory
     ) -> TunedModel:
-        """The compiled network and how it came about; waits for what was begun, if all that was
-        chosen has won."""
+        """The compiled network and its outcome. Waits for the running compilation if all of its
+        programs have won."""
         chosen = {name: (winner.task, winner.program) for name, winner in winners.items()}
         if self._built is None or chosen != self._chosen:
             self.begin(chosen)
@@ -98,7 +98,7 @@ def _built(
     threads: int,
     chosen: Mapping[str, TaskProgram],
 ) -> DeployableNetwork:
-    """Puts programs in place and compiles."""
+    """Inserts programs and compiles."""
     scheduled: dict[str, Any] = {}
     layouts: dict[str, dict[int, PackedLayout]] = {}
     for task, program in chosen.values():
@@ -115,7 +115,7 @@ def _built(
 def _results(
     network: Network, winners: Mapping[str, Winner], finish: Finish
 ) -> tuple[TaskResult, ...]:
-    """How the functions of the network ended."""
+    """The outcomes of the network's functions."""
     tuned = [
         _result(winner, [task for task in network.tasks if task.group == name], finish)
         for name, winner in winners.items()

@@ -1,4 +1,4 @@
-"""Python's garbage collector, kept from what was there before."""
+"""Keeps Python's garbage collector from objects that existed before."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def frozen_heap() -> Iterator[None]:
-    """Objects that exist now are not looked at by the garbage collector until the end.
+    """The garbage collector ignores all objects that exist at the start of the context.
 
-    PyTorch and TVM make a quarter of a million of them when they are imported; one look at all
-    takes 0.15 s, and a search makes enough new ones to cause it. Where the caller has frozen some,
-    nothing changes.
+    Imports of PyTorch and TVM create a quarter of a million objects. A full collection takes
+    0.15 s, and the new objects of a search trigger it. If the caller has frozen objects, nothing
+    changes.
     """
     if gc.get_freeze_count():
         yield

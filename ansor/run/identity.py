@@ -1,4 +1,4 @@
-"""Which run a call asks for: equal calls have the same identity, so an interrupted run is found."""
+"""The identity of a run: equal calls have the same one, so that an interrupted run is found."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansor.database.runs import RunRequest, RunRow
 from ansor.run.settings import Settings
 from ansor.task import Task
 
-# These decide where a run writes and whom it tells, and not what it does.
+# These settings decide on outputs and callbacks of a run, not on its results.
 _OUTPUTS = ("database", "resume", "log", "callbacks")
 _SHOWN = ("trials", "minutes", "trials_per_task", "early_stopping", "seed", "policy", "precision")
 
@@ -26,7 +26,7 @@ _SHOWN = ("trials", "minutes", "trials_per_task", "early_stopping", "seed", "pol
 def run_request(
     settings: Settings, target: str, tasks: Sequence[Task], calls: npt.NDArray[np.int64]
 ) -> RunRequest:
-    """What a call asks for.
+    """The identity of a call.
 
     Args:
         settings: of the call.
@@ -46,8 +46,8 @@ def run_request(
 
 
 def stable_text(value: object) -> str:
-    """A text of a setting that is the same in every process. Functions are told by their names, and
-    objects without fields by their class."""
+    """A text of a setting that is the same in every process. It has the names of functions, and the
+    classes of objects without fields."""
     if value is None or isinstance(value, str | bool):
         return repr(value)
     if isinstance(value, Integral):
@@ -72,7 +72,7 @@ def _name(value: Any) -> str:
 
 
 def resumption(run: RunRow, trials: int, settings: Settings) -> str:
-    """A line for people on the run that goes on.
+    """A readable line on the run that continues.
 
     Args:
         run: the interrupted one.

@@ -1,4 +1,4 @@
-"""The device of a run: this machine's, one that the user gives, or a cluster."""
+"""The device of a run: this machine's, the user's, or a cluster."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def measuring(
 
 
 def _given(settings: Settings, target: Target) -> Device | str | None:
-    """The device of the settings; for another machine one that runs nothing."""
+    """The device of the settings; for another machine, a device that runs nothing."""
     if settings.device is None and backend_of(target).machine.known(target) is not None:
         return AbsentDevice()
     return settings.device

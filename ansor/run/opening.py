@@ -1,4 +1,4 @@
-"""Opens what a run needs: threads, records, logs and the device; closes it all at the end."""
+"""Opens the resources of a run: threads, records, logs and the device. Closes them at the end."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from ansor.targets.target import (
 
 
 def target_of(target: str | Target, settings: Settings) -> Target:
-    """The target of a run: that of the device, if the device is another machine.
+    """The target of a run: the device's, if the device is another machine.
 
     Args:
         target: as the user wrote it.
 
     Raises:
         ArgumentError: the device runs programs for another target, or has its own threads.
-        UnsupportedError: the precision is to be chosen for a machine that this one is not.
+        UnsupportedError: the precision is to be chosen for another machine.
 
     Other errors are those of `check_machine`.
     """
@@ -92,7 +92,7 @@ def opened_session(settings: Settings, target: Target, began_s: float) -> Iterat
         target: that the networks are tuned for.
         began_s: when the run began, by `time.monotonic`.
     """
-    # Threads come first: a number that the system refuses must not show after the search.
+    # Threads come first: an impossible number must fail before the search.
     threads = _threads(settings.threads, target)
     text = target_text(target, threads)
 
@@ -111,7 +111,7 @@ def opened_session(settings: Settings, target: Target, began_s: float) -> Iterat
             threads, text = remote.threads, remote.target
         sources = [opened_records("transfer", source) for source in settings.sources]
         earlier = tuple(map(stack.enter_context, sources))
-        device.start(1)  # in the background, where it takes as long as to import a model
+        device.start(1)  # in the background, during the import of the model
         session = Session(
             settings, target, text, threads, records, device, executor, clock, remote, earlier
         )
@@ -122,7 +122,7 @@ def opened_session(settings: Settings, target: Target, began_s: float) -> Iterat
 
 
 def _threads(wanted: int | None, target: Target) -> int:
-    """The number of threads that programs run on; starts those of this machine."""
+    """The number of threads of programs; starts the threads of this machine."""
     known = backend_of(target).machine.known(target)
     if known is None:
         return start_threads(wanted)

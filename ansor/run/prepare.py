@@ -37,7 +37,7 @@ class Network:
         calling: how users call it; None for tensors in a row.
         state: initial values of tensors that it keeps between calls.
         source: the model in its framework, if there is one.
-        precision: what of it runs in which precision; empty for the precision of the model.
+        precision: precisions of its functions; empty for the precision of the model.
         short: numbers of the calls that multiply short floats.
     """
 
@@ -126,7 +126,7 @@ def _optimized(
     """The network's functions, and their variants.
 
     Raises:
-        UnsupportedError: an operator that TVM cannot compile, with its layer where that is known.
+        UnsupportedError: an operator that TVM cannot compile, with its layer if it is known.
     """
     try:
         return optimize_with_variants(imported.mod, target, kinds)
@@ -156,10 +156,10 @@ def _task(
 
 
 def merged(networks: Mapping[str, Network]) -> tuple[list[Task], npt.NDArray[np.int64]]:
-    """The tasks of several networks, each definition once, under names that say whose it is.
+    """The tasks of several networks, each definition once, under names that include the network.
 
     Returns:
-        the tasks, and how often each network (rows) calls each of them (columns).
+        the tasks, and the number of calls of each task (columns) in each network (rows).
     """
     if len(networks) == 1:
         (network,) = networks.values()
@@ -167,7 +167,7 @@ def merged(networks: Mapping[str, Network]) -> tuple[list[Task], npt.NDArray[np.
     found: dict[str, Task] = {}
     calls: dict[str, dict[str, int]] = {}
     for name, network in networks.items():
-        first: dict[str, str] = {}  # names of this network's functions where they were met first
+        first: dict[str, str] = {}  # by name here: name in the network of first use
         for task in network.tasks:
             known = found.setdefault(task.key, _named(task, name, first))
             if task.original is None:

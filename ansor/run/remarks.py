@@ -1,4 +1,4 @@
-"""What users should know about a run before it begins, as sentences."""
+"""Remarks for users before a run, as sentences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_CHECKED = (
 
 
 def machine_remarks(tasks: Sequence[Task], backend: Backend[Any], machine: Any) -> list[str]:
-    """About the models on this machine, each thing once."""
+    """Remarks on the models on this machine, each once."""
     remarks = backend.search.remarks
     return list(dict.fromkeys(text for task in tasks for text in remarks(task.dag, machine)))
 
@@ -26,7 +26,7 @@ def machine_remarks(tasks: Sequence[Task], backend: Backend[Any], machine: Any) 
 def choice_remarks(
     tasks: Sequence[Task], choices: tuple[Choice, ...] | None, records: Database
 ) -> list[str]:
-    """Which functions are not tuned, and what they take; nothing if all are tuned."""
+    """The functions that are not tuned, and their programs; nothing if all are tuned."""
     chosen, names = chosen_functions(tasks, choices), functions_of(tasks)
     rest = [name for name in names if name not in chosen]
     if not rest:
@@ -43,7 +43,7 @@ def choice_remarks(
 
 
 def transfer_remarks(tasks: Sequence[Task], sources: Sequence[Database]) -> list[str]:
-    """What earlier runs know of the functions; nothing without earlier runs."""
+    """The records of earlier runs for the functions; nothing without earlier runs."""
     if not sources:
         return []
     known = functions_of(tasks, lambda task: sum(source.count(task.key) for source in sources))
@@ -71,5 +71,5 @@ def check_applicable(tasks: Sequence[Task], records: Database) -> list[str]:
 
 
 def functions_of(tasks: Sequence[Task], count: Callable[[Task], int] = lambda task: 1) -> list[str]:
-    """Names of functions, each once, of which one variant or more has a count above zero."""
+    """Names of functions with at least one variant of a count above zero, each once."""
     return list(dict.fromkeys(task.group for task in tasks if count(task)))

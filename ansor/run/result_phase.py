@@ -31,7 +31,7 @@ K = TypeVar("K")
 def finished(session: Session, tuner: Tuner, finish: Finish) -> dict[str, TunedModel]:
     """Chooses the winners of a search, compiles the networks with them and compares these.
 
-    Of a network in several precisions the fastest is taken.
+    Of a network in several precisions, the fastest one is the result.
     """
     candidates = {
         name: session.candidates.get(name) or [Candidate(network, tuner)]
@@ -59,7 +59,7 @@ def _compiled(
 
     Args:
         candidates: the networks.
-        finish: how the search of the run ended.
+        finish: outcome of the run's search.
         leaders: programs of a function that are timed again.
     """
     is_checked = session.remote is not None or runs_here(session.target)
@@ -72,7 +72,7 @@ def _compiled(
             for key, each in candidates.items()
         }
         if not keeps:
-            session.device.close()  # workers leave the cores to what is still to be compiled
+            session.device.close()  # workers free the cores for compilation
         session.note("compiling")
         return {
             key: finishers[key].tuned(
@@ -106,7 +106,7 @@ def _compared(
     Args:
         name: of the network.
         tuned: in several precisions, the fastest first.
-        finish: how their search ended.
+        finish: outcome of their search.
     """
     allowed, comparison = session.precision.allowed.get(name), session.comparisons.get(name)
     if allowed is not None:
@@ -124,9 +124,9 @@ def _compared(
 
 
 def _compiled_again(session: Session, finish: Finish, network: Network) -> TunedModel:
-    """A network with the best programs that are known.
+    """A network with the best known programs.
 
-    New functions are searched in the time that is left. Without any, the draft chooses.
+    New functions are searched in the remaining time. If there is none, the draft chooses.
     """
     tuner = session.tuner(*merged({"": network}))
     tuner.seed_unknown()
@@ -137,11 +137,11 @@ def _compiled_again(session: Session, finish: Finish, network: Network) -> Tuned
 
 
 def _is_long(session: Session, finish: Finish) -> bool:
-    """Whether there was a search, to its end."""
+    """Whether there was a search that was not interrupted."""
     return session.settings.searches and finish.reason != INTERRUPTED
 
 
 def _finish_of(candidate: Candidate, finish: Finish) -> Finish:
-    """How the search of a network ended: the last search of the run, or one for its rivals."""
+    """The outcome of a network's search: the last search of the run, or one for its rivals."""
     statuses = candidate.tuner.statuses
     return finish if finish.tasks == statuses else replace(finish, tasks=statuses)

@@ -17,10 +17,10 @@ from ansor.targets.registry import backend_of
 
 
 def search(session: Session) -> tuple[Tuner, Finish]:
-    """Searches until the budget ends; returns the tuner and how it ended.
+    """Searches until the budget ends; returns the tuner and the outcome.
 
-    Where the latencies choose the precision, the first part of the budget is for the functions
-    in both precisions, and the rest for those of the fastest mixture.
+    If latencies choose the precision, the first part of the budget is for the functions in both
+    precisions, and the rest for the functions of the fastest mixture.
     """
     given, (tasks, calls) = session.settings, merged(session.networks)
     check_choices(tasks, given.choices)
@@ -35,7 +35,7 @@ def search(session: Session) -> tuple[Tuner, Finish]:
     remarks = choice_remarks(tasks, given.choices, session.records)
     for remark in remarks + transfer_remarks(tasks, session.earlier):
         session.note(remark)
-    machine = session.machine  # takes time to measure, before the rest of it is divided
+    machine = session.machine  # measured first, because this takes time
     whole = Budget(given.trials, session.plan.search_s, given.limits)
     if not session.precision.mixtures:
         return _searched(session, whole)
@@ -58,7 +58,7 @@ def _add_rivals(session: Session) -> None:
 
 
 def _searched(session: Session, budget: Budget) -> tuple[Tuner, Finish]:
-    """Searches the tasks of the networks as they are."""
+    """Searches the tasks of the networks without a change of precision."""
     tasks, calls = merged(session.networks)
     for remark in machine_remarks(tasks, backend_of(session.target), session.machine):
         session.note(remark)

@@ -51,7 +51,7 @@ class Session:
         candidates: the networks in several precisions that may be the fastest, by name.
         spent: by key, programs of each task that the run has measured.
         measured: programs that the run has measured.
-        journal: of what the run measures, from the search on.
+        journal: of the run's measurements, from the search on.
     """
 
     settings: Settings
@@ -88,7 +88,7 @@ class Session:
 
     @property
     def plan(self) -> TimePlan:
-        """How the time of the run is divided."""
+        """The plan of the run's time."""
         given, networks = self.settings, self.networks.values()
         functions = sum(len({task.group for task in network.tasks}) for network in networks)
         candidates = 2 if self.precision.mixtures else 1
@@ -102,7 +102,7 @@ class Session:
         )
 
     def tuner(self, tasks: Sequence[Task], calls: npt.NDArray[np.int64]) -> Tuner:
-        """What searches tasks; `calls` are those of the networks, see `merged`."""
+        """The tuner of tasks; for `calls` see `merged`."""
         given = self.settings
         return Tuner(
             tasks,
@@ -126,6 +126,6 @@ class Session:
         )
 
     def note(self, text: str) -> None:
-        """Tells the callbacks what is going on."""
+        """Sends a message to the callbacks."""
         for callback in self.settings.callbacks:
             callback.on_stage(text)

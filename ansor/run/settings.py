@@ -47,7 +47,7 @@ RecordsOf = Callable[[str, str], Sequence[Record]]
 
 @dataclass(frozen=True)
 class Settings:
-    """How a run searches.
+    """The settings of a run.
 
     Attributes:
         minutes: time for everything, from the call to the result.
@@ -96,11 +96,11 @@ class Settings:
             Runtime before the search, and the tuned network after it.
         policy: the search of a task: a name of `ansor.policy.registry.POLICIES`, or a function that
             makes one, such as a subclass of `ansor.policy.base.Policy`.
-        cost_model: makes what learns from measurements, from the settings of the cost model and a
-            seed, see `ansor.cost_model.learned`; by default boosted trees.
-        device: builds, times and checks programs, and is closed at the end; by default worker
-            processes of this machine. `ansor.RpcDevice` runs programs on other machines: it decides
-            on the target and the threads. "ray" stands for the Ray cluster of this machine, and
+        cost_model: makes the model that learns from measurements, from the settings of the cost
+            model and a seed, see `ansor.cost_model.learned`; by default boosted trees.
+        device: builds, times and checks programs; the run closes it. By default worker processes of
+            this machine. `ansor.RpcDevice` runs programs on other machines, and determines the
+            target and the threads. "ray" stands for the Ray cluster of this machine, and
             "ray:HOST:PORT" for another one.
     """
 

@@ -1,4 +1,4 @@
-"""Which functions of a network are tuned: by name, by operator, or by a predicate."""
+"""The choice of the functions to tune: by name, by operator, or by a predicate."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def chosen_functions(tasks: Sequence[Task], choices: tuple[Choice, ...] | None) 
 def new_functions(
     tasks: Sequence[Task], choices: tuple[Choice, ...] | None, known: Callable[[Task], bool]
 ) -> tuple[Choice, ...]:
-    """The choice of the functions to tune of which no variant is known.
+    """The choice of those functions to tune without any known variant.
 
     Args:
         tasks: of one or several networks.
         choices: None for all functions.
-        known: whether a task is.
+        known: whether a task is known.
 
     Returns:
         one choice that fits these functions in other precisions, too; none if all are known.

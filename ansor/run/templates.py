@@ -1,4 +1,4 @@
-"""Offers schedules that users wrote to the tasks of a network."""
+"""Applies schedules that users wrote to the tasks of a network."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def offered(
     Args:
         networks: by name.
         offers: the schedules.
-        alone: whether nothing else is searched for a function that a schedule fits.
+        alone: whether functions with a fitting schedule have no other candidates.
 
     Raises:
         ArgumentError: a schedule fits no function, with the reasons; or its function is wrong.
@@ -51,9 +51,9 @@ def scheduled_by_hand(network: Network, fits: Fits, alone: bool) -> Network:
     """A network whose functions have schedules that users wrote.
 
     Args:
-        network: as it was imported.
+        network: the imported one.
         fits: the schedules of its functions.
-        alone: whether nothing else is searched for these functions.
+        alone: whether these functions have no other candidates.
     """
     tasks = list(network.tasks)
     if alone:
@@ -71,7 +71,7 @@ def scheduled_by_hand(network: Network, fits: Fits, alone: bool) -> Network:
 
 
 def _direct(tasks: Iterable[Task]) -> list[Task]:
-    """The tasks as the model gives them."""
+    """The tasks of the model's own definitions."""
     return [task for task in tasks if task.original is None]
 
 

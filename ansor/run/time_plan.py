@@ -1,4 +1,4 @@
-"""How the minutes of a run are divided: the search, and what comes after it."""
+"""Divides the minutes of a run between the search and the steps after it."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class TimePlan:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds that are left after one candidate of each network is finished."""
+        """Seconds that remain after one candidate of each network is finished."""
         return None if self.minutes is None else self._seconds(self.minutes) - self._finish_s
 
     @property
     def search_s(self) -> float | None:
-        """Seconds for the search itself; the import has taken some, and the end needs some."""
+        """Seconds for the search, without those of the import and of the steps after it."""
         if self.minutes is None:
             return None
         left_s = self._seconds(self.minutes) - self.candidates * self._finish_s
@@ -49,7 +49,7 @@ class TimePlan:
 
     @property
     def affordable(self) -> int | None:
-        """Candidates of each network that there is time to finish; None is no limit."""
+        """Candidates of each network that the time is enough to finish; None is no limit."""
         if self.minutes is None:
             return None
         return max(1, int(self._seconds(self.minutes) / self._finish_s))

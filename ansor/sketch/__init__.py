@@ -1,6 +1,7 @@
 """Sketch generation by derivation rules (Ansor §4.1).
 
 In: a `ComputeDAG`. Out: structures (`State`) whose stages are inlined, tiled, fused, cached or
-factored, with tile decisions but without numbers; `ansor.annotate` adds the rest of the holes.
+factored. They have decisions on tiles, but no chosen numbers. `ansor.annotate` adds the other
+decisions.
 Read `generate.py` first, then `rules.py`.
 """

@@ -1,7 +1,7 @@
 """Rules for chains of costly stages: the last one hosts the others, tile by tile.
 
-Deviation: the paper's fusion reaches one elementwise consumer; a chain of two costly stages then
-writes its whole intermediate result to memory.
+Deviation: the paper fuses one elementwise consumer. A chain of two costly stages then writes its
+whole intermediate result to memory.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def tile_host(state: State, context: RuleContext[Hardware]) -> Derivation:
 
 
 def attach_register_tile(state: State, context: RuleContext[Hardware]) -> Derivation:
-    """Tiles a stage for registers only and computes it inside the loops of a tiled one, and its
-    elementwise consumer with each tile.
+    """Tiles a stage for registers only, and computes it inside the loops of a tiled stage. Its
+    elementwise consumer is computed with each tile.
 
-    How deep is a decision, as for any stage without a nest of its own.
+    The number of loops around it is a decision, as for any stage without a separate nest.
     """
     name, dag = state.current, state.dag
     if not predicates.has_data_reuse(dag, name) or not predicates.has_static_axes(dag.stages[name]):
@@ -44,7 +44,7 @@ def attach_register_tile(state: State, context: RuleContext[Hardware]) -> Deriva
     done = state.add(step, decisions=tuple(decisions.values())).advance()
     if (consumer := _finishes(state, name)) is not None:
         done = done.add(FuseConsumer(name, consumer, 1))
-    # The end of a chain is tiled for nothing but its producers.
+    # The end of a chain is only tiled to host its producers.
     return Derivation((done,), exclusive=chains.ends_chain(dag, host))
 
 
@@ -59,10 +59,11 @@ def _finishes(state: State, name: str) -> str | None:
 
 
 def completes_for_reuse(dag: ComputeDAG, name: str) -> bool:
-    """Whether a stage ends what a reduction began, and another reduction reads it repeatedly.
+    """Whether a stage completes a reduction, and another reduction reads it repeatedly.
 
-    Deviation: such a stage (bias and activation between a depthwise and a pointwise convolution)
-    is computed where the first reduction is; inlined into the second, once for each of its filters.
+    Deviation: such a stage is computed with the first reduction. An example is bias and activation
+    between a depthwise and a pointwise convolution. If it were inlined into the second reduction,
+    it would be computed once for each filter.
     """
     output = dag.stages[name].output
     repeated = any(
@@ -73,8 +74,8 @@ def completes_for_reuse(dag: ComputeDAG, name: str) -> bool:
 
 
 def _completes(dag: ComputeDAG, name: str) -> bool:
-    """Whether a stage is an elementwise function of a reduction with reuse, over several stages or
-    at once."""
+    """Whether a stage is an elementwise function of a reduction with reuse, directly or over
+    several stages."""
     for producer in dag.producers(name):
         if predicates.fusible_consumer(dag, producer) == name and (
             predicates.has_data_reuse(dag, producer)

@@ -1,7 +1,7 @@
-"""Rules that copy operands, packed or transposed, and that choose which axis vectors run along.
+"""Rules that copy operands, packed or transposed, and that choose the vectorised axis.
 
-Deviation: the paper moves no operand that is not constant, and always vectorises the last axis.
-Both cost a gather for each vector where memory has another order.
+Deviation: the paper changes the layout of constant operands only, and always vectorises the last
+axis. If memory has another order, each vector then needs a gather.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ansor.targets.cpu.machine import Hardware
 
 
 def choose_vector_axis(state: State, context: RuleContext[Hardware]) -> Derivation:
-    """Vectorises another axis than the last where that one does not fill vectors.
+    """Vectorises another axis if the last one does not fill vectors.
 
-    The rows of an image whose channels come first may be too short, or read with a stride and so
-    gathered; its filters are neither, once their operand is transposed. Where the
-    filters are few, the rows are the vectors, those of one phase where there are phases.
+    If channels come first, rows of an image may be too short for vectors, or they have a stride and
+    need gathers. Vectors of filters have neither problem, after a transposition of their operand.
+    If there are few filters, vectors run along the rows, or along one phase of each row.
     """
     name, dag = state.current, state.dag
     consumer = predicates.fusible_consumer(dag, name)
@@ -46,9 +46,9 @@ def choose_vector_axis(state: State, context: RuleContext[Hardware]) -> Derivati
 
 
 def phased(state: State, consumer: str) -> State:
-    """`state` with two axes for each one of its current stage that runs through phases.
+    """`state` with each axis of its current stage that has phases split into two axes.
 
-    Points of one phase, which share their operands, can then form a tile.
+    Points of one phase share their operands. They can then form a tile.
     """
     name = state.current
     for axis, turn in reversed(operands.phases(state.dag, name).items()):
@@ -60,8 +60,8 @@ def phased(state: State, consumer: str) -> State:
 def pack_operand(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Copies the operand that runs along the vectorised axis, to be packed tile by tile.
 
-    What the innermost loops read lies then in one run of memory. Only for operands that are read
-    often and span more than the second cache.
+    The innermost loops then read contiguous memory. The rule applies to operands that are read
+    often and exceed the second cache.
     """
     name, dag, config = state.current, state.dag, context.config
     if not predicates.has_data_reuse(dag, name):
@@ -79,11 +79,10 @@ def pack_operand(state: State, context: RuleContext[Hardware]) -> Derivation:
 
 
 def transpose_operand(state: State, context: RuleContext[Hardware]) -> Derivation:
-    """Copies an operand that the vectorised axis runs through against memory, transposed.
+    """Copies and transposes an operand that is not contiguous along the vectorised axis.
 
-    Otherwise each of its vectors is gathered element by element, once per reuse.
-    Where whole vectors fit along both axes, the copy may load squares of them and transpose those
-    in registers.
+    Otherwise each of its vectors is gathered element by element, once per reuse. If both axes
+    consist of whole vectors, the copy may load squares of them and transpose these in registers.
     """
     name, dag, config = state.current, state.dag, context.config
     found = operands.transposed_operand(dag, name)
@@ -100,8 +99,8 @@ def transpose_operand(state: State, context: RuleContext[Hardware]) -> Derivatio
 
 
 def transpose_in_squares(state: State, context: RuleContext[Hardware]) -> Derivation:
-    """Lets a stage that does nothing but transpose load squares and turn them in registers, as a
-    decision; for stages inside the loops of another.
+    """Lets a stage that only transposes load squares and transpose them in registers, as a
+    decision. The rule applies to stages inside the loops of another.
     """
     if locations_of(state).host.get(state.current) is None:
         return Derivation()

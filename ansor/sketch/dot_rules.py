@@ -26,10 +26,10 @@ from ansor.targets.cpu.machine import Hardware
 def use_dot_instruction(state: State, context: RuleContext[Hardware]) -> Derivation:
     """Lets an instruction of the processor add up the products of a stage with data reuse.
 
-    The operand that runs along the lanes is read in groups: a constant gets such a layout when the
-    network is compiled, and another operand is copied. Of several instructions the fastest is
-    taken, and one that is not exact for all values only where they are known to suit it. Plain
-    multiply-adds are no alternative, because they have at most half the rate.
+    The operand that runs along the lanes is read in groups. A constant gets such a layout when the
+    network is compiled, and any other operand is copied. The rule chooses the fastest instruction
+    that is exact for the values. Plain multiply-adds are no alternative, because they have at most
+    half the rate.
     """
     name, dag = state.current, state.dag
     dtypes = operand_dtypes(dag, name)
@@ -95,7 +95,7 @@ def _interleaved(state: State, copy: str, group: Group, hardware: Hardware) -> S
 
 
 def _order(state: State, operands: DotOperands) -> tuple[int, ...]:
-    """The dimensions of the lanes' operand with the one last that the lanes run along."""
+    """The dimensions of the lanes' operand; the dimension along the lanes comes last."""
     stage = state.dag.stages[state.current]
     indices = stage.reads[operands.lanes].indices
     last = next(d for d, i in enumerate(indices) if i and i.single_axis == stage.spatial[-1])

@@ -21,12 +21,12 @@ def generate(
     rules: Iterable[Rule[M]],
     config: SketchConfig | None = None,
 ) -> list[State]:
-    """Returns the terminal states, in a fixed order, the first of them where there are many.
+    """Returns the terminal states, in a fixed order, up to `config.max_sketches`.
 
     Args:
         dag: the compute definition.
         machine: parameters of the machine, for the rules.
-        rules: derivation rules, in the order of their trial.
+        rules: derivation rules, in the order in which they are tried.
         config: limits of the space.
     """
     config = config or SketchConfig()

@@ -1,7 +1,7 @@
-"""What a derivation rule is, and what several of them need.
+"""The type of derivation rules, and helpers that several rules need.
 
-A rule looks at the current stage of a state and returns the states it derives: none where it does
-not apply. `exclusive` says that no later rule may try the same stage.
+A rule examines the current stage of a state and returns the states that it derives. It returns none
+if it does not apply. An `exclusive` result keeps later rules from the same stage.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ansor.targets.machine import M
 
 @dataclass(frozen=True)
 class RuleContext(Generic[M]):
-    """What rules may look at beside the state: the machine's parameters and the settings."""
+    """Arguments of rules beside the state: the machine's parameters and the settings."""
 
     machine: M
     config: SketchConfig
@@ -29,7 +29,7 @@ class RuleContext(Generic[M]):
 
 @dataclass(frozen=True)
 class Derivation:
-    """What a rule made of a state; no states where it does not apply."""
+    """The states that a rule derived from a state; none if it does not apply."""
 
     states: tuple[State, ...] = ()
     exclusive: bool = False
@@ -39,7 +39,7 @@ Rule = Callable[[State, RuleContext[M]], Derivation]
 
 
 def locations_of(state: State) -> Locations:
-    """Where the stages visited so far, and the current one, may be computed."""
+    """Possible compute locations of the stages visited so far and of the current one."""
     return Locations(state.dag, Roles(state.dag, state.steps))
 
 

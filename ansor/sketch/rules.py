@@ -38,11 +38,11 @@ def always_inline(state: State, _: RuleContext[Any]) -> Derivation:
 
 
 def inline_padding(state: State, context: RuleContext[Hardware]) -> Derivation:
-    """Inlines a branch (padding) into its consumers, as an alternative where its buffer is large.
+    """Inlines a branch (padding) into its consumers. For a large buffer, this is an alternative.
 
-    Deviation: the paper inlines no branch; it searches the place of the padded copy instead.
-    Where each element is read a few times only, the condition costs less than the buffer; inside
-    a convolution over channels it would be evaluated once per multiplication.
+    Deviation: the paper inlines no branch; it searches the place of the padded copy instead. If
+    each element is read only a few times, the condition costs less than the buffer. Inside a
+    convolution over channels, it would be evaluated for each multiplication.
     """
     name, dag, config = state.current, state.dag, context.config
     if not dag.stages[name].has_branch or not predicates.can_inline(dag, name):
@@ -62,7 +62,7 @@ def inline_padding(state: State, context: RuleContext[Hardware]) -> Derivation:
 
 
 def rfactor_for_threads(state: State, context: RuleContext[Hardware]) -> Derivation:
-    """Rule 6, outer factor: split a long reduction with little around it among the cores."""
+    """Rule 6, outer factor: split a long reduction with few outputs among the cores."""
     name, dag, config = state.current, state.dag, context.config
     cores = context.machine.cores
     if not predicates.needs_more_parallelism(dag, name, cores, config.rfactor_spatial_per_core):
@@ -100,10 +100,10 @@ def _factored(
 
 
 def add_cache_stage(state: State, _: RuleContext[Hardware]) -> Derivation:
-    """Rule 5: an output with data reuse and nothing to fuse gets a cache of its own first.
+    """Rule 5: an output with data reuse and nothing to fuse gets a cache first.
 
-    Deviation: the paper also caches stages that are no output; their result lies in a temporary
-    buffer already.
+    Deviation: the paper also caches stages that are no output, although their result is already in
+    a temporary buffer.
     """
     name, dag = state.current, state.dag
     if not dag.is_output(name) or not predicates.has_data_reuse(dag, name):
@@ -128,8 +128,8 @@ def multi_level_tile_with_fusion(state: State, context: RuleContext[Hardware]) -
         .advance()
         for level in context.config.fuse_levels
     )
-    # A cache whose copy is not fused would be written and read back for nothing. Where several
-    # stages are costly, choices multiply; those that fuse nothing are the ones to do without.
+    # A cache without a fused copy only costs time. If several stages are costly, the number of
+    # sketches multiplies, and the sketches without fusion are left out.
     several = sum(predicates.has_data_reuse(dag, stage) for stage in dag.order) > 1
     return Derivation(states, exclusive=several or consumer.endswith(".cache"))
 
@@ -148,38 +148,37 @@ def skip(state: State, _: RuleContext[Any]) -> Derivation:
     return Derivation((state.advance(),))
 
 
-# The order is part of the method: a rule may be exclusive, and what follows then never sees the
-# stage.
+# The order is part of the method: after an exclusive rule, no later rule applies to the stage.
 CPU_RULES: tuple[Rule[Hardware], ...] = (
-    always_inline,  # first: whatever is cheap to repeat vanishes before anything is tiled
-    inline_padding,  # an alternative to a padding buffer; its location is searched otherwise
+    always_inline,  # first: cheap stages disappear before any tiling
+    inline_padding,  # an alternative to a padding buffer with a location from the search
     rfactor_for_threads,  # before tiling: a factored reduction is not tiled
-    rfactor_for_lanes,  # after threads: it also applies to the partial stage that they leave
-    add_cache_stage,  # forks the output; tiling then fuses the copy
-    choose_vector_axis,  # before what looks at the vector's operand
-    use_dot_instruction,  # likewise: the vector's operand is copied in groups
-    pack_operand,  # forks likewise; the copy is located by a decision
-    transpose_operand,  # as well
-    tile_host,  # forks the end of a chain of reductions
-    attach_register_tile,  # only inside a tiled host; a nest of its own is the alternative
-    use_tile_instruction,  # before vectors, which it makes useless where its tiles are large
-    multi_level_tile_with_fusion,  # before plain tiling, which it makes mostly useless
+    rfactor_for_lanes,  # after threads: it also applies to their partial stage
+    add_cache_stage,  # adds a copy of the output, which tiling then fuses
+    choose_vector_axis,  # before the rules for the operand along the vectors
+    use_dot_instruction,  # copies the operand along the vectors in groups
+    pack_operand,  # adds a copy, whose location is a decision
+    transpose_operand,  # adds a copy, too
+    tile_host,  # an alternative at the end of a chain of reductions
+    attach_register_tile,  # only inside a tiled host; a separate nest is the alternative
+    use_tile_instruction,  # before vectors, which large tiles replace
+    multi_level_tile_with_fusion,  # before plain tiling, which it mostly replaces
     multi_level_tile,
-    transpose_in_squares,  # what tiles leave
+    transpose_in_squares,  # for stages without tiles
     skip,  # last: always applies
 )
 
 
 def _may_have_tails(context: RuleContext[Hardware], level: int) -> bool:
-    """Whether a consumer fused at `level` takes over each tile before the next is begun."""
+    """Whether a consumer fused at `level` reads each tile before the next one begins."""
     return level == context.config.tile_structure.index("R")
 
 
 def _packed(state: State, context: RuleContext[Hardware]) -> State:
-    """`state` with the constant operand of its current stage packed, as a decision on the width.
+    """`state` with the constant operand of its current stage packed; the width is a decision.
 
-    Deviation: the paper rewrites layouts after the search, as the tiles of the best program ask
-    for; here the width is a decision that measurements judge.
+    Deviation: the paper rewrites layouts after the search, for the tiles of the best program. Here
+    the width is a decision of the search.
     """
     name, dag = state.current, state.dag
     buffer = operands.vector_operand(dag, name)
@@ -195,7 +194,7 @@ def _packed(state: State, context: RuleContext[Hardware]) -> State:
 def _tiled(state: State, context: RuleContext[Hardware], consumer: str | None = None) -> State:
     """`state` with its current stage tiled, and one decision per axis.
 
-    With `consumer`, the stage that takes over each tile, tiles need not divide the axes.
+    With a `consumer`, which reads each tile, tiles need not divide the axes.
 
     Deviation: the paper's tile sizes divide their axis; an axis of prime extent then has no tile
     that fills vectors.

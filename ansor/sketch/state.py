@@ -39,11 +39,11 @@ class State:
 
     @property
     def current(self) -> str:
-        """The stage whose turn it is."""
+        """The stage that rules examine next."""
         return self.remaining[0]
 
     def advance(self) -> State:
-        """The same with the current stage done."""
+        """The same without the current stage among the remaining ones."""
         return replace(self, remaining=self.remaining[1:])
 
     def add(self, *steps: Step, decisions: tuple[Decision, ...] = ()) -> State:
@@ -55,13 +55,13 @@ class State:
         return replace(self, dag=edit.inline(self.dag, name)).add(Inline(name))
 
     def write_cached(self, copy: str) -> State:
-        """The same with the current stage writing to a new buffer, which the new stage `copy`
-        copies to where it wrote before."""
+        """The same with the current stage writing to a new buffer. The new stage `copy` copies it
+        to the former output."""
         name = self.current
         return replace(self, dag=edit.cache_write(self.dag, name, copy)).add(CacheWrite(name, copy))
 
     def read_copied(self, buffer: str, copy: str, order: tuple[int, ...] = ()) -> State:
-        """The same with the current stage reading what the new stage `copy` makes of `buffer`, its
+        """The same with the current stage reading the new stage `copy`, a copy of `buffer` with its
         dimensions in `order`."""
         name = self.current
         done = replace(self, dag=edit.cache_read(self.dag, name, buffer, copy, order))
@@ -74,8 +74,8 @@ class State:
         return replace(self, dag=dag).add(DotProducts(name, axis, elements, instruction))
 
     def read_grouped(self, buffer: str, copy: str, order: tuple[int, ...], group: Group) -> State:
-        """The same with the current stage reading what the new stage `copy` makes of `buffer`:
-        dimensions in `order`, groups last."""
+        """The same with the current stage reading the new stage `copy`, a copy of `buffer` with its
+        dimensions in `order` and the elements of groups last."""
         name = self.current
         done = replace(self, dag=grouped_copy(self.dag, name, buffer, copy, order))
         return done.add(GroupedCacheRead(name, buffer, copy, order, group.dim, group.elements))
@@ -90,8 +90,8 @@ class State:
         return done.add(AsProduct(name, consumer, found, multiple))
 
     def factored(self, axis: int, rows: list[tuple[int, int]], inner: bool = False) -> State:
-        """The same with reduction `axis` of the current stage split as one of `rows`; the partial
-        stage is to be visited after it."""
+        """The same with reduction `axis` of the current stage split by one of `rows`. The partial
+        stage is visited after it."""
         name = self.current
         hole, partial = f"{name}.rfactor", f"{name}.rf"
         dag = edit.rfactor(self.dag, name, axis, hole, partial, inner)
@@ -111,11 +111,10 @@ class State:
 
 
 def initial_state(dag: ComputeDAG) -> State:
-    """The initial state: what every rule relies on is done, and all stages are to be visited,
-    outputs first.
+    """The initial state: all stages remain, outputs first, after two changes that rules rely on.
 
-    Tables of constants are inlined: whether a stage is tiled depends on which of its axes only
-    choose constants. What puts tiles together runs along the tiles.
+    Tables of constants are inlined, because tiling depends on the axes that only choose constants.
+    Stages that assemble tiles get axes along the tiles.
     """
     state = _along_tiles(_without_tables(State(dag, ())))
     return replace(state, remaining=tuple(reversed(state.dag.order)))
@@ -129,7 +128,8 @@ def _without_tables(state: State) -> State:
 
 
 def _along_tiles(state: State) -> State:
-    """Two axes for each one that reads take apart, in the last stage of an elementwise chain."""
+    """Splits each axis whose quotient and remainder occur in reads, in the last stage of an
+    elementwise chain."""
     for name in state.dag.order:
         if operands.parts(state.dag, name) and is_inlinable(state.dag, name):
             state = state.inlined(name)

@@ -1,4 +1,4 @@
-"""The tables of tile sizes: what each decision of a tiled stage may be."""
+"""The tables of tile sizes: the choices of each decision of a tiled stage."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def axis_hole(dag: ComputeDAG, name: str, axis: int) -> str:
 def tiles(
     dag: ComputeDAG, name: str, loose: Mapping[int, float], hardware: Hardware, config: SketchConfig
 ) -> Tables:
-    """Factors of every axis of a multi-level tiled stage; those of `loose` axes need not divide,
-    as long as no more than the given share of the axis is computed twice."""
+    """Factors of every axis of a multi-level tiled stage. Factors of `loose` axes need not divide
+    the extent, if at most the given share of the axis is computed twice."""
     stage, structure = dag.stages[name], config.tile_structure
     batch = operands.batch_axes(dag, name)
     found = {}
@@ -64,7 +64,7 @@ def host_tiles(dag: ComputeDAG, name: str, config: SketchConfig) -> Tables:
 def register_tile_sizes(
     dag: ComputeDAG, name: str, hardware: Hardware, config: SketchConfig
 ) -> Tables:
-    """How large the register tile of an attached stage may be along each spatial axis."""
+    """Largest sizes of an attached stage's register tile along each spatial axis."""
     stage, batch = dag.stages[name], operands.batch_axes(dag, name)
     found = {}
     for axis in stage.spatial:
@@ -76,7 +76,7 @@ def register_tile_sizes(
 
 
 def vectors(name: str, extent: int, widths: Iterable[int]) -> Decision:
-    """How long the vectors of a stage's last axis may be: those of `widths` that divide it."""
+    """Lengths of vectors along a stage's last axis: the elements of `widths` that divide it."""
     rows = [(extent // width, width) for width in widths if extent % width == 0]
     return Decision(f"{name}.vector", name, np.asarray(rows, dtype=np.int32))
 
@@ -84,7 +84,7 @@ def vectors(name: str, extent: int, widths: Iterable[int]) -> Decision:
 def pack_widths(
     dag: ComputeDAG, name: str, buffer: Buffer, hardware: Hardware, config: SketchConfig
 ) -> tuple[int, ...]:
-    """How wide the last dimension of a packed constant may be; 0 is the plain layout."""
+    """Widths of the last dimension of a packed constant; 0 is the plain layout."""
     return (0, *_panels(dag, name, buffer, hardware.lanes(buffer.item_bytes), config))
 
 
@@ -96,7 +96,7 @@ def group_widths(
     hardware: Hardware,
     config: SketchConfig,
 ) -> tuple[int, ...]:
-    """How wide the last dimension of a constant in groups may be; its extent keeps it whole."""
+    """Widths of the last dimension of a constant in groups; the extent keeps it whole."""
     extent = buffer.shape[-1]
     assert isinstance(extent, int)
     lanes = hardware.lanes(buffer.item_bytes * group.elements)
@@ -106,10 +106,10 @@ def group_widths(
 def _panels(
     dag: ComputeDAG, name: str, buffer: Buffer, lanes: int, config: SketchConfig
 ) -> tuple[int, ...]:
-    """Widths of panels: whole registers that divide the last dimension of what a stage reads.
+    """Widths of panels: whole registers that divide the last dimension of a stage's operand.
 
-    If there are none, panels of any whole registers hold columns in the order of the stage's tiles,
-    which no other read may ask for.
+    If no whole registers divide it, panels of any whole registers have columns in the order of the
+    stage's tiles. No other stage may then read the columns.
     """
     extent = buffer.shape[-1]
     assert isinstance(extent, int)
@@ -125,10 +125,10 @@ def loose_axes(
 ) -> Mapping[int, float]:
     """Axes whose tiles need not divide them, each with the share that may be computed twice.
 
-    Much where its divisors would leave vectors or registers idle; next to nothing where a register
-    tile would only be larger. That asks for a consumer that takes over each tile. What both read
-    along such an axis has to be an input: a producer inside the loops is computed where an unmoved
-    tile would lie.
+    The share is large if tiles that divide leave vectors or registers idle, and small if they only
+    give smaller register tiles. Tiles may fail to divide only if a consumer reads each of them.
+    Buffers that both stages read along such an axis must be inputs, because a producer inside the
+    loops is computed for the tile before it is moved.
     """
     if consumer is None or not _reads_inputs(dag, consumer, {dag.stages[name].output}):
         return {}

@@ -16,9 +16,9 @@ from ansor.targets.cpu.machine import Hardware
 
 
 def use_tile_instruction(state: State, context: RuleContext[Hardware]) -> Derivation:
-    """Tiles a stage whose groups an instruction adds up, and lets one on tiles compute the tiles.
+    """Tiles a stage that adds up groups, and lets an instruction on tiles compute the tiles.
 
-    Vectors remain an alternative where tiles are hardly faster: with few rows, or few groups.
+    Vectors remain an alternative if tiles are hardly faster, as with few rows or few groups.
     """
     name, dag = state.current, state.dag
     instruction = tile_form_of(dag.stages[name].instruction)
@@ -32,7 +32,7 @@ def use_tile_instruction(state: State, context: RuleContext[Hardware]) -> Deriva
 
 
 def _fusions(state: State, context: RuleContext[Hardware]) -> list[int | None]:
-    """The levels at which the consumer may take over tiles; None for no consumer."""
+    """The levels at which the consumer may be fused; None for no consumer."""
     name = state.current
     consumer = predicates.fusible_consumer(state.dag, name)
     if consumer is None or consumer in state.tiled or consumer in state.fused:
@@ -46,7 +46,7 @@ def _tiled(
     level: int | None,
     context: RuleContext[Hardware],
 ) -> tuple[State, float] | None:
-    """`state` with its current stage tiled, and the rate over that of vectors.
+    """`state` with its current stage tiled, and the rate of tiles over the rate of vectors.
 
     None if tiles are no faster.
     """

@@ -27,9 +27,9 @@ class TileAxes:
     """The axes of a stage along which an instruction works.
 
     Attributes:
-        matrix: numbers of the axes, in the order of the innermost loops: one of rows, of words one
-            or more, the outermost first, and one of lanes. Panels in memory have that order.
-        sizes: how much of each axis an instruction takes.
+        matrix: numbers of the axes, in the order of the innermost loops: one axis of rows, one or
+            more of words, outermost first, and one of lanes. Panels in memory have that order.
+        sizes: iterations of each axis in an instruction.
     """
 
     matrix: tuple[int, ...]
@@ -66,7 +66,7 @@ def tile_axes(dag: ComputeDAG, name: str, words: int, loose: Collection[int]) ->
 def tile_sizes(
     dag: ComputeDAG, name: str, axes: TileAxes, loose: Mapping[int, float], config: SketchConfig
 ) -> Tables:
-    """Factors of every axis; those of `loose` axes need not divide, as `tables.tiles` has it."""
+    """Factors of every axis; factors of `loose` axes need not divide, see `tables.tiles`."""
     stage, structure = dag.stages[name], config.tile_structure
     batch, found = operands.batch_axes(dag, name), {}
     for number, axis in enumerate(stage.axes):
@@ -85,7 +85,7 @@ def tile_sizes(
 def _of_instructions(
     extent: int, parts: int, size: int, waste: float | None, config: SketchConfig
 ) -> _Table:
-    """Factors of an axis, the last one what an instruction computes of it."""
+    """Factors of an axis; the last factor is `size`, the part of an instruction."""
     table = factorisations(extent // size, parts)
     if extent % size:
         tiles = [size * count for count in range(1, config.max_result_tiles + 1)]
@@ -96,14 +96,14 @@ def _of_instructions(
 
 
 def _size(extent: int, most: int, loose: bool) -> int:
-    """How much of an axis one instruction takes, so that the fewest are needed."""
+    """Iterations of an axis in one instruction, for the least number of instructions."""
     whole = max(d for d in divisors(extent) if d <= most)
     fewer = loose and extent > most and -(-extent // most) < extent // whole
     return most if fewer else whole
 
 
 def _has_rows(stage: Stage, axis: int, lanes: int) -> bool:
-    """Whether an axis moves the operand that the lanes do not move, and only that, by a stride."""
+    """Whether an axis moves, by a stride, only the operand that the lanes do not move."""
     moving = [read for read in stage.reads if axis in axes_of_access(read)]
     if len(moving) != 1 or lanes in axes_of_access(moving[0]):
         return False
@@ -111,7 +111,7 @@ def _has_rows(stage: Stage, axis: int, lanes: int) -> bool:
 
 
 def _is_strided(index: Index | None, axis: int) -> bool:
-    """Whether an axis moves an index by a multiple of itself, or not at all."""
+    """Whether an index is affine in an axis, or does not depend on it."""
     if index is None:
         return False
     return all(isinstance(atom, int) or axis not in _axes(atom.index) for atom, _ in index.terms)

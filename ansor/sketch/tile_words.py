@@ -1,4 +1,4 @@
-"""The axes along which the words of an instruction on tiles follow one another in memory."""
+"""The axes along which the words of an instruction on tiles are contiguous in memory."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ansor.program.tile_instructions import TILE_WORDS
 
 
 def word_axes(dag: ComputeDAG, name: str, words: int) -> dict[int, int]:
-    """The axes with the words of an instruction, the outermost first, and how many of each.
+    """The axes with the words of an instruction, outermost first, and the number of words of each.
 
-    Where one axis has too few, the words of the next follow in memory: the columns of a kernel with
-    few channels.
+    If one axis has too few words, the next axis in memory follows. An example are the columns of a
+    kernel with few channels.
 
     Args:
         name: of the stage, which adds up groups.
@@ -33,14 +33,14 @@ def word_axes(dag: ComputeDAG, name: str, words: int) -> dict[int, int]:
 
 
 def _follow(dag: ComputeDAG, name: str, axis: int, inner: int) -> bool:
-    """Whether an iteration of `axis` goes on where all of `inner` end, in both operands."""
+    """Whether a step of `axis` continues behind the last element of `inner`, in both operands."""
     stage = dag.stages[name]
     extent = stage.axes[inner].size
     return all(_is_next(dag, read, axis, (inner, extent)) for read in stage.reads)
 
 
 def _is_next(dag: ComputeDAG, read: Access, axis: int, inner: tuple[int, int]) -> bool:
-    """Whether an axis moves the dimension before the one that an inner axis fills."""
+    """Whether an axis moves the dimension before the dimension that an inner axis fills."""
     number, extent = inner
     indices, shape = read.group_indices, dag.buffers[read.buffer].shape
     for dim in range(1, len(indices)):

@@ -21,7 +21,7 @@ from ansor.program.program import Program
 from ansor.targets.machine import M
 from ansor.targets.search import TargetSearch
 
-Options = dict[str, Any]  # of a target, as TVM takes them
+Options = dict[str, Any]  # TVM's options of a target
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class MachineReader(Generic[M]):
 
     Attributes:
         read: takes no measurements.
-        detect: measures what only a clock can tell, once per machine.
+        detect: also measures, once per machine, parameters that cannot be read.
         peak_flops: floating-point operations per second in float32; None if it cannot be measured.
         describe: the parameters by name, as text with units.
         known: the parameters of a machine that is not this one; None if they are not known, or if
             this machine runs the target's programs.
-        elsewhere: the parameters of a machine of which the third argument reads files and runs the
-            micro-benchmark; None for kinds of targets that are tuned on this machine only.
+        elsewhere: the parameters of another machine. The third argument reads its files and runs
+            the micro-benchmark on it. None for kinds of targets that only this machine can tune.
     """
 
     read: Callable[[Target, int], M]
@@ -74,7 +74,7 @@ class MachineReader(Generic[M]):
 
 
 def unchanged(mod: tvm.IRModule, target: Target, threads: int | None = None) -> tvm.IRModule:
-    """The module as it is."""
+    """The unchanged module."""
     return mod
 
 
@@ -91,7 +91,7 @@ class Compiler:
         target: the target that TVM's code generator receives.
         prepare: rewrites scheduled functions for a number of threads, by default those of this
             process.
-        portable: the same, so far that TVM's default pipeline does the rest.
+        portable: the part of `prepare` after which TVM's default pipeline does the rest.
         default_schedule: schedules the functions of a network that have no program.
         pipeline: name of TVM's pipeline of passes for the functions.
         variables: the environment of a process that compiles.
@@ -106,12 +106,12 @@ class Compiler:
 
 
 def no_short_products(target: Target, dtype: str) -> str | None:
-    """The reason of a kind of target that multiplies in the network's own precision alone."""
+    """The reason of a kind of target that only multiplies in the network's own precision."""
     return f"networks for {target.kind.name} keep their own precision"
 
 
 def own_activations(target: Target) -> None:
-    """No other dtype than the network's own."""
+    """None: there is no dtype beside the network's own."""
 
 
 def no_dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
@@ -135,10 +135,10 @@ class NetworkForm:
         why_not_short: why a target has no instruction for products of a dtype, such as "bfloat16";
             None if it has one.
         activations: dtype of 8 bits that a target multiplies by `int8` in products and
-            convolutions; None if either will do.
+            convolutions; None if both are equal.
         dot_instructions: the instructions of a target that add up groups of products.
-        conversion_s: seconds that a machine takes to convert so many elements between float32 and
-            a dtype of two bytes, as a part of a function.
+        conversion_s: seconds in which a machine converts a number of elements between float32 and a
+            dtype of two bytes, as a part of a function.
     """
 
     wide_sums: bool = False
@@ -162,7 +162,7 @@ def exact_products(target: Target) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Execution:
-    """How programs of a kind of target run and are timed.
+    """Execution and timing of programs of a kind of target.
 
     Attributes:
         on_host: kernels run in the calling process, on its threads and in its memory. Their timing
@@ -185,7 +185,7 @@ class Backend(Generic[M]):
 
     Attributes:
         kind: TVM's name of the kind.
-        title: the plural of what it is, for messages.
+        title: the plural of its name, for messages.
         home: "module:NAME" of this object. Worker processes import it from there.
         syntax: text forms of targets.
         machine: parameters of the machine.

@@ -1,4 +1,4 @@
-"""How a function is compiled: the same for a candidate and for the final network."""
+"""Compiles functions, in the same way for a candidate and for the final network."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ansor.targets.registry import backend_of
 
 ENTRY = "main"  # name of a candidate's function in its module
 
-# Arguments are checked by whoever calls; the generated checks cost 10 to 20 ms of the compiler's
-# time per function (of 30 to 130) and nothing is gained at run time.
+# Callers check the arguments. The generated checks cost 10 to 20 ms of the compiler's time for each
+# function (of 30 to 130 ms), and gain nothing at run time.
 PASS_CONFIG = {"tirx.disable_assert": True}
 
-# What functions with an attribute need beyond that. TVM's pass lets arrays of different dtypes
-# share memory, which its tensor instructions then refuse; dynamic shared memory is shared out by
-# another pass.
+# Further settings for functions with an attribute. A pass of TVM lets arrays of different dtypes
+# share memory, which TVM's tensor instructions then refuse. Another pass assigns dynamic shared
+# memory.
 _NEEDED = {
     TENSOR_CORES: {"tirx.disable_storage_rewrite": True},
     ASYNC_COPIES: {"tirx.use_async_copy": True},
@@ -32,12 +32,12 @@ _NEEDED = {
 
 @contextmanager
 def pass_context(funcs: Iterable[tirx.PrimFunc] = (), exact: bool = False) -> Iterator[None]:
-    """The settings under which everything is compiled, the final network too.
+    """The settings for all compilation, also of the final network.
 
     Args:
-        funcs: what is compiled, as it was scheduled.
+        funcs: the scheduled functions.
         exact: with TVM's own passes alone and the library's transcendental functions, for a
-            reference or what TVM has scheduled.
+            reference or for schedules by TVM.
     """
     config, given = dict(PASS_CONFIG), [func.attrs or {} for func in funcs]
     for attribute, needed in _NEEDED.items():
@@ -64,18 +64,18 @@ def compile_function(
         a `tvm.runtime.Module` with one function, `ENTRY`.
     """
     compiled = lowered_function(func, target, exact, llvm_target)
-    compiled.get_function(ENTRY)  # LLVM generates code at the first look-up, half of all the work
+    compiled.get_function(ENTRY)  # LLVM generates code at the first look-up: half of the time
     return compiled
 
 
 def lowered_function(
     func: tirx.PrimFunc, target: str, exact: bool = False, llvm_target: Target | None = None
 ) -> Any:
-    """As `compile_function`, before LLVM generates code: the target need not run here."""
+    """Like `compile_function`, but without LLVM's code generation: the target need not run here."""
     module = tvm.IRModule({ENTRY: func.with_attr("global_symbol", ENTRY)})
     resolved = Target(target)
     compiler = backend_of(resolved).compiler
-    running_threads()  # what is compiled before takes TVM's own
+    running_threads()  # code that is compiled before uses TVM's pool
     pipeline = "default" if exact else compiler.pipeline
     if not exact:
         module = compiler.prepare(module, resolved, None)

@@ -1,4 +1,4 @@
-"""`Machine`: what all kinds of targets know of the hardware that programs are made for."""
+"""`Machine`: the parameters of hardware that all kinds of targets have."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class Machine(Protocol):
     Attributes:
         name: the product, for reports.
         peak_flops: floating-point operations per second in float32.
-        peak_bytes: bytes per second that all cores load and store; infinite if nobody knows.
-        memory_bandwidth: bytes per second of the memory; infinite if nobody knows.
+        peak_bytes: bytes per second that all cores load and store; infinite if unknown.
+        memory_bandwidth: bytes per second of the memory; infinite if unknown.
     """
 
     @property
@@ -29,7 +29,7 @@ class Machine(Protocol):
 
     def product_flops(self, item_bytes: int) -> float:
         """Operations per second of sums of products, at most, by the bytes of an operand;
-        infinite if nobody knows."""
+        infinite if unknown."""
 
 
 M = TypeVar("M", bound=Machine)

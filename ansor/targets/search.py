@@ -1,4 +1,4 @@
-"""`TargetSearch`: what the search depends on for one kind of target; free of TVM."""
+"""`TargetSearch`: the parts of the search for one kind of target; independent of TVM."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class StageDraft(Protocol):
 
     Attributes:
         seconds: `[P]`, the time that the stage adds to the program.
-        code: `[P]`, instructions that the compiler has to process; zeros where nobody counts them.
+        code: `[P]`, instructions that the compiler has to process; zeros if they are not counted.
     """
 
     @property
@@ -64,11 +64,11 @@ class TargetSearch(Generic[M]):
     """Rules, annotation, limits and draft of one kind of target.
 
     Attributes:
-        rules: derivation rules, in the order of their trial (Ansor §4.1).
+        rules: derivation rules, in the order in which they are tried (Ansor §4.1).
         complete: turns a structure into a sketch whose annotations are decisions (Ansor §4.2).
         legal: `[P] bool`, the programs of a population that may be compiled.
         draft: the estimate of each stage, by its name.
-        remarks: what users should know about a definition on this machine.
+        remarks: for users, on a definition on this machine.
         details: registers, traffic and occupancy of each stage, by its name; the nest and the
             profiles are of one program.
     """

@@ -1,4 +1,4 @@
-"""`StageDetails`: registers, traffic and occupancy of a stage in one program, for people."""
+"""`StageDetails`: registers, traffic and occupancy of a stage in one program, for users."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class StageDetails:
-    """What a kind of target knows of a stage beside its time.
+    """Details of a stage beside its time.
 
     Attributes:
         tile: the register tile; None if the kind of target describes none.

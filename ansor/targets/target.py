@@ -1,4 +1,4 @@
-"""Targets: what users may write, checked, and a canonical text for keys."""
+"""Targets: checks of users' input, and a canonical text for keys."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def resolve_target(target: str | Target) -> Target:
     """Returns the TVM target that `target` names.
 
     Args:
-        target: "native" (this machine), "llvm -mcpu=...", the name of an Arm core or processor such
-            as "cortex-a76" or "graviton3", "cuda" (this machine's first GPU), "cuda -arch=sm_NN",
-            TVM's JSON text, or a TVM target. With "-tf32" ("tf32" among the target's keys)
-            products in float32 may be rounded for tensor cores.
+        target: "native" (this machine), "llvm -mcpu=...", "cuda" (this machine's first GPU),
+            "cuda -arch=sm_NN", TVM's JSON text, or a TVM target. Arm's cores and processors have
+            names such as "cortex-a76" and "graviton3". With "-tf32" ("tf32" among the target's
+            keys) products in float32 may be rounded for tensor cores.
 
     Raises:
         ArgumentError: unknown kind, option, processor or architecture; no GPU here; tf32 of an
             architecture that has none.
-        UnsupportedError: a target that exists, but for which there is no backend.
+        UnsupportedError: a target without a backend.
     """
     made = target if isinstance(target, Target) else _parse(target)
     backend_of(made).syntax.check(made, target)
@@ -35,8 +35,8 @@ def resolve_target(target: str | Target) -> Target:
 def target_text(target: Target, threads: int) -> str:
     """Canonical JSON text, the same in every process; `tvm.target.Target` reads it.
 
-    It holds what decides how fast a program is, such as the processor, its features and the number
-    of threads.
+    It has all that affects the speed of a program, such as the processor, its features and the
+    number of threads.
     """
     return backend_of(target).syntax.text(target, threads)
 
@@ -45,7 +45,7 @@ def check_runs_here(target: Target) -> None:
     """Whether programs for a target can be run on this machine.
 
     Raises:
-        UnsupportedError: they cannot; what is missing is named.
+        UnsupportedError: they cannot; the message names the missing feature.
     """
     backend_of(target).syntax.check_here(target)
 

@@ -1,4 +1,4 @@
-"""The text of targets: what backends share."""
+"""The text of targets: functions that backends share."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Dividing the budget among the tasks of a network (Ansor §6).
 
-In: what each task has achieved so far. Out: which task gets the next round. `gradient.py` holds the
-formula as a pure function, `objective.py` what it is of, `networks.py` what a task
-contributes to that, `scheduler.py` the choice; nothing here measures.
+In: the progress of each task. Out: the task that gets the next round. File `gradient.py` has the
+formula as a pure function. File `objective.py` has the function to be minimised, and `networks.py`
+the share of each task in it. Class `TaskScheduler` in `scheduler.py` chooses. Nothing here
+measures.
 """

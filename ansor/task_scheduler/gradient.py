@@ -10,18 +10,18 @@ from ansor.config import SchedulerConfig
 
 @dataclass(frozen=True)
 class TaskProgress:
-    """What a task has achieved.
+    """The progress of a task.
 
     Attributes:
-        weight: how often the network runs the task; or, under another objective than the sum of
-            latencies, how much a second of it is worth.
+        weight: number of the network's calls of the task. For other objectives than the sum of
+            latencies, the decrease of the objective by a second of the task.
         flops: floating-point operations of one run.
         tag: tasks with the same tag are similar.
         best_s: seconds of the best program after each round, None before the first success.
         exhausted: no program is left to try.
-        group: tasks of the same group are variants, of which the fastest counts; "" has none.
-        promised_s: seconds that the best of a variant may take, to compare with other variants;
-            None where nothing is known.
+        group: tasks of the same group are variants, and the fastest of them counts; "" for none.
+        promised_s: expected seconds of a variant's best program, to compare variants; None if
+            nothing is known.
     """
 
     weight: float

@@ -1,4 +1,4 @@
-"""How the latencies of tasks add up to those of networks, and what a second of each is worth."""
+"""Latencies of networks, as sums over tasks, and the weight of each task in the objective."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Networks:
     """One or several networks that call the same tasks.
 
     Args:
-        calls: `[networks, tasks]`, how often each network runs each task.
-        groups: of each task; tasks of the same group are variants, of which the fastest counts.
-        objective: of the networks' latencies, to become small.
+        calls: `[networks, tasks]`, number of calls of each task in each network.
+        groups: of each task; tasks of the same group are variants, and the fastest counts.
+        objective: a function of the networks' latencies, to be minimised.
     """
 
     def __init__(
@@ -36,22 +36,22 @@ class Networks:
 
     @property
     def goal_s(self) -> float | None:
-        """Seconds of all networks together at which the objective asks for nothing more."""
+        """Total seconds of the networks at which the objective is met; None if it has no limit."""
         given = self._objective
         return self._sum(given.seconds) if isinstance(given, LatencyRequirement) else None
 
     @property
     def reference_s(self) -> float | None:
-        """Seconds that the networks take elsewhere, together, if the objective compares them."""
+        """Total seconds of the references, if the objective compares with references."""
         given = self._objective
         return self._sum(given.reference_s) if isinstance(given, GeometricSpeedup) else None
 
     def _sum(self, seconds: float | Sequence[float]) -> float:
-        """Of a number for each network, or of one for all."""
+        """The sum over the networks of a number for each, or of one number for all."""
         return float(np.broadcast_to(seconds, len(self._calls)).sum())
 
     def latency_s(self, best_s: Sequence[float | None]) -> Seconds | None:
-        """Seconds of each network, the sum of its functions; None until each function has some.
+        """Seconds of each network; None until each function has a program.
 
         Args:
             best_s: of each task, None before its first success.
@@ -62,11 +62,11 @@ class Networks:
     def weights(
         self, best_s: Sequence[float | None], begun: Sequence[bool]
     ) -> npt.NDArray[np.float64]:
-        """What a second of each task is worth to the objective.
+        """Decrease of the objective for each second that a task becomes faster.
 
-        A function that has begun, in vain so far, counts as nothing, so that the objective holds
-        for all else. Until every function has begun, and for a network of which nothing works,
-        each second counts the same.
+        A function whose programs all failed counts as 0 seconds, so that the objective holds for
+        the other functions. All weights are equal until every function has begun, and for a network
+        without any working program.
         """
         groups = self._fastest(best_s)
         tried = np.zeros(len(groups), dtype=bool)
@@ -79,7 +79,7 @@ class Networks:
         return worth @ self._calls
 
     def _fastest(self, best_s: Sequence[float | None]) -> Seconds:
-        """Seconds of each group, infinite where none of its tasks has any."""
+        """Seconds of each group; infinite if none of its tasks has a program."""
         found = np.full(self._calls_of_groups.shape[1], np.inf)
         latency_s = np.array(
             [np.inf if best is None else best for best in best_s], dtype=np.float64

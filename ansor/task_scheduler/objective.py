@@ -1,11 +1,10 @@
-"""What tuning is to make small, of the latencies of one or several networks (Ansor §6.3, Table 2).
+"""Objectives: functions of the latencies of networks, to be minimised (Ansor §6.3, Table 2).
 
-An objective is any function of the networks' latencies. The scheduler sees only its slopes: how
-much a second of each network is worth at the moment.
+The scheduler sees only the slopes of an objective: its change with a second of each network.
 
-Deviation: the paper differentiates its objectives; here slopes are numeric, so that a user's
-objective may be any function. The paper's f4, early stopping, is none here: a task without a gain
-gets no further round under any objective (`SchedulerConfig.patience`).
+Deviation: the paper differentiates its objectives. Here slopes are numeric, so that a user's
+objective may be any function. The paper's f4, early stopping, is no objective here: a task without
+a gain gets no further round under any objective (`SchedulerConfig.patience`).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from ansor.config import SchedulerConfig
 from ansor.errors import ArgumentError
 
 Seconds = npt.NDArray[np.float64]
-Objective = Callable[[Seconds], float]  # seconds of each network -> what is to become small
+Objective = Callable[[Seconds], float]  # seconds of each network -> number to be minimised
 
 
 def total_latency(latency_s: Seconds) -> float:
@@ -38,7 +37,7 @@ class LatencyRequirement:
     """Networks that are fast enough need no more time (f2).
 
     Attributes:
-        seconds: that a network may take, one number for all or one for each.
+        seconds: limit of a network's latency, one number for all networks or one for each.
     """
 
     seconds: float | Sequence[float]
@@ -47,7 +46,7 @@ class LatencyRequirement:
         _check_positive("seconds", self.seconds)
 
     def __call__(self, latency_s: Seconds) -> float:
-        """Sum over the networks; one below its requirement counts as the requirement."""
+        """Sum over the networks; a latency below its limit counts as the limit."""
         _check_length("seconds", self.seconds, latency_s)
         return float(np.maximum(latency_s, self.seconds).sum())
 
@@ -57,7 +56,7 @@ class GeometricSpeedup:
     """The geometric mean of speedups over references (f3), negated.
 
     Attributes:
-        reference_s: seconds that each network takes elsewhere.
+        reference_s: reference seconds of each network, such as those of another system.
     """
 
     reference_s: Sequence[float]
@@ -77,14 +76,15 @@ def slopes(
 ) -> Seconds:
     """Change of the objective by a second of each network's latency, as it becomes faster.
 
-    Taken over a small share of the latency, so that any function will do, corners included. Where
-    only all networks together would gain (the slowest of several equal ones), each counts.
+    The difference quotient exists for any function, even where it has a corner. If no network
+    alone has a slope, but all together have (the maximum of equal latencies), each slope is 1.
 
     Args:
-        step: that share.
+        step: decrease for the quotient, as a share of the latency.
 
     Raises:
-        ArgumentError: the objective fails, is no finite number, or would have a network slower.
+        ArgumentError: the objective fails, is no finite number, or grows when a network becomes
+            faster.
     """
     tuned = latency_s > 0  # a network without functions to tune takes no part
     latency_s = np.where(tuned, latency_s, 1.0)

@@ -2,8 +2,8 @@
 
 Deviation: the paper has one definition for each task. Here variants of a function compete, and one
 that is, or is expected to be, much slower than another gets no round. A task without a gain for
-several rounds gets no further one under any objective, which is an objective of its own in the
-paper (f4). The first round goes to heavy functions first, because time may end before all had one.
+several rounds gets no further one under any objective; in the paper, this is a separate objective
+(f4). Heavy functions get their first round first, because time may end before all had one.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ from ansor.task_scheduler.gradient import TaskProgress, gradient
 
 
 class TaskScheduler:
-    """Warm-up by round robin, then the steepest gradient, now and then any task (ε-greedy).
-
-    What the gradient is of, `objective.py` says.
-    """
+    """Warm-up by round robin, then the steepest gradient of the objective (`objective.py`), now and
+    then any task (ε-greedy)."""
 
     def __init__(self, config: SchedulerConfig, rng: np.random.Generator) -> None:
         self._config, self._rng = config, rng
@@ -32,7 +30,7 @@ class TaskScheduler:
         """Returns the number of the next task, None when no task has anything left to try.
 
         Args:
-            tasks: what each task has achieved.
+            tasks: the progress of each task.
             patience: rounds without a gain that every task has at least, whatever the config.
             busy: numbers of the tasks that have a round under way and are not chosen.
         """
@@ -55,8 +53,8 @@ class TaskScheduler:
 
     @staticmethod
     def _turn(tasks: Sequence[TaskProgress], number: int) -> tuple[bool, float, int]:
-        """Place of a task in the warm-up. Time may end before all had their turn: of variants the
-        most promising comes first, and of functions the heaviest."""
+        """Sort key of a task in the warm-up: the most promising variant comes before the others,
+        and the heaviest function first. Time may end before all had their turn."""
         task, mates = tasks[number], _mates(tasks, tasks[number])
         flops = max(mate.flops for mate in mates)
         second = _promised_s(task) > min(map(_promised_s, mates))
@@ -68,15 +66,18 @@ class TaskScheduler:
             return 0.0
         similar = [t for i, t in enumerate(tasks) if i != number and t.tag == task.tag]
         behind = task.latency_s - min(_latencies(tasks, task), default=task.latency_s)
-        # What a variant gains counts from where it overtakes the others.
+        # A gain of a variant counts only where it makes the variant the fastest.
         return gradient(task, similar, self._config) + task.weight * max(0.0, behind)
 
     def _is_over(self, tasks: Sequence[TaskProgress], number: int, patience: int) -> bool:
-        """Whether nothing is left to try, nothing would be won, nothing was gained for long, or
-        another variant is, or promises to be, so fast that it makes no sense.
+        """Whether a task gets no further round.
 
-        Promises are of samples that no generation has improved: what promises no more than another
-        has reached is not worth a round, unless that one promised no more either.
+        Reasons are: no program is left, the objective does not depend on the task, the last rounds
+        brought no gain, or another variant is, or promises to be, much faster.
+
+        A promise is the best of a random sample, before any evolution. A variant that only promises
+        the latency that another one has reached gets no round, unless the other one promised as
+        little.
         """
         task = tasks[number]
         if task.exhausted or not task.weight:
@@ -96,7 +97,7 @@ class TaskScheduler:
         return task.latency_s > best * self._config.variant_margin
 
     def _failing(self, tasks: Sequence[TaskProgress], open_tasks: Sequence[int]) -> int | None:
-        """A task without any success, as long as it had less than its share of the rounds.
+        """A task without a success that had fewer rounds than the average task, if there is one.
 
         Deviation: TVM's versions never try such a task again.
         """
@@ -106,12 +107,12 @@ class TaskScheduler:
 
 
 def _promised_s(task: TaskProgress) -> float:
-    """Seconds that a task promises; infinite where nothing is known, so that others come first."""
+    """Seconds that a task promises; infinite if nothing is known, so that others come first."""
     return math.inf if task.promised_s is None else task.promised_s
 
 
 def _has_failed(task: TaskProgress) -> bool:
-    """Whether a task has been tried, so far in vain."""
+    """Whether all rounds of a task failed so far."""
     return task.latency_s is None and bool(task.rounds or task.exhausted)
 
 

@@ -11,7 +11,7 @@ from ansor.program.hand_schedule import Values
 
 @dataclass
 class Choices:
-    """What one run of a schedule reads, by name.
+    """The values that one run of a schedule reads, by name.
 
     Attributes:
         values: the chosen row of each decision's table; without one, the first row is taken.

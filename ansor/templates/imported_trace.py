@@ -1,4 +1,4 @@
-"""A trace of TVM's schedule, made elsewhere, as a schedule that is offered to tasks."""
+"""An imported trace of TVM's schedule, as a schedule for tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a template's knobs were set to, and how that is applied to a schedule."""
+"""The values of a template's knobs, and their application to a schedule."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Reorder:
 
 @dataclass(frozen=True)
 class Annotation:
-    """What is done with each loop: "none", "unroll" or "vec"; or, of the policy "locate_cache", the
+    """Annotation of each loop: "none", "unroll" or "vec"; or, of the policy "locate_cache", the
     numbers of the loops that hold caches."""
 
     anns: tuple[Any, ...]

@@ -1,8 +1,8 @@
-"""The files of a MetaSchedule database, read without TVM's reader.
+"""Reads the files of a MetaSchedule database without TVM's reader.
 
-That one ends the process at a record of a function that the database does not have. The format is
-that of TVM's `JSONDatabase`: in each line of the first file the structural hash of a module and the
-module, and of the second file the number of the module, the trace, and the measured seconds.
+TVM's reader ends the process at a record whose function is not in the database. The format is that
+of TVM's `JSONDatabase`. A line of the first file has the structural hash of a module and the
+module. A line of the second file has the number of the module, the trace, and the measured seconds.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def recorded_traces(
 
 
 def _key(func: tirx.PrimFunc) -> str | None:
-    """Key of the graph of a function; None for one that cannot be scheduled here."""
+    """Key of the graph of a function; None for a record that cannot be scheduled here."""
     try:
         return read_dag(func).key
     except UnsupportedError:

@@ -121,7 +121,7 @@ def _traced(run: Run, func: tirx.PrimFunc, values: Values) -> Trace:
 
 
 def _rerun(run: Run, func: tirx.PrimFunc, values: Values) -> tuple[Config, Any]:
-    """What the user's function returns for the chosen values.
+    """The result of the user's function for the chosen values.
 
     Raises:
         LoweringError: the values give no legal schedule.

@@ -95,7 +95,7 @@ class TemplateCall:
 
     @property
     def definition(self) -> tirx.PrimFunc:
-        """What the template computes."""
+        """The computation of the template."""
         return self._recording.definition
 
     @property
@@ -127,7 +127,7 @@ def template(name: str) -> Callable[[Callable[..., Any]], Template]:
 
 
 def offers(templates: Sequence[object]) -> list[Offer]:
-    """What ``templates=[...]`` offers to tasks.
+    """The schedules of ``templates=[...]`` for tasks.
 
     Raises:
         ArgumentError: one is no function, or two have one name.

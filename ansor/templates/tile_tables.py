@@ -43,7 +43,7 @@ def tile_table(
 
 
 def listed_tiles(extent: int, candidates: Sequence[Sequence[int]], parts: int) -> IntArray:
-    """The tiles that a user lists, `[C, parts] int32`; an outermost -1 takes what is left.
+    """The tiles that a user lists, `[C, parts] int32`; an outermost -1 is the rest of the extent.
 
     Raises:
         ArgumentError: a tile has another number of factors.

@@ -1,4 +1,4 @@
-"""What `torch.compile(model, backend="ansor")` calls for each captured graph."""
+"""The function that `torch.compile(model, backend="ansor")` calls for each captured graph."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def compile_graph(
     options: Mapping[str, Any] = NOTHING,
     mode: str | None = None,
 ) -> Callable[..., Any]:
-    """A function that computes what the graph computes.
+    """A function with the results of the graph.
 
     The graph is compiled at its first call, once for each size of its inputs.
 
@@ -59,7 +59,7 @@ def compile_graph(
 
 
 class Tuning:
-    """How networks are tuned: as `auto_schedule` does it, but for functions that are known.
+    """Tuning of networks, like `auto_schedule`, except for known functions.
 
     Without a database one in a temporary folder is kept, so that new weights need no new search.
     """

@@ -132,7 +132,7 @@ def _attribute(graph: torch.fx.GraphModule, name: str) -> torch.Tensor:
 
 
 def _size(value: Any) -> Any:
-    """What a graph is compiled for of an argument."""
+    """The properties of an argument that a graph is compiled for."""
     return (value.shape, value.stride()) if isinstance(value, torch.Tensor) else value
 
 

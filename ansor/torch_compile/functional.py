@@ -27,7 +27,7 @@ from ansor.torch_compile.parts import Network
 
 @dataclass(frozen=True)
 class Origin:
-    """Where an input of a functional graph comes from.
+    """The origin of an input of a functional graph.
 
     Attributes:
         place: among the arguments of the captured graph; None for a constant of that graph.

@@ -80,7 +80,7 @@ def _views(inputs: Sequence[Node], results: Sequence[Node]) -> set[Node]:
 
 
 def _viewed(node: Node) -> Node | None:
-    """The operand that a node is a view of; None for a node with memory of its own."""
+    """The operand that a node is a view of; None for a node with its own memory."""
     own = set(_memories(node))
     return next((x for x in node.all_input_nodes if own.intersection(_memories(x))), None)
 
@@ -144,7 +144,7 @@ def _view_graph(
 
 
 def _copy(whole: GraphModule, graph: Graph, copies: dict[Node, Node], nodes: set[Node]) -> None:
-    """Copies some nodes to another graph, but for those that have a copy."""
+    """Copies some nodes to another graph, except nodes that have a copy."""
     for node in whole.graph.nodes:
         if node in nodes and node not in copies and node.op not in ("placeholder", "output"):
             copies[node] = graph.node_copy(node, lambda operand: copies[operand])

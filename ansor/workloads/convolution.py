@@ -1,4 +1,4 @@
-"""Convolutions, channels last, with padding as a stage of its own."""
+"""Convolutions, channels last, with padding as a separate stage."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def placeholders(sizes: ConvolutionSizes) -> tuple[Any, Any]:
 
 
 def convolve(sizes: ConvolutionSizes, data: Any, weight: Any) -> Any:
-    """The sums `[batch, *out, filters]`; padding is a stage of its own."""
+    """The sums `[batch, *out, filters]`; padding is a separate stage."""
     ranks = range(len(sizes.space))
     padded = pad(data, [0, *[sizes.padding] * len(ranks), 0])
     window = [te.reduce_axis((0, sizes.kernel), f"r{'zyx'[-len(ranks) :][i]}") for i in ranks]
@@ -123,7 +123,7 @@ def pad(data: Any, margins: Sequence[int], after: Sequence[int] | None = None) -
 
 
 def convolved(sizes: ConvolutionSizes, data: Array, weight: Array) -> Array:
-    """The same with NumPy: a matrix product per image and group."""
+    """The convolution in NumPy: a matrix product per image and group."""
     rank = len(sizes.space)
     seen = sliding_windows(data, sizes.kernel, sizes.stride, sizes.padding, dilation=sizes.dilation)
     out = np.empty((sizes.batch, *sizes.out, sizes.filters), dtype=data.dtype)

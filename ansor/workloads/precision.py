@@ -38,7 +38,7 @@ class Precision:
         return left.astype(self.sums) * right.astype(self.sums)
 
     def store(self, tensor: Any) -> Any:
-        """The tensor in the dtype of the result: a stage of its own, unless it has that dtype."""
+        """The tensor in the dtype of the result, by a separate stage unless it has that dtype."""
         if self.result == self.sums:
             return tensor
         return te.compute(tensor.shape, lambda *i: tensor(*i).astype(self.result), name="stored")

@@ -143,7 +143,7 @@ def suite_workload(name: str, batch: int = 1, dtype: str = "float32") -> Workloa
 
     Args:
         name: family and index.
-        batch: images, matrices or sequences at once; SFM has that many times the rows.
+        batch: images, matrices or sequences at once; SFM has `batch` times the rows.
         dtype: name of a precision, see `precision.py`: of the families in `PRODUCTS`.
 
     Raises:

@@ -91,12 +91,12 @@ def transposed_convolution_tensor(
 def zeros_before(
     kernel: Sequence[int], strides: Sequence[int], padding: Sequence[int]
 ) -> list[int]:
-    """How many stand before the data along each side, of which each output reads a window."""
+    """Number of zeros before the data along each side; each output reads a window."""
     return [k // s - 1 - p // s for k, s, p in zip(kernel, strides, padding, strict=True)]
 
 
 def _scattered(data: Array, weight: Array, stride: int, padding: int) -> Array:
-    """Each point of `data` added wherever the kernel takes it."""
+    """Each point of `data` added at all places of the kernel."""
     batch, height, width, _ = data.shape
     kernel, filters = weight.shape[0], weight.shape[3]
     reach = [(size - 1) * stride + kernel for size in (height, width)]

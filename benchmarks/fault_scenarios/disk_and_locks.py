@@ -182,7 +182,7 @@ def _locked_meanwhile(seconds: float) -> list[Row]:
 
 @contextmanager
 def _locking(database: Path, seconds: float) -> Iterator[Callable[[], None]]:
-    """What takes the write lock of a database for so many seconds, in the background."""
+    """A function that takes the write lock of a database for some seconds, in the background."""
     threads: list[threading.Thread] = []
 
     def lock() -> None:

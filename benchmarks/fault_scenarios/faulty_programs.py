@@ -23,7 +23,7 @@ _FAILURE = 3  # exit code
 
 
 class Fault(enum.Enum):
-    """What is bad about a program, and where."""
+    """The fault of a program, and its place."""
 
     SEGFAULT = "segmentation fault"
     EXIT_IN_BUILD = "exit in building"

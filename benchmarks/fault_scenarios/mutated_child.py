@@ -20,7 +20,7 @@ REFUSED, ACCEPTED, LIE, ERROR = "refused", "accepted", "lie", "error"
 
 
 def outcome(subject: Subject, folder: Path, random: np.random.Generator) -> tuple[str, str]:
-    """What a reader makes of one mutated file, and why it must not."""
+    """The answer of a reader to one mutated file, and the reason why it is wrong."""
     path = subject.mutate(folder, random)
     try:
         subject.read(path)

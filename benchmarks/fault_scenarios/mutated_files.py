@@ -1,10 +1,10 @@
 """Mutated and truncated databases, logs and saved networks: no crash, and no accepted lie.
 
 Each case changes a copy of a file that a run wrote. Its reader must refuse the file with an
-`AnsorError` and leave it as it is, or answer with what was written: records, tasks, checks and
-elections each equal to one of the original. A damaged one may be missing. A saved network
-must be refused unless no byte differs. A trace of MetaSchedule must replay, because every program
-is compared with its definition later.
+`AnsorError` and leave it as it is, or return correct data: each record, task, check and election
+equals one of the original. A damaged one may be missing. A saved network must be refused unless no
+byte differs. A trace of MetaSchedule must replay, because every program is compared with its
+definition later.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The files that are mutated, and what a reader may answer."""
+"""The mutated files, and the allowed answers of their readers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _AUTOTVM += b'"result": [[0.001], 0, 1.0, 1700000000.0], "version": 0.2}\n'
 
 
 class LieError(Exception):
-    """A reader accepts what was not written."""
+    """A reader accepts data that were not written."""
 
 
 def operator() -> list[te.Tensor]:
@@ -44,7 +44,7 @@ def operator() -> list[te.Tensor]:
 
 @dataclass(frozen=True)
 class Originals:
-    """What one run wrote, in a folder."""
+    """The files of one run, in a folder."""
 
     folder: Path
 
@@ -93,7 +93,7 @@ class Subject(Protocol):
 
         Raises:
             AnsorError: it is refused.
-            LieError: what is accepted was not written.
+            LieError: the accepted data were not written.
         """
 
 

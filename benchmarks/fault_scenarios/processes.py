@@ -31,7 +31,7 @@ def marked(mark: str) -> list[psutil.Process]:
 
 
 def left_after(mark: str, within_s: float) -> int:
-    """How many processes with a mark run after so many seconds; returns early if none does."""
+    """Number of processes with a mark after `within_s` seconds; returns early if there are none."""
     end = time.monotonic() + within_s
     while (left := marked(mark)) and time.monotonic() < end:
         time.sleep(_POLL_S)

@@ -28,7 +28,7 @@ _WITHIN_S = 5.0  # until the workers have ended
 
 @dataclass(frozen=True)
 class _Size:
-    """How often the whole group and how often the parent alone is killed."""
+    """Numbers of kills of the whole group and of the parent alone."""
 
     group: int
     parent: int
@@ -41,7 +41,7 @@ _SIZES: Mapping[Scale, _Size] = MappingProxyType(
 
 @dataclass
 class _Tally:
-    """What was seen after all kills of a case."""
+    """The observations after all kills of a case."""
 
     kills: int = 0
     records: int = 0
@@ -77,7 +77,7 @@ def _rows(case: Case, tally: _Tally) -> list[Row]:
 
 
 def _killed(count: int, kill: Kill, rng: np.random.Generator) -> _Tally:
-    """Kills so many runs; those of a group resume each other and then run to the end."""
+    """Kills `count` runs. The runs of a group resume each other and then run to the end."""
     tally = _Tally()
     with tempfile.TemporaryDirectory() as folder:
         duration_s = _duration(Files.of(Path(folder)))
@@ -102,7 +102,7 @@ def _duration(files: Files) -> float:
 
 
 def _kill_one(files: Files, kill: Kill, after_s: float, tally: _Tally) -> None:
-    """Kills one run after so many seconds, and looks at what it leaves."""
+    """Kills one run after `after_s` seconds, and examines its remains."""
     with (
         marking() as mark,
         running(files, "--trials", _TRIALS, "--seed", str(tally.kills)) as process,

@@ -44,7 +44,7 @@ def test_it_waits_as_long_as_they_are_apart() -> None:
 
 
 def test_what_is_near_is_learned() -> None:
-    """Of a machine of which nothing was known and that began with cores apart."""
+    """The case of an unknown machine whose cores are far apart at first."""
     machine = Machine(apart_s=3.0)
     found = neighbours(machine, least_s=1.0)
     found.wait()

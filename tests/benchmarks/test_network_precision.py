@@ -1,4 +1,4 @@
-"""Networks in low precision: what each peer stands for, errors, and how the tiny network fares."""
+"""Networks in low precision: systems of each peer, errors, and results of the tiny network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison comes to, worked out by hand."""
+"""Summaries of comparisons, with results computed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of exported networks compares what it promises."""
+"""The benchmark of exported networks makes its promised comparisons."""
 
 from __future__ import annotations
 

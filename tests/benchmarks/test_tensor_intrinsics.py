@@ -1,4 +1,4 @@
-"""What MetaSchedule's processes are spared, and what they keep."""
+"""Modules that MetaSchedule's processes do not import, and those that they keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that stay: they answer line by line, and whoever asks hears why one does not."""
+"""Running processes answer line by line; a failure reports its reason."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def test_what_a_system_prints_is_no_answer() -> None:
 
 
 class Pretended:
-    """A child that notes its turns and fails in the one that it is told to fail in."""
+    """A child that records its turns and fails in a given one."""
 
     def __init__(self, name: str, log: list[str], latency_s: float, fails: int) -> None:
         self.name, self.log, self.latency_s, self.left = name, log, latency_s, fails

@@ -43,8 +43,9 @@ def conv(sketch: Sketch, y: int, x: int, ry: int, rx: int) -> tuple[StageProfile
 
 
 def checked_along(points: int, kernel: int) -> float:
-    """Share of the pairs of a point and an element of the kernel, in a tile, which read padding
-    in some iterations of the loops around the tile and data in others."""
+    """Share of the pairs of a point and an element of the kernel, in a tile, that need a check.
+
+    Some iterations of the loops around the tile then read padding, and others data."""
     outer = list(product(range(0, SIZE, points), range(0, KERNEL, kernel)))
     checked = 0
     for point, element in product(range(points), range(kernel)):

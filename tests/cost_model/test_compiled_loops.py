@@ -1,4 +1,4 @@
-"""What the compiler is taken to do with loops that a program leaves alone."""
+"""Predictions of the compiler's transformations of loops that a program leaves unchanged."""
 
 from __future__ import annotations
 
@@ -148,8 +148,8 @@ def test_a_vector_loop_that_was_asked_for_stays_as_it_is(matmul: Sketch) -> None
 
 @pytest.mark.parametrize("name", NAMES)
 def test_blocks_cover_all_iterations(name: str) -> None:
-    """No stage is made to do less: blocks times what one computes is the whole domain, but for what
-    constants make zero."""
+    """No stage does less work: the number of blocks times the elements of one is the whole domain,
+    except products with constant zeros."""
     rng = np.random.default_rng(0)
     for sketch in sketches(name):
         profiles = profile(build_nest(sample(sketch, 100, rng)))
@@ -177,7 +177,7 @@ def test_a_longer_chain_waits_longer(matmul: Sketch) -> None:
 
 
 def loops_left(func: tirx.PrimFunc) -> int:
-    """How deep loops are nested once TVM has unrolled what it is told to."""
+    """Depth of the nest of loops after TVM's unrolling."""
     passes = [
         s_tir.transform.LowerInitBlock(),
         s_tir.transform.ConvertBlocksToOpaque(),

@@ -1,4 +1,4 @@
-"""The draft: what can be worked out on paper, and which of two programs it must prefer."""
+"""The draft: results that can be computed by hand, and its preference between two programs."""
 
 from __future__ import annotations
 
@@ -282,8 +282,8 @@ def test_what_other_threads_wrote_is_fetched() -> None:
 
 
 def test_what_a_consumer_moves_comes_in_while_its_host_reduces() -> None:
-    """Of tiles up to 16 KB a fused consumer's lines are prefetched: it never costs more than in a
-    nest of its own, and nothing less than what host and consumer need of the core together."""
+    """Lines of a fused consumer are prefetched for tiles up to 16 KB. The consumer never costs more
+    than in a separate nest. Host and consumer never cost less than their work in the core."""
     product = read_dag(build("matmul", rows=512, columns=512, depth=64).func)
     states = generate(product, HARDWARE, CPU_RULES, SketchConfig())
     made = [complete(state, HARDWARE, SketchConfig()) for state in states]

@@ -1,4 +1,4 @@
-"""Loops that LLVM unrolls in full: what the draft says against machine code."""
+"""Loops that LLVM unrolls in full: the draft's predictions against machine code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intermediate buffers in registers: what the draft says against LLVM's own language."""
+"""Intermediate buffers in registers: the draft's predictions against LLVM's own language."""
 
 from __future__ import annotations
 

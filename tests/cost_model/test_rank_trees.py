@@ -12,7 +12,7 @@ CONFIG = RankTreesConfig()
 
 
 def data(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Features, one of which is missing at times, and throughputs that depend on two."""
+    """Features, one of them sometimes missing, and throughputs that depend on two of them."""
     rng = np.random.default_rng(count)
     features = rng.random((count, 5)).astype(np.float32)
     throughput = features[:, 0] + 0.5 * features[:, 3]

@@ -95,7 +95,8 @@ def test_records_make_it_rank_better() -> None:
 
 
 def test_one_task_teaches_another() -> None:
-    """The residual is learned across tasks: what is true of one definition helps the next."""
+    """The residual is learned across tasks: records of one definition improve scores of the
+    next."""
     learner, other = model(slow_factor=math.inf), drawn("matmul_relu", 300, seed=7)
     hole = next(d.name for d in other.sketch.decisions if d.name.endswith(".i"))
     drafted = seconds(draft(profile(build_nest(other)), HARDWARE))

@@ -1,4 +1,5 @@
-"""Registers that a block's copies hold between them: what the draft says against machine code."""
+"""Registers that a block's copies hold between them: the draft's predictions against machine
+code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far reads of weights run on in memory."""
+"""The length of contiguous reads of weights."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_each_run_begins_with_waiting() -> None:
 
 
 def test_there_may_be_nothing_to_prefetch() -> None:
-    """Panels are wider than what is read of them."""
+    """Panels are wider than the elements that are read."""
     stage = matmul((6, 1, 1, 8), (1, 24), 16, rows=(1, 8, 1, 4), prefetch=1)
     assert stage.prefetched.exists.tolist() == [False]
 

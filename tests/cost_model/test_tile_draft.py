@@ -1,4 +1,4 @@
-"""The draft of instructions on tiles: what can be worked out on paper."""
+"""The draft of instructions on tiles: results that can be computed by hand."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def product() -> Sketch:
 
 
 def values(rows: int, lanes: int) -> Values:
-    """A program with so many result tiles in registers."""
+    """A program with a number of result tiles in registers."""
     return {
         "C.B.packed": (32,),
         "C.i": (4, 8 // rows, 1, rows, 16),

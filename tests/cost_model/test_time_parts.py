@@ -1,4 +1,4 @@
-"""The parts of a drafted time: they come to the time, and none is negative."""
+"""The parts of a drafted time: their sum is the time, and none is negative."""
 
 from __future__ import annotations
 

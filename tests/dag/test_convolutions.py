@@ -1,4 +1,4 @@
-"""Which graphs keep to a channel, and which multiply what they are given, point by point."""
+"""Recognition of depthwise and pointwise convolutions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inlining, caching and factoring keep what a definition means."""
+"""Inlining, caching and factoring keep the meaning of a definition."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def test_cache_write_adds_a_copy_at_the_end() -> None:
 @pytest.mark.parametrize("inner", [False, True])
 @pytest.mark.parametrize(("name", "stage", "axis"), [("row_sum", "S", 1), ("norm", "S", 2)])
 def test_rfactor_reads_the_same_points(name: str, stage: str, axis: int, inner: bool) -> None:
-    """For every point of the factored axis, the partial stage reads what the whole one read."""
+    """For every point of the factored axis, the partial stage has the reads of the original
+    stage."""
     before = dag(name).stages[stage]
     after = edit.rfactor(dag(name), stage, axis, "hole", "part", inner=inner)
     part = after.stages["part"]

@@ -1,4 +1,4 @@
-"""What a run knows of its records and its time, before and after an interruption."""
+"""The visible records and the time of a run, before and after an interruption."""
 
 from __future__ import annotations
 

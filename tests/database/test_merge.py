@@ -23,7 +23,7 @@ numbers = st.lists(st.integers(0, 3), max_size=4)
 
 @given(st.lists(numbers, max_size=3), st.lists(st.integers(0, 5), max_size=6))
 def test_nothing_is_lost_and_nothing_is_twice(parts: list[list[int]], order: list[int]) -> None:
-    """Whatever the files share, and whichever of them come how often."""
+    """For files with any common records, in any number and order."""
     with Database() as whole:
         databases = [Database() for _ in parts]
         for database, part in zip(databases, parts, strict=True):

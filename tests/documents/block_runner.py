@@ -1,8 +1,8 @@
 """Runs code blocks of a page, in order, in one module and one folder.
 
 - `python`: the code of a script. A block whose first line is ``# NAME.py`` is a file of that name.
-  A statement whose last line ends with a comment such as ``# ArgumentError: trials=0`` must raise
-  an exception of this class or of a class below it, whose message has this text.
+  The last line of a statement may end with a comment such as ``# ArgumentError: trials=0``. The
+  statement must raise an exception of this class, or of a subclass, with this text.
 - `sh`: commands. `ansor` runs in this process, and a short list of programs in others. `make` and
   the benchmarks are not run: their targets, options and values are checked.
 """
@@ -44,7 +44,7 @@ def run_block(block: Block, folder: Path, module: ModuleType) -> None:
     if (named := FILE.match(block.code)) is not None:
         (folder / named[1]).write_text(block.code, encoding="utf-8")
         return
-    # Decorators such as TVMScript's read the source of what they decorate.
+    # Decorators such as TVMScript's read the source of their functions.
     file = folder / f"line_{block.line}.py"
     file.write_text(block.code, encoding="utf-8")
     run_python(block.code, str(file), module.__dict__)

@@ -181,7 +181,7 @@ def landscape(sketch: Sketch, seed: int) -> Score:
 
 
 class Counting:
-    """A score that counts what it is asked for."""
+    """A score that counts its programs."""
 
     def __init__(self, score: Score) -> None:
         self.count, self._score = 0, score

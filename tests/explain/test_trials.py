@@ -1,4 +1,4 @@
-"""What is kept of the measurements of a task."""
+"""The kept measurements of a task."""
 
 from __future__ import annotations
 

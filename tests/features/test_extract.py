@@ -1,4 +1,4 @@
-"""The columns and what is in them, for a program worked out on paper and for random ones."""
+"""The columns and their values, for a program computed by hand and for random ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels by arithmetic: worked out by hand, and what they rule out."""
+"""Kernels by arithmetic, compared with results by hand, and the programs that they exclude."""
 
 from __future__ import annotations
 

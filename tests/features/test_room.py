@@ -1,4 +1,4 @@
-"""How much of a cache a footprint takes up where rows are a power of two apart."""
+"""The part of a cache that a footprint occupies if rows have a distance of a power of two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stage's accesses touch, found by running its loops: slow, and sure to be right."""
+"""Elements that a stage's accesses touch, by running its loops: slow and reliable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Touched:
-    """Elements of one access at one depth: how many, and how many its bounding box holds.
+    """Elements of one access at one depth: their number, and the size of their bounding box.
 
     Of a box that sticks out of the buffer (inlined padding) no more counts than the buffer's size.
     """

@@ -54,7 +54,7 @@ def test_scheduled_function_is_used(
 def test_wrong_program_changes_the_result(
     optimized: tvm.IRModule, compiled: CompiledModel, target: Target
 ) -> None:
-    """Proof that what is applied is what runs: a function that computes nothing else but zeros."""
+    """A function that computes only zeros shows that the applied program runs."""
     script = function(optimized, "transpose").script()
     zeros = tvm.script.from_source(script.replace("= x[", "= T.float32(0) * x["))
     x = random_inputs(compiled.inputs)

@@ -1,4 +1,4 @@
-"""What comes in, and what is turned away."""
+"""Supported and refused models."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_torch_gradients_and_strides_do_not_matter(compiled: CompiledModel) -> N
 
 @pytest.mark.parametrize("offset", range(4))
 def test_an_array_without_dimensions_keeps_none(offset: int) -> None:
-    """Wherever it lies: aligned ones are not copied."""
+    """For any address; aligned arrays are not copied."""
     memory = np.full(64 + 16, 3, np.float32)
     start = (-memory.ctypes.data % 64) // 4
     scalar = memory[start + offset * 4 :][:1].reshape(())

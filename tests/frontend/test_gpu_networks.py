@@ -33,7 +33,7 @@ from ansor.workloads import build
 
 
 def drafted(task: Task) -> Program:
-    """What the draft prefers for a task."""
+    """The draft's preferred program for a task."""
     sketches = CUDA_SEARCH.sketches(task.dag, GPU, FULL.sketch)
     model = CostModel(GPU, CUDA_SEARCH, FULL.cost_model, FULL.sketch)
     rng = np.random.default_rng(0)

@@ -228,7 +228,7 @@ def test_parts_of_a_concatenation_are_quantised_one_by_one() -> None:
 def test_integers_that_one_operator_reads_stay_in_float32(
     dtype: str, zeros: tuple[int, int], scale: float
 ) -> None:
-    """Only where both zero points are equal: otherwise a value would be clipped elsewhere."""
+    """Only if both zero points are equal. Otherwise clipping would change other values."""
     x = np.linspace(-400, 400, 301, dtype=np.float32).reshape(7, 43)
     step, (first, second) = np.float32(scale), (np.asarray(zero, dtype) for zero in zeros)
 

@@ -1,4 +1,4 @@
-"""ONNX models: what comes in computes what ONNX Runtime computes, what cannot is named."""
+"""ONNX models: imported ones have ONNX Runtime's results, and unsupported operators are named."""
 
 from __future__ import annotations
 

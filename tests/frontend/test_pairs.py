@@ -28,7 +28,7 @@ def pointwise(x: Any, channels: int, filters: int) -> Any:
 
 
 def convolutions(mod: tvm.IRModule, target: Target) -> list[int]:
-    """How many convolutions each function with any of them has."""
+    """Numbers of convolutions of the functions that have any."""
     counts = [f.name.count("conv2d") for f in extract_functions(optimize(mod, target))]
     return [count for count in counts if count]
 

@@ -1,4 +1,4 @@
-"""The plan of a network's calls: everything finds what was computed for it."""
+"""The plan of a network's calls: each call finds its operands."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def two_outputs() -> tvm.IRModule:
 
 
 def contents(mod: tvm.IRModule, plan: CallPlan) -> list[tuple[str, str]]:
-    """For each operand that is computed by a call: the call that has to have computed it, and the
-    call that has last written where the plan says that it lies."""
+    """Two calls for each computed operand: the one that computes it, and the last one that wrote to
+    its place in the plan."""
     maker: dict[object, str] = {}
     held: dict[int, str] = {}
     pairs = []

@@ -1,4 +1,4 @@
-"""A file of each format that was ever written is read, and what it computes stays the same."""
+"""Files of all earlier formats are read, and their networks have the same results."""
 
 from __future__ import annotations
 

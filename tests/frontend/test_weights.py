@@ -1,4 +1,4 @@
-"""Weights of a network as they lie in memory."""
+"""The layout of a network's weights in memory."""
 
 from __future__ import annotations
 

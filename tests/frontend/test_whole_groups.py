@@ -58,7 +58,7 @@ def longer(array: Array, param: Any) -> Array:
 
 
 def run(func: Any, program: Program, definition: Workload) -> tuple[Array, Array]:
-    """What a program computes, and what NumPy does."""
+    """The results of a program and of NumPy."""
     inputs = definition.inputs(np.random.default_rng(1))
     expected = definition.reference(*inputs)
     arrays = [longer(a, p) for a, p in zip(inputs, func.params, strict=False)]

@@ -1,13 +1,13 @@
-"""What every database keeps to, wherever it lies and however its records came into it.
+"""Laws of every database, for any place and any origin of its records.
 
 There is one class, `Database`, over SQLite, and no protocol: a database in memory, a file, and a
 file that another process opens differ by the path alone. JSON lines are no database, but a database
 that was filled from them must answer like the one that wrote them. So each law writes into one
 database and reads from another one that should hold the same:
 
-- "memory" and "file": the same object;
-- "reopened": the file, closed and opened again;
-- "imported": a new database, filled by `export_jsonl` and `import_jsonl` (``ansor db``);
+- "memory" and "file": the same object.
+- "reopened": the file, closed and opened again.
+- "imported": a new database, filled by `export_jsonl` and `import_jsonl` (``ansor db``).
 - "stored": a database filled from a store of records that another one has written to.
 
 All five return the same records, orders, counts and targets. Checks and elections hold for one

@@ -1,4 +1,4 @@
-"""What every search policy keeps to, those of the package and one that is written in a test."""
+"""Laws of every search policy, those of the package and one that a test defines."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ MOST_STATES = 64  # of a definition
 
 
 def keep_relu(state: State, context: RuleContext[Any]) -> Derivation:
-    """Leaves a stage with a name that ends in "relu" in loops of its own."""
+    """Leaves a stage with a name that ends in "relu" in separate loops."""
     if not state.current.endswith("relu"):
         return Derivation()
     return Derivation((state.advance(),), exclusive=True)

@@ -14,19 +14,19 @@ _READ, _WRITE = "ansor_fetch", "ansor_fetch_to_write"
 
 
 def fetched(func: tirx.PrimFunc) -> list[Any]:
-    """Buffers that lines are asked for of, for each place where that is done."""
+    """The buffer of each prefetching statement."""
     return [_load(node).source for node in collect(func.body, tirx.Evaluate) if _name(node)]
 
 
 def addresses(
     func: tirx.PrimFunc, outer: dict[str, int], buffer: Any = None, to_write: bool = False
 ) -> set[int]:
-    """Numbers of the elements that are asked for while the outermost loops stand still.
+    """Numbers of the prefetched elements for fixed values of the outermost loops.
 
     Args:
         outer: values of those loops, by name.
         buffer: that alone counts; all, if none is given.
-        to_write: whether they are asked for in order to be written.
+        to_write: whether they are prefetched for writing.
     """
     found: set[int] = set()
 

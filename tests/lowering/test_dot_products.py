@@ -49,7 +49,7 @@ def programs(sketch: Sketch, rng: np.random.Generator) -> list[Program]:
 
 
 def run(name: str, program: Program, target: str) -> np.ndarray:
-    """What a program computes of the inputs of a fixed seed."""
+    """The results of a program for the inputs of a fixed seed."""
     definition = workload(name)
     inputs = definition.inputs(np.random.default_rng(1))
     expected = definition.reference(*inputs)

@@ -1,4 +1,4 @@
-"""Rows that nested loops touch: exactly those elements, each once, or nothing at all."""
+"""Rows that nested loops touch: exactly those elements, each once, or no rows."""
 
 from __future__ import annotations
 

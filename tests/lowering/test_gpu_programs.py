@@ -1,4 +1,4 @@
-"""GPU programs: what they compute, and that the nest knows their threads and memories.
+"""GPU programs: their results, and the threads and memories in their nests.
 
 Without a GPU: the scheduled function is run on a CPU, its threads one after the other.
 """

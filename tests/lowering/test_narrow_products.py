@@ -66,7 +66,7 @@ def instructions(func: tirx.PrimFunc) -> set[str]:
 
 
 def a_program(func: tirx.PrimFunc, constants: tuple[int, ...], vector: int = 8) -> Program:
-    """One whose vectors have at least so many lanes."""
+    """A program whose vectors have at least a number of lanes."""
     sketch = CPU_SEARCH.sketches(read_dag(func, constants), AVX2, CONFIG)[0]
     drawn = sample(sketch, 256, np.random.default_rng(0))
     hole = next(d.name for d in sketch.decisions if d.name.endswith(".j"))

@@ -1,4 +1,4 @@
-"""By how much each loop moves each axis: the nest says what the lowered blocks bind.
+"""Steps of each loop along each axis: the nest agrees with the bindings of lowered blocks.
 
 Strides, reuse and footprints are computed from these steps, so they are compared with the bindings
 of the lowered blocks at random points of the iteration space.
@@ -43,7 +43,7 @@ def evaluate(index: Index, points: Points) -> npt.NDArray[np.int64]:
 
 
 def bound_axes(replay: Replay, name: str, points: Points) -> list[tuple[int, ...]] | None:
-    """How far each block variable is from its start, sorted; None if a binding is not affine."""
+    """Distance of each block variable from its start, sorted; None if a binding is not affine."""
     loops = [replay.sch.get(handle) for handle in replay.sch.get_loops(replay.blocks[name])]
     realize = _realize(loops[-1].body)
     extents = [int(loop.extent) for loop in loops]
@@ -86,7 +86,7 @@ def lowered_points(own: StageNest, program: int, points: Points, replay: Replay)
 
 
 def nest_axes(own: StageNest, program: int, points: Points) -> list[tuple[int, ...]]:
-    """How far the nest says each axis is from its start, sorted."""
+    """Distance of each axis from its start by the nest, sorted."""
     moved = []
     for axis in range(len(own.stage.axes)):
         total = np.zeros(POINTS, dtype=np.int64)

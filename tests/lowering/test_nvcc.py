@@ -1,4 +1,4 @@
-"""What the CUDA compiler makes of sampled programs: it takes them all, as was computed."""
+"""The CUDA compiler accepts sampled programs, with the computed resources."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPERATORS = (
     "row_sum",
     "max_pool2d",
 )
-# The compiler now and then keeps a few words in memory with half of the registers free.
+# The compiler sometimes keeps a few words in memory although half of the registers are free.
 STRAY_BYTES = 16
 ALIGNMENT = 64  # bytes: arrays in shared memory begin at multiples of it, the last is not padded
 

@@ -57,7 +57,7 @@ def fetching(population: Population) -> np.ndarray:
 
 
 def fetches(func: tirx.PrimFunc) -> int:
-    """Places where lines of the constant are asked for."""
+    """Number of statements that prefetch the constant."""
     return sum(buffer.same_as(func.params[1]) for buffer in fetched(func))
 
 

@@ -95,7 +95,7 @@ def test_what_is_shared_by_rows_is_left_alone() -> None:
 
 
 def with_tiles(program: Program, tile_bytes: int) -> Program:
-    """The program where only tiles of so many bytes are prefetched."""
+    """The program that prefetches tiles up to `tile_bytes` only."""
     steps = (
         replace(step, tile_bytes=tile_bytes) if isinstance(step, PrefetchConsumer) else step
         for step in program.steps

@@ -1,4 +1,4 @@
-"""Prefetched rows of what is packed: each is asked for once, some way ahead."""
+"""Prefetches of packed rows: each row is prefetched once, at a distance."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def product(columns: int = COLUMNS, depth: int = DEPTH) -> Workload:
 
 
 def panels(workload: Workload, width: int) -> Program:
-    """The second matrix is packed into panels of so many columns, one after the other."""
+    """A program that packs the second matrix into panels of a number of columns, one after the
+    other."""
     dag = read_dag(workload.func)
     made = (complete(s, HARDWARE, PACKING) for s in generate(dag, HARDWARE, CPU_RULES, PACKING))
     (sketch, *_) = (s for s in made if any(d.name.endswith(".pack.location") for d in s.decisions))
@@ -94,7 +95,7 @@ def test_results_stay_right(width: int) -> None:
 
 
 def unpacked(workload: Workload, width: int, depth: tuple[int, int]) -> Program:
-    """Tiles of four rows and so many columns, from matrices as they are."""
+    """A program with tiles of four rows and a number of columns, from matrices without packing."""
     dag = read_dag(workload.func)
     config = SketchConfig(unroll_steps=(0,))
     made = (complete(s, HARDWARE, config) for s in generate(dag, HARDWARE, CPU_RULES, config))

@@ -1,4 +1,4 @@
-"""Rows of an operand, asked for a tile ahead; a large result's while a long reduction goes on."""
+"""Prefetches of an operand's rows one tile ahead, and of a large result during a long reduction."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_long_reduction_asks_for_its_results_lines_as_it_goes_on() -> None:
 
 
 def fetched_inside(func: Any) -> set[tuple[str, ...]]:
-    """Names of the loops around each request, and of what it asks for."""
+    """Names of the loops around each prefetch, and of its buffer."""
     found: set[tuple[str, ...]] = set()
 
     def walk(node: Any, loops: tuple[str, ...]) -> None:

@@ -45,7 +45,7 @@ def test_the_definition_is_left_alone() -> None:
 
 @pytest.mark.parametrize(("name", "iterations"), [("matmul", 5000), ("conv2d", 100), ("conv1d", 1)])
 def test_a_sample_is_part_of_the_whole(name: str, iterations: float) -> None:
-    """What is computed is computed exactly, spread out, and includes the last element."""
+    """The sampled elements are exact, spread over the output, and include the last one."""
     definition = workload(name)
     inputs = definition.inputs(np.random.default_rng(0))
     shape = definition.reference(*inputs).shape

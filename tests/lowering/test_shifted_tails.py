@@ -60,7 +60,7 @@ def loosely(rows: int, columns: int, depth: int) -> tuple[tvm.tirx.PrimFunc, Ske
 
 
 def program_of(sketch: Sketch, **tiles: tuple[int, ...]) -> Program:
-    """The first choice everywhere but for the given tiles of the axes of C."""
+    """The first choice of every decision except the given tiles of the axes of C."""
     row = np.zeros((1, len(sketch.decisions)), dtype=np.int32)
     for axis, factors in tiles.items():
         column = sketch.column[f"C.{axis}"]
@@ -177,7 +177,7 @@ def test_two_tails_of_equal_extent_keep_their_own_tiles() -> None:
 
 
 def test_sampled_programs_with_tails_are_among_those_compared() -> None:
-    """The keel test sees tails: at least a third of what it samples has one."""
+    """The test of results covers tails: at least a third of its samples have one."""
     rng, count = np.random.default_rng(0), 0
     for sketch in sketches("matmul_prime"):
         population = sample(sketch, 64, rng)

@@ -1,4 +1,4 @@
-"""Programs that count as one are one: what is lowered of them is the same."""
+"""Programs with equal signatures have the same lowered function."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ GPU_NAMES = ("softmax", "matmul_relu", "row_sum", "conv2d", "norm")
 
 
 def changed(population: Population, rng: np.random.Generator) -> Population:
-    """Another choice of one decision in every program, but for where stages are computed: between
-    two places there may be loops of one iteration, which mean nothing."""
+    """Another choice of one decision in every program, except decisions on locations. Two locations
+    may only differ by loops of one iteration."""
     choices = population.choices.copy()
     names = [decision.name for decision in population.sketch.decisions]
     columns = [i for i, name in enumerate(names) if not name.endswith(".location")]
@@ -89,8 +89,8 @@ def test_equal_signatures_mean_the_same_kernels(name: str) -> None:
 
 
 def signatures(sketch: Sketch, machine: Machine, ending: str) -> tuple[int, int]:
-    """Of programs that differ in one decision only, of that ending: their number, and how many are
-    told apart."""
+    """Programs that differ only in the decision with this ending: their number, and the number of
+    signatures."""
     (hole,) = (d for d in sketch.decisions if d.name.endswith(ending))
     choices = sample(sketch, 1, np.random.default_rng(0)).choices.repeat(hole.size, axis=0)
     choices[:, sketch.column[hole.name]] = np.arange(hole.size)

@@ -1,4 +1,4 @@
-"""Steps on padding: found, left out where asked for, and nothing else with them."""
+"""Steps on padding are found and, if requested, left out; other steps are kept."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _pool() -> te.Tensor:
 
 
 def _ones() -> te.Tensor:
-    """A product with what is padded with ones."""
+    """A product with an operand that is padded with ones."""
     x, w = te.placeholder((8, 4), "float32", "x"), te.placeholder((3, 4, 16), "float32", "w")
     wide = topi.nn.pad(x, (1, 0), (1, 0), 1.0, name="wide")
     k, c = te.reduce_axis((0, 3), "k"), te.reduce_axis((0, 4), "c")

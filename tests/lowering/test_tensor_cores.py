@@ -1,4 +1,4 @@
-"""Products on tensor cores: what they compute, their warps, and the instructions they become."""
+"""Products on tensor cores: their results, warps and instructions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products in float32 rounded to tf32: what they compute, and what the functions of a warp do."""
+"""Products in float32 rounded to tf32: their results, and the functions of a warp."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def test_a_warp_multiplies_tiles(warp: Any, left: str, right: str) -> None:
 
 
 def strides(operand: str, layout: str) -> list[int]:
-    """What a load is told of a tile with rows 20 elements apart."""
+    """Strides in the load of a tile whose rows have a distance of 20 elements."""
     (_, call) = tf32.load_calls(operand, layout, "0")
     (found,) = re.findall(r'ptr_type="float32"\), (\w+), (\w+), source_code', call)
     return [{"A1": 20, "1": 1}[stride] for stride in found]

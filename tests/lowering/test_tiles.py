@@ -55,7 +55,7 @@ def legal_programs(sketch: Sketch, count: int = PROGRAMS) -> Population:
 
 
 def run(func: tirx.PrimFunc, program: Program, inputs: list[Array], out: Array) -> Array:
-    """What a program computes."""
+    """The results of a program."""
     named = dict(zip(read_dag(func).buffers, inputs, strict=False))
     arrays = packed_arrays(program, named).values()
     result = tvm.runtime.tensor(np.zeros(out.shape, out.dtype))
@@ -264,7 +264,7 @@ def _symbol(stmt: Any) -> str:
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="links for x86-64")
 def test_a_library_with_tiles_is_linked(tmp_path: Path) -> None:
-    """It asks for the permission by itself: no other library has to help."""
+    """The code requests the permission itself, without another library."""
     (sketch, *_) = tile_sketches("tiled_matmul", (1,))
     program = legal_programs(sketch, 1).program(0)
     target = f'{{"kind": "llvm", "mcpu": "{AMX}", "num-cores": 2}}'

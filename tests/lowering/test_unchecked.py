@@ -1,4 +1,4 @@
-"""A schedule that does not look at types does what TVM's does, and refuses what it refuses."""
+"""A schedule without type checks has the same results and errors as TVM's."""
 
 from __future__ import annotations
 

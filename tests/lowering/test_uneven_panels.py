@@ -1,4 +1,5 @@
-"""Panels that do not divide a constant's columns: places, results, and what the search prefers."""
+"""Panels that do not divide a constant's columns: places, results, and preferences of the
+search."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def product(
 
 
 def values_of(drawn: Population, end: str) -> np.ndarray:
-    """What the decision with such a name chooses in each program."""
+    """The choice of the decision of a name in each program."""
     (hole,) = [d.name for d in drawn.sketch.decisions if d.name.endswith(end)]
     return drawn.values(hole)
 

@@ -40,7 +40,7 @@ def cut(func: tirx.PrimFunc, vector_bytes: int) -> tirx.PrimFunc:
 
 
 def vectors(func: tirx.PrimFunc) -> list[tuple[int, int]]:
-    """How many vectors, one after the other, of how many elements."""
+    """Numbers of consecutive vectors, and their elements."""
     loops = collect(func.body, tirx.For)
     inner = [x for x in loops if x.kind == tirx.ForKind.VECTORIZED]
     around = [x for x in loops if x.kind == tirx.ForKind.UNROLLED]

@@ -1,4 +1,4 @@
-"""A clock that passes only when it is told to: what tests of timing need on a busy machine."""
+"""A clock that advances only on request, for tests of timing on a busy machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lowering that does what the name of a program's sketch says; loaded by the workers."""
+"""A lowering whose behaviour is the name of a program's sketch; workers load it."""
 
 from __future__ import annotations
 

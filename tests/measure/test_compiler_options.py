@@ -1,4 +1,4 @@
-"""What LLVM is told beyond the target."""
+"""Options for LLVM beyond the target."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Workers:
 
 
 class Halves:
-    """What each half of the rounds finds, and what it was asked for."""
+    """Results of each half of the rounds, and its requests."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *found: dict[int, float]) -> None:
         self.asked: list[tuple[list[int], int]] = []

@@ -181,7 +181,7 @@ def test_long_arrays_repeat_a_block() -> None:
 
 
 def test_arguments_lie_where_the_arrays_do_unless_they_change() -> None:
-    """What is written, of another dtype or not aligned is copied."""
+    """Arrays that are written, not aligned, or of another dtype are copied."""
     params = [_Parameter(dtype) for dtype in ("float32", "float32", "float64", "bfloat16", "int8")]
     drawn = [_Parameter(dtype) for dtype in ("float32", "float32", "float32", "bfloat16", "int8")]
     arrays = random_arrays(SimpleNamespace(params=drawn), MeasureConfig(), -1.0)

@@ -60,7 +60,7 @@ class System:
         return (self.clock.now_s - began_s) / number
 
     def delay(self) -> float:
-        """What has been counted: not of a thread that waits now."""
+        """The counted delay, without that of a thread that still waits."""
         return 0.0 if self._held_until() and self.runs == 0 else self._counted_s
 
     def timing(self, run_s: float = RUN_S, slow_s: float = 1.0) -> Timing:

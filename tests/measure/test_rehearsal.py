@@ -37,7 +37,7 @@ class Param:
 
 
 class Log:
-    """Kernels that note what they were called with."""
+    """Kernels that record their arguments."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock

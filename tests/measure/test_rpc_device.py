@@ -66,7 +66,7 @@ def programs(count: int) -> list[Program]:
 
 
 def errors(device: RpcDevice, count: int) -> list[ErrorKind | None]:
-    """What came of measuring so many programs, each of which is told once."""
+    """Measurements of a number of programs, each reported once."""
     told: dict[int, Measurement] = {}
     results = device.measure(task_of(device), programs(count), None, told.setdefault)
     assert [told[number] for number in range(count)] == results

@@ -1,4 +1,4 @@
-"""What is timed while other work disturbs is timed again."""
+"""Programs that are timed beside other work are timed again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def answering(*quiet: bool) -> Sentinel:
 def timing(
     times: Iterable[float], count: int, sentinels: Sequence[Sentinel], slow_s: float = math.inf
 ) -> Timing:
-    """What comes of repeats that take these times, where no thread waits for a core."""
+    """The timing of repeats with these times, without a thread that waits for a core."""
     once = returning(times)
     repeats = Repeats(count, number=10, short=1, slow_s=slow_s)
     return quiet_times(lambda number: once(), repeats, Conditions(tuple(sentinels)), CONFIG)

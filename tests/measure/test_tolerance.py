@@ -1,4 +1,4 @@
-"""How far a program may be from the reference."""
+"""The tolerance of a program's difference from the reference."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_categories_are_varied() -> None:
 
 
 def test_neighbours_that_were_left_out_come_when_the_queue_is_empty() -> None:
-    """The search goes on when all programs have been expanded once."""
+    """The search continues when all programs have been expanded once."""
     search = best_first(name="softmax")
     done = run(search, 400)
     assert len(done) == len({c.signature for c in done}) == 400

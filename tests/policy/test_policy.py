@@ -1,4 +1,4 @@
-"""One task's search: what it proposes, what it learns, when it ends."""
+"""One task's search: its proposals, its learning, and its end."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_small_first_batch_does_not_rely_on_one_sketch(count: int, sketches_in
 
 
 def generations_of(monkeypatch: pytest.MonkeyPatch, gain: float) -> Counter[str]:
-    """How many each sketch is bred for, by evolutions that raise every score by so much."""
+    """The generations of each sketch, if every evolution raises every score by `gain`."""
     seen: Counter[str] = Counter()
 
     def noted(
@@ -422,7 +422,7 @@ def test_promises_are_nearly_what_the_search_finds(name: str) -> None:
 
 
 def test_a_search_goes_on_from_its_promise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was drawn for the promise is not drawn again, and seeds that come later enter."""
+    """The sample of the promise is used again, and later seeds are included."""
     config = EvolutionConfig(initial=64, population=64, promise=64)
     strange = policy("matmul_relu", config).propose(1)[0]
     search = policy("matmul_relu", config)
@@ -510,7 +510,7 @@ def test_a_small_space_is_measured_whole(name: str, number: int) -> None:
 
 
 def test_a_space_larger_than_a_population_is_not_given_up_early() -> None:
-    """Five hundred programs, of which the ranking keeps a few: most are measured in the end."""
+    """Of five hundred programs the ranking keeps few; most are measured in the end."""
     config = replace(CONFIG, initial=64, population=32, batch=4)
     search, seen = policy("global_average_pool2d", config), 0
     while not search.exhausted and seen < 600:

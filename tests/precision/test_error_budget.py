@@ -149,7 +149,7 @@ def narrowed(
     limit: float,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Any:
-    """What remains short of a tuned network with errors of its own."""
+    """The remaining short calls of a tuned network with its own errors."""
     monkeypatch.setattr("ansor.run.precision.sensitivity.with_short", lambda forms, short: short)
 
     def deviation_of(short: Any) -> Deviation:

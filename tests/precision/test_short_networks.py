@@ -1,4 +1,4 @@
-"""Whole runs in bfloat16, compared with PyTorch; and what is refused."""
+"""Whole runs in bfloat16, compared with PyTorch, and refused requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program says of itself."""
+"""Properties of programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far results may be from those of the original."""
+"""Allowed differences of results from the original's."""
 
 from __future__ import annotations
 

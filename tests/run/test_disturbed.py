@@ -1,4 +1,4 @@
-"""What was measured on a disturbed machine is measured again before anyone learns of it."""
+"""Disturbed programs are measured again before their results are used."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def disturbed_world(speed: Speed, *names: str) -> World:
 
 
 def times_of(world: World) -> dict[str, Counter[str]]:
-    """By task, how often each program was measured."""
+    """The number of each program's measurements, by task."""
     found: dict[str, Counter[str]] = {}
     for key, program in world.device.trace:
         found.setdefault(key, Counter())[repr(program)] += 1
@@ -79,7 +79,7 @@ def leaders(world: World, best_s: float) -> list[Program]:
 
 
 def test_the_model_learns_of_no_disturbed_leader() -> None:
-    """A search beside a disturbance that ends proposes what it proposes without one."""
+    """A temporary disturbance does not change the proposals of a search."""
     patient = replace(AGAIN, again_factor=1e9, again_programs=99, again_tries=9)
     config = replace(CONFIG, measure=patient)
     quiet = World(NAME, config=config)

@@ -29,7 +29,7 @@ def tuned() -> TunedModel:
 
 
 def in_plain_tvm(folder: Path) -> np.ndarray:
-    """What the written network computes, by nothing but TVM's passes."""
+    """The results of the written network, by TVM's passes alone."""
     mod = tvm.ir.load_json((folder / NETWORK_FILE).read_text())
     database = meta_schedule.database.JSONDatabase(work_dir=str(folder))
     target = database.get_all_tuning_records()[0].target

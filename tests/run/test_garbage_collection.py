@@ -1,4 +1,4 @@
-"""The garbage collector is kept from what was there before, and from nothing else."""
+"""The garbage collector ignores earlier objects, and only these."""
 
 from __future__ import annotations
 

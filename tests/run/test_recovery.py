@@ -1,4 +1,4 @@
-"""A run that was killed goes on exactly as one that was not."""
+"""A killed run continues exactly like an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_killed_run_measures_what_another_would(name: str, kills: tuple[int, .
 
 
 def test_records_from_before_the_run_are_the_same_again() -> None:
-    """What other runs add meanwhile does not change what the search does."""
+    """Records of other runs during a search do not change it."""
     with Database() as whole, Database() as broken:
         for database in (whole, broken):
             World("row_sum", database=database, seed=4).run(8)

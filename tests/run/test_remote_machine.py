@@ -89,7 +89,7 @@ def test_the_result_is_exported_to_plain_tvm(tuned: TunedModel, tmp_path: Path) 
 
 
 class Notes(Callback):
-    """Remembers what a run notes."""
+    """Collects the messages of a run."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []

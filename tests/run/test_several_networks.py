@@ -1,4 +1,4 @@
-"""Several networks at once, and what the objective makes of them."""
+"""Several networks at once, with objectives."""
 
 from __future__ import annotations
 

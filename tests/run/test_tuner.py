@@ -108,7 +108,7 @@ def test_little_time_goes_round_once() -> None:
 
 
 def test_a_slow_start_makes_no_trial_dear() -> None:
-    """What comes before the first round takes as long as half of the budget."""
+    """The steps before the first round take half of the budget."""
     made: list[World] = []
     world = World(clock=lambda: 100.0 + made[0].device.count * 0.1 if made else 0.0)
     made.append(world)

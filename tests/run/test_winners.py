@@ -1,4 +1,4 @@
-"""The program that a task ends with: always one that runs and is right."""
+"""The final program of a task: it always runs and is right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a suite finds of one of its cases."""
+"""The outcome of one case of a suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read of the machine: vector unit, caches, and how a measurement is put in."""
+"""Parameters that are read from the machine: vector unit, caches; and the use of measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops over one instruction: they compute what it means, and contain nothing else."""
+"""Loops over one instruction: they have its results, and contain no other work."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STEPS = {
 }
 HASWELL = Target({"kind": "llvm", "mcpu": "haswell"})
 THREADS, ROUNDS = 2, 5
-# Of each instruction the operands, and what it adds to a lane.
+# The operands of each instruction, and the value that it adds to a lane.
 OPERANDS = {
     "vdpbf16ps": (np.array(1.5, ml_dtypes.bfloat16), np.array(-2, ml_dtypes.bfloat16), -6.0),
     "vpdpbusd": (np.uint8(200), np.int8(-100), -80000),
@@ -46,7 +46,7 @@ OPERANDS = {
 
 
 def usable(instruction: PeakInstruction, vector_bytes: int) -> bool:
-    """Whether this machine has the instruction on registers of that many bytes."""
+    """Whether this machine has the instruction on registers of `vector_bytes` bytes."""
     target = resolve_target("native")
     wide = {64: "avx512bw", 32: "avx2"}[vector_bytes]
     needed = (wide,) if instruction.name in STEPS else (wide, "avx512vl")

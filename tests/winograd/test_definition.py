@@ -1,4 +1,4 @@
-"""Minimal filtering inside of any compute definition: what is replaced, and that it is right."""
+"""Minimal filtering inside of any compute definition: replaced stages and right results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ each_transform = pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=T
 
 
 def results(func: tirx.PrimFunc, seed: int = 0) -> list[Any]:
-    """What a definition makes of random inputs, as it stands."""
+    """The results of an unchanged definition for random inputs."""
     rng = np.random.default_rng(seed)
     shapes = [tuple(map(int, param.shape)) for param in func.params]
     arrays = [tvm.runtime.tensor(rng.standard_normal(s).astype(np.float32)) for s in shapes]
@@ -44,7 +44,7 @@ def results(func: tirx.PrimFunc, seed: int = 0) -> list[Any]:
 
 
 def check(func: tirx.PrimFunc, transforms: Sequence[Transform]) -> tirx.PrimFunc:
-    """Filters a definition and compares what it computes."""
+    """Filters a definition and compares the results."""
     changed = with_filtering(func, transforms)
     assert changed is not func
     assert [tuple(p.shape) for p in changed.params] == [tuple(p.shape) for p in func.params]
@@ -56,7 +56,7 @@ def check(func: tirx.PrimFunc, transforms: Sequence[Transform]) -> tirx.PrimFunc
 
 
 def size_for(points: int, transform: Transform, padding: int) -> int:
-    """Of data of which so many outputs are computed."""
+    """Size of the data for a number of outputs."""
     return transform.stride * (points - 1) + 3 - 2 * padding
 
 

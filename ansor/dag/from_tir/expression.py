@@ -43,7 +43,7 @@ class Reader:
     Args:
         block: the block's name, for messages.
         axes: the block's iteration variables, in order.
-        extents: how far each axis runs.
+        extents: of the axes.
         names: unique buffer names by buffer.
     """
 
@@ -60,7 +60,7 @@ class Reader:
         self._bound: dict[Any, Any] = {}
 
     def bind(self, var: Any, value: Any) -> None:
-        """Takes note of a variable of the body; its value counts once, however often it is used."""
+        """Registers a variable of the body; the operations of its value count once."""
         self._bound[var] = value
         self.visit(value)
 

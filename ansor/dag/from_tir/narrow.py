@@ -25,7 +25,7 @@ def is_narrow(values: npt.NDArray[Any]) -> bool:
 
 
 def narrow_parameters(func: tirx.PrimFunc) -> frozenset[int]:
-    """Positions of the parameters that a function takes to be narrow."""
+    """Positions of the parameters that a function declares as narrow."""
     return frozenset(int(position) for position in (func.attrs or {}).get(NARROW, ()))
 
 

@@ -16,7 +16,7 @@ from ansor.dag.graph import ComputeDAG
 from ansor.dag.stage import Access, Axis, Buffer, Stage
 from ansor.errors import UnsupportedError
 
-# A remedy: what is read is a definition before it is scheduled.
+# A remedy: only a definition without a schedule can be read.
 _PLAIN = "give a definition with a plain nest of loops around each block, such as TE tensors"
 
 SPATIAL, REDUCE = tirx.IterVar.DataPar, tirx.IterVar.CommReduce
@@ -31,7 +31,7 @@ def read_dag(func: tirx.PrimFunc, constants: Collection[int] = ()) -> ComputeDAG
 
     Raises:
         UnsupportedError: a block is opaque, its loops are dynamic or not a plain nest, it updates a
-            buffer in place, or two blocks write one buffer; the message names the block and the
+            buffer in place, or two blocks write one buffer. The message names the block and the
             reason.
     """
     _check_params(func)
@@ -233,7 +233,7 @@ def is_literal(expr: Any, value: int) -> bool:
 
 
 def _stores(stmt: Any, block: str) -> Iterator[Any]:
-    """The stores of a block's body; beside them only variables may be bound."""
+    """The stores of a block's body, which may bind variables but has no other statements."""
     for leaf in _leaves(stmt):
         if isinstance(leaf, tirx.BufferStore):
             yield leaf

@@ -1,4 +1,4 @@
-"""Reads off a stage's statement where, or how often, it writes zeros."""
+"""Derives from a stage's statement where it writes zeros, and what share of a table is zero."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ansor.dag.stage import Span
 
 
 class Nonzero(NamedTuple):
-    """Where a value can be anything but zero: for each axis that matters the span of it; and
-    whether something else makes more of the values zero."""
+    """The spans of axes where a value may be nonzero, and whether other conditions make further
+    values zero."""
 
     spans: tuple[Span, ...] = ()
     masked: bool = False
 
 
 def nonzero(reader: Reader, value: Any) -> Nonzero:
-    """Reads off a value where it can be anything but zero.
+    """The part of the domain where a value may be nonzero.
 
-    No spans for a value that is not simply zero where a conjunction of bounds does not hold.
+    There are spans only for a value that is zero unless a conjunction of bounds holds.
     """
     if not isinstance(value, ir.Call) or not is_condition(value):
         return Nonzero()
@@ -62,12 +62,12 @@ def _entry(reader: Reader, value: Any, at: tuple[int, ...]) -> Any:
 
 
 def is_zero(value: Any) -> bool:
-    """Whether a value is just the number zero."""
+    """Whether a value is the constant zero."""
     return isinstance(value, tirx.IntImm | tirx.FloatImm) and float(value.value) == 0
 
 
 def is_condition(call: Any) -> bool:
-    """Whether a call chooses one of two values, and computes no other."""
+    """Whether a call chooses one of two values, and evaluates only that one."""
     return hasattr(call.op, "name") and str(call.op.name).endswith("if_then_else")
 
 

@@ -1,4 +1,4 @@
-"""Arrays in a member of a zip file, as they lie in memory: they are read by mapping the file."""
+"""Arrays in a member of a zip file, in their layout in memory: a reader maps the file."""
 
 from __future__ import annotations
 

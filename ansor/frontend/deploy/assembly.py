@@ -1,4 +1,4 @@
-"""Puts scheduled functions into a network and compiles it as it then stands."""
+"""Puts scheduled functions into a network and compiles it."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def apply_programs(
     Args:
         mod: an optimised module.
         programs: scheduled function by name.
-        packings: for functions that want weights packed, the layouts of these parameters; the
-            weights of all their calls are packed here.
+        packings: layouts of packed weights, by function and parameter. The weights of all calls
+            are packed here.
 
     Raises:
-        ArgumentError: a name that the module does not hold, or other parameters than before.
+        ArgumentError: a name that is not in the module, or changed parameters.
     """
     packings = {name: layouts for name, layouts in (packings or {}).items() if layouts}
     _check_names(programs, {variable.name_hint for variable in mod.get_global_vars()})
@@ -81,7 +81,7 @@ def _packed_signature(plain: Signature, layouts: Layouts) -> Signature:
 def _packed_calls(
     mod: tvm.IRModule, packings: Mapping[str, Layouts], renewed: Mapping[str, Any]
 ) -> tvm.IRModule:
-    """Lets calls of functions with changed parameters name them anew and packs their weights."""
+    """Redirects calls to functions with changed parameters, and packs their weights."""
 
     def packed(call: Any, lookup: Lookup) -> Any:
         if op_name(call) != "relax.call_tir" or call.args[0].name_hint not in packings:
@@ -98,9 +98,9 @@ def _packed_calls(
 def compile_module(
     mod: tvm.IRModule, target: Target, threads: int | None = None
 ) -> relax.VMExecutable:
-    """Compiles an optimised module in memory; its PrimFuncs are taken as they are.
+    """Compiles an optimised module in memory, without a change of its PrimFuncs.
 
-    `threads` is how many it will run on, by default those that this process runs on.
+    `threads` is the number of threads that it will run on, by default those of this process.
 
     TVM's default pipeline would legalise and rewrite again; this one plans memory and lowers calls.
     """

@@ -1,4 +1,4 @@
-"""A network that is compiled, but has not taken its place in a process."""
+"""A network that is compiled, but not loaded in a process."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ansor.targets.target import runs_here
 
 @dataclass(frozen=True, eq=False)
 class DeployableNetwork:
-    """A network, and what it was compiled to.
+    """A network and its compiled form.
 
     Attributes:
         bare: the scheduled module, with its weights as further parameters.
-        target: that it is for.
+        target: of the code.
         entry: name of the module's Relax function.
         inputs: of the network.
         weights: by the names of their parameters.
         code: machine code that any process can load; None if there is none yet.
-        executable: the same in this process, where it has no code of that kind.
+        executable: the code in this process, if `code` is None.
     """
 
     bare: Callable[[], tvm.IRModule]
@@ -47,17 +47,17 @@ class DeployableNetwork:
 
 
 def uncompiled(mod: tvm.IRModule, target: Target) -> DeployableNetwork:
-    """An optimised module as it is."""
+    """An optimised module without compilation."""
     bare, weights = detach_weights(mod)
     entry = entry_of(mod)
     return DeployableNetwork(lambda: bare, target, entry, input_specs(mod[entry]), weights)
 
 
 def built(mod: tvm.IRModule, target: Target, threads: int | None = None) -> DeployableNetwork:
-    """Compiles an optimised module; runs nothing, so that any thread may do it.
+    """Compiles an optimised module. Runs nothing, so that any thread may call it.
 
     Args:
-        threads: that it will run on; by default those that this process runs on.
+        threads: that it will run on; by default those of this process.
     """
     return with_code(uncompiled(mod, target), threads)
 
@@ -86,7 +86,7 @@ def rebuilt(
 
 
 def _make_machine_code(executable: relax.VMExecutable, mod: tvm.IRModule) -> None:
-    """Lets LLVM make now what it would make when the first function is asked for."""
+    """Lets LLVM generate code now instead of at the first look-up of a function."""
     names = [v.name_hint for v, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)]
     for library in executable.mod.imports:
         for name in names[:1]:

@@ -28,7 +28,7 @@ def source_text(network: DeployableNetwork, function: str | None) -> str:
 
 
 def assembly_text(network: DeployableNetwork, function: str | None, threads: int) -> str:
-    """What the compiler makes of a function: assembly for a CPU, CUDA's language for a GPU.
+    """The compiled text of a function: assembly for a CPU, CUDA's language for a GPU.
 
     Args:
         threads: that the network runs on.

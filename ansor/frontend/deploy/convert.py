@@ -42,8 +42,8 @@ def check_array(value: Any, spec: InputSpec) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Staging:
-    """Aligned memory on the host that an input is copied to, time and again: new memory for each
-    call would cost more than the copy.
+    """Aligned memory on the host, to which every call copies an input. New memory for each call
+    would cost more than the copy.
 
     Attributes:
         array: to write to.
@@ -67,10 +67,10 @@ class Staging:
 def to_tvm(value: Any, device: tvm.runtime.Device, staging: Staging | None = None) -> Any:
     """The value as a TVM tensor on the device; shares memory if dense, aligned and already there.
 
-    A torch tensor keeps its device only if that is the network's; else it travels through the host.
+    A torch tensor on another device than the network's is copied through the host.
 
     Args:
-        staging: where the host's copy goes, if there has to be one; new memory for None.
+        staging: memory for a copy on the host, if one is needed; new memory for None.
     """
     if is_torch_tensor(value):
         return _from_torch(value, device, staging)
@@ -86,7 +86,7 @@ def _from_torch(value: Any, device: tvm.runtime.Device, staging: Staging | None)
 
 
 def _host_array(tensor: Any) -> Any:
-    """A torch tensor's memory as NumPy has it; bfloat16 is no dtype that torch hands over."""
+    """A torch tensor's memory as a NumPy array; torch exports no bfloat16 to NumPy."""
     if dtype_name(tensor) != "bfloat16":
         return tensor.numpy()
     import torch  # optional; the caller gave a torch tensor

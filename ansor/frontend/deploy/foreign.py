@@ -1,4 +1,4 @@
-"""A network compiled for a machine that this one is not."""
+"""A network compiled for another kind of machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from ansor.targets.target import target_text
 
 @dataclass(frozen=True, eq=False)
 class ForeignModel:
-    """Can be saved and exported, and runs where it is loaded; see `CompiledModel`.
+    """A network that can be saved and exported, and runs on the machine that loads it. See
+    `CompiledModel`.
 
     Attributes:
         complete: the network with its weights.
@@ -28,12 +29,12 @@ class ForeignModel:
 
     @property
     def target(self) -> Target:
-        """What the network was compiled for."""
+        """The target of the code."""
         return self.complete.target
 
     @property
     def inputs(self) -> tuple[InputSpec, ...]:
-        """The arrays that it takes."""
+        """The inputs of the network."""
         return self.complete.inputs
 
     @property

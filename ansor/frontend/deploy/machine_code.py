@@ -1,6 +1,6 @@
 """A network's machine code as bytes: TVM's program for its virtual machine, and a shared library.
 
-Neither a compiler nor a linker is needed to load it, and nothing is left on the disk.
+Loading needs neither a compiler nor a linker, and leaves no file on the disk.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LLVM = "llvm"  # what TVM calls modules of functions for the host
 
 @dataclass(frozen=True, eq=False)
 class MachineCode:
-    """What a process loads.
+    """The loadable code of a network.
 
     Attributes:
         executable: calls of the network's functions, for TVM's virtual machine.
@@ -36,8 +36,8 @@ class MachineCode:
 
 
 def machine_code(executable: relax.VMExecutable) -> MachineCode | None:
-    """The code of what TVM has compiled; None where we cannot link it: LLVM's own loader does
-    that in each process then."""
+    """The code of TVM's executable; None if this package cannot link it. LLVM's loader then links
+    it in each process."""
     imported = list(executable.mod.imports)
     if [module.kind for module in imported] != [_LLVM]:
         return None
@@ -59,9 +59,9 @@ def load_code(code: MachineCode) -> relax.VMExecutable:
 
 @contextmanager
 def _on_disk(library: bytes) -> Iterator[str]:
-    """The name of a file in memory; a new one each time, as the system loads each name once.
+    """The name of a file in memory, new for each library, because the system loads each name once.
 
-    A file on the disk might lie where nothing may be run.
+    A file on the disk might be on a file system that forbids execution.
     """
     descriptor = os.memfd_create("network")
     try:

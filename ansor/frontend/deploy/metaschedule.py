@@ -25,13 +25,13 @@ Seconds = Mapping[str, float | None]  # latency by the name of a function
 
 
 def write_final(mod: tvm.IRModule, target: Target, threads: int, times: Seconds, to: Folder) -> int:
-    """Writes a network whose functions stand as they are compiled.
+    """Writes a network with its compiled functions.
 
     Args:
         mod: the network with scheduled functions and weights.
         target: that it is for.
         threads: that it will run on.
-        times: of its functions, where they are known.
+        times: of its functions, if they are known.
         to: a folder for `NETWORK_FILE` and `RECORD_FILES`.
 
     Returns:
@@ -50,7 +50,7 @@ def write_final(mod: tvm.IRModule, target: Target, threads: int, times: Seconds,
 def write_traces(
     mod: tvm.IRModule, traces: Mapping[str, s_tir.Trace], target: Target, times: Seconds, to: Folder
 ) -> int:
-    """Writes a network as it was before it was scheduled, and traces of its functions.
+    """Writes a network with its definitions without schedules, and traces of its functions.
 
     Args:
         mod: the network with weights.
@@ -62,7 +62,7 @@ def write_traces(
 
 
 def workload(func: tirx.PrimFunc) -> tvm.IRModule:
-    """The module under which MetaSchedule keeps the records of a function."""
+    """The module that is MetaSchedule's key for the records of a function."""
     if not (func.attrs and "global_symbol" in func.attrs):
         func = func.with_attr("global_symbol", "main")
     return tvm.IRModule({"main": func.with_attr("tirx.noalias", True)})

@@ -32,10 +32,10 @@ from ansor.targets.target import runs_here
 class CompiledModel:
     """A network as machine code in memory.
 
-    `machine` runs what was `built` (without its weights) on `device`, on `threads` threads, with
-    `weights` as further arguments.
+    `machine` runs the `built` network (without its weights) on `device`, with `threads` threads,
+    and with `weights` as further arguments.
 
-    Several threads may call it, in turns, and so may a process that was forked from this one.
+    Several threads may call it, one at a time. So may a process that was forked from this one.
     """
 
     built: DeployableNetwork
@@ -43,18 +43,18 @@ class CompiledModel:
     machine: relax.VirtualMachine
     weights: tuple[Any, ...]
     threads: int
-    # The machine and the memory that inputs are copied to serve one call at a time, in each
-    # process: in a forked child, a call of the parent's never ends.
+    # The machine and the memory for copies of inputs serve one call at a time in each process. A
+    # forked child needs its own lock, because it never sees the end of a call of the parent.
     _locks: dict[int, threading.Lock] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def target(self) -> Target:
-        """What the network was compiled for."""
+        """The target of the code."""
         return self.built.target
 
     @property
     def inputs(self) -> tuple[InputSpec, ...]:
-        """The arrays that it takes."""
+        """The inputs of the network."""
         return self.built.inputs
 
     @property
@@ -64,14 +64,14 @@ class CompiledModel:
 
     @property
     def complete(self) -> DeployableNetwork:
-        """What was built, with its weights; the same for a process that loads it."""
+        """The built network with its weights; a process that loads it has the same."""
         names = [str(p.name) for p in self.built.bare()[self.built.entry].params]
         arrays = map(on_host, self.weights)
         names = names[len(self.inputs) :]
         return replace(self.built, weights=dict(zip(names, arrays, strict=True)))
 
     def __call__(self, *arrays: Any) -> Any:
-        """Runs the network on NumPy arrays or torch tensors; gives back the kind that it was given.
+        """Runs the network on NumPy arrays or torch tensors; returns the kind of the arguments.
 
         Several outputs come as a tuple.
 
@@ -86,7 +86,7 @@ class CompiledModel:
             return self._apart(found)
 
     def _turn(self) -> threading.Lock:
-        """What a call holds.
+        """The lock of a call.
 
         Raises:
             UnsupportedError: a network on a GPU, in a process that was forked.
@@ -100,7 +100,8 @@ class CompiledModel:
         return self._locks.setdefault(process, threading.Lock())
 
     def _apart(self, result: Any) -> Any:
-        """The result; a copy of what is nothing but an input, where the next one will be."""
+        """The result. A result in the memory of a staged input is copied, because the next call
+        overwrites this memory."""
         if isinstance(result, tuple):
             return tuple(map(self._apart, result))
         if is_torch_tensor(result):
@@ -162,7 +163,7 @@ def compile_model(mod: tvm.IRModule, target: Target, threads: int | None = None)
 
 
 def loaded(model: DeployableNetwork, threads: int | None = None) -> CompiledModel:
-    """What was built, ready to run in this process; see `compile_model`."""
+    """The built network, ready to run in this process; see `compile_model`."""
     threads = start_threads(threads)
     target, arrays = model.target, model.weights
     on_host = _on_host(target)
@@ -174,7 +175,7 @@ def loaded(model: DeployableNetwork, threads: int | None = None) -> CompiledMode
 
 
 def ready(model: DeployableNetwork, threads: int) -> CompiledModel | ForeignModel:
-    """What was built, ready to run in this process if it is for this machine."""
+    """The built network, ready to run in this process if it is for this machine."""
     return loaded(model, threads) if runs_here(model.target) else ForeignModel(model, threads)
 
 

@@ -1,4 +1,4 @@
-"""Data classes in the notes of saved networks, whichever version of this package wrote them."""
+"""Data classes in the notes of saved networks, from any version of this package."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 def known_fields(kind: Callable[..., T], row: Mapping[str, Any]) -> T:
-    """An instance of a data class; without the fields that only another version has.
+    """An instance of a data class, without fields that this version does not have.
 
-    A field that the notes lack needs a default.
+    Fields that are missing in the notes need defaults.
     """
     names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
     return kind(**{name: value for name, value in row.items() if name in names})

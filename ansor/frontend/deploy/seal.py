@@ -9,12 +9,12 @@ from typing import IO
 
 _LABEL = b"ansor-sha256:"
 _DIGITS = 2 * hashlib.sha256().digest_size
-# The comment of a zip file is its end (APPNOTE 4.3.16).
+# A zip file ends with its comment (APPNOTE 4.3.16).
 _PLACEHOLDER = _LABEL + b"0" * _DIGITS
 
 
 class SealError(Exception):
-    """The file has no checksum, or another one than its bytes have."""
+    """The file has no checksum, or a wrong one."""
 
 
 def leave_room(archive: zipfile.ZipFile) -> None:

@@ -1,9 +1,9 @@
 """A tuned network in one file: a zip of its machine code, its weights, its scheduled module, and
-what is known of it.
+its notes.
 
-Loading reads code and weights as they are. The module is there to make other code of it: for
-another processor, or another version of TVM. The file ends with the SHA-256 of its other bytes, and
-nothing of it is used before they are compared.
+Loading reads code and weights without a conversion. The module serves to compile for another
+processor or another version of TVM. The file ends with the SHA-256 of its other bytes, which is
+checked before any use of the file.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class StorageError(UserError):
 
 @dataclass(frozen=True, eq=False)
 class StoredModel:
-    """What a file holds: a network, the caller's notes (JSON values), and initial values of what
-    the network keeps between calls."""
+    """The content of a file: a network, the caller's notes (JSON values), and initial values of the
+    tensors that the network keeps between calls."""
 
     model: DeployableNetwork
     notes: Mapping[str, Any]
@@ -56,7 +56,7 @@ class StoredModel:
 
 
 def save_model(stored: StoredModel, path: str | os.PathLike[str]) -> None:
-    """Writes the file; a file of this name is replaced at once or not at all.
+    """Writes the file; replaces a file of this name atomically.
 
     Raises:
         ArgumentError: the path cannot be written, or the notes are not JSON.
@@ -127,7 +127,7 @@ def load_model(path: str | os.PathLike[str]) -> StoredModel:
 
     Raises:
         ArgumentError: no such file.
-        StorageError: not a network of ours, of a later version, or damaged.
+        StorageError: the file is no saved network, comes from a later version, or is damaged.
     """
     source = Path(path)
     if not source.is_file():
@@ -161,7 +161,7 @@ def _read(file: IO[bytes], archive: zipfile.ZipFile) -> StoredModel:
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The members by name, none of which is too large once it is decompressed.
+    """The members by name, after a check of their uncompressed sizes.
 
     Raises:
         StorageError: a member that `save_model` does not write, or a second one of a name.
@@ -199,7 +199,7 @@ def _check_format(metadata: Mapping[str, Any]) -> None:
 
 
 def _module(text: bytes, version: str) -> Any:
-    """Reads the scheduled module when it is asked for, which takes most of a second."""
+    """Reads the scheduled module at its first use, which takes most of a second."""
 
     @cache
     def read() -> tvm.IRModule:
@@ -219,7 +219,7 @@ def _input(fields: Mapping[str, Any]) -> InputSpec:
 
 
 def _code(archive: zipfile.ZipFile, metadata: Mapping[str, Any]) -> MachineCode | None:
-    """The machine code; None without any, or if it calls another version of TVM."""
+    """The machine code; None if there is none, or if it is for another version of TVM."""
     if not metadata["code"] or metadata["versions"]["tvm"] != tvm.__version__:
         return None
     return MachineCode(archive.read(PROGRAM), archive.read(LIBRARY))

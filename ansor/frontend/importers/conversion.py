@@ -1,4 +1,4 @@
-"""What the converters of every importer use: bound expressions, and the types of tensors."""
+"""Functions for the converters of every importer: bound expressions, and the types of tensors."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def supported_dtype(dtype: str) -> str:
     """The dtype.
 
     Raises:
-        OperatorError: networks do not compute in it.
+        OperatorError: networks do not support it.
     """
     if dtype not in DTYPES:
         raise OperatorError(f"tensors of {dtype} are not supported")

@@ -14,7 +14,7 @@ from ansor.frontend.signature import entry_of, input_specs
 def from_relax(mod: tvm.IRModule, source: SourceModel | None = None) -> ImportedModel:
     """A Relax module that holds one function, with its weights bound.
 
-    `source` is what it was imported from.
+    `source` is the original model.
 
     Raises:
         ArgumentError: weights are still parameters.

@@ -1,4 +1,4 @@
-"""What a model was imported from: the original framework computes the results to compare with."""
+"""The original of an imported model, whose framework computes the results to compare with."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SourceModel(Protocol):
 
     @property
     def framework(self) -> str:
-        """Name of the framework, for people."""
+        """Readable name of the framework."""
         ...
 
     @property

@@ -1,6 +1,6 @@
 """Batch normalisation with constant statistics is one multiply and one add per channel.
 
-After a convolution with constant weights both vanish into its weights and its bias.
+After a convolution with constant weights, both become part of its weights and its bias.
 Deviation: TVM's `FoldBatchnormToConv2D` does the same, but not for a convolution with a bias, over
 lines or volumes, or a transposed one.
 """
@@ -53,7 +53,7 @@ def _values(expr: Any) -> Array:
 
 
 def affine_of(call: Any) -> Affine:
-    """What a batch norm with constant operands does."""
+    """The affine map of a batch norm with constant operands."""
     gamma, beta, mean, variance = (_values(arg) for arg in call.args[1:])
     attrs = call.attrs
     scale = (gamma if attrs.scale else 1.0) / np.sqrt(variance + float(attrs.epsilon))
@@ -112,7 +112,7 @@ def _fold(call: Any, lookup: Lookup) -> Any:
 def fold_batch_norms(mod: tvm.IRModule) -> tvm.IRModule:
     """Folds every batch norm whose statistics are constant.
 
-    Expects folded constants and bindings without tuples; a convolution that something else reads
-    too is computed twice.
+    Expects folded constants and bindings without tuples. A convolution with other readers is
+    computed twice.
     """
     return rewrite_calls(mod, _fold)

@@ -22,10 +22,10 @@ CHANNELS_LAST = {
 
 
 def channels_last(mod: tvm.IRModule) -> tvm.IRModule:
-    """Convolutions, and all that lies between them, in NHWC; kernels in HWIO.
+    """Convolutions and the operators between them in NHWC; kernels in HWIO.
 
-    A module is returned as it is where no convolution asks for another layout, and where TVM's pass
-    fails: it is right in any layout.
+    A module does not change if no convolution needs another layout, or if TVM's pass fails. It is
+    right in any layout.
     """
     plain = rewrite_calls(mod, _normalise)
     if not _has_convolutions(plain):
@@ -49,7 +49,7 @@ def _has_convolutions(mod: tvm.IRModule) -> bool:
 
 
 def _layouts(call: Any) -> dict[str, list[str]]:
-    """The layouts of data and weights that an operator is asked to have; none to leave it alone."""
+    """The layouts of data and weights for an operator; none to keep it."""
     name = op_name(call)
     if name == TRANSPOSED and can_spread(call):
         return {name: LAYOUTS}
@@ -62,7 +62,8 @@ def _normalise(call: Any, _: Lookup) -> Any:
 
 
 def _squeeze(call: Any) -> Any:
-    """The pass takes a negative axis for a position in the layout's text."""
+    """Makes axes non-negative. The pass takes a negative axis for a position in the layout's
+    text."""
     data, axes = call.args[0], call.attrs.axis
     shape = static_shape(data)
     if axes is None or shape is None:
@@ -71,7 +72,8 @@ def _squeeze(call: Any) -> Any:
 
 
 def _stack(call: Any) -> Any:
-    """The pass gives the result the layout of the operands, which have an axis less."""
+    """Corrects the result's layout. The pass gives it the layout of the operands, which have one
+    axis less."""
     rank = len(static_shape(call) or ())
     axis = int(call.attrs.axis) % rank
     fields = getattr(call.args[0], "fields", None)

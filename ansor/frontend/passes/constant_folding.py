@@ -1,8 +1,8 @@
 """Constant folding with NumPy.
 
-`relax.transform.FoldConstant` compiles and runs a kernel for every folded operator, seconds for a
-network's batch norms and weight layouts; NumPy needs milliseconds for the same operators. What is
-not in the table below is left to TVM's pass.
+`relax.transform.FoldConstant` compiles and runs a kernel for every folded operator. This takes
+seconds for a network's batch norms and weight layouts. NumPy needs milliseconds for the same
+operators. TVM's pass folds operators that are not in the table below.
 """
 
 from __future__ import annotations
@@ -89,5 +89,5 @@ def _tensors(arg: Any) -> list[Any]:
 
 
 def fold_constants(mod: tvm.IRModule) -> tvm.IRModule:
-    """Evaluates what depends on constants only, where NumPy can."""
+    """Evaluates expressions of constants, if NumPy has the operators."""
     return rewrite_calls(mod, _fold)

@@ -1,7 +1,7 @@
-"""Depthwise convolutions together with the pointwise ones that follow them, one function each.
+"""Joins each depthwise convolution and the pointwise one that follows it to one function.
 
-What lies between them is as large as any activation and is read once. As one function, the first
-can be computed tile by tile where its results are needed; TVM fuses no two convolutions.
+The tensor between them is as large as any activation and is read once. In one function, the first
+convolution can be computed for each tile of the second. TVM does not fuse two convolutions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ansor.frontend.signature import entry_of
 
 
 def fuse_pairs(mod: tvm.IRModule, least_bytes: int = GRAPH.min_pair_bytes) -> tvm.IRModule:
-    """`mod`, fused and lowered, with pairs of functions as one wherever at least `least_bytes` lie
+    """`mod`, fused and lowered, with pairs of functions joined if at least `least_bytes` are
     between them."""
     firsts, seconds = _ends(mod, least_bytes)
     if not seconds:
@@ -89,7 +89,7 @@ def _name(call: Any) -> str:
 
 
 def _graph(function: Any) -> ComputeDAG | None:
-    """The graph of a function; None of one that will run unscheduled."""
+    """The graph of a function; None if it cannot be scheduled."""
     try:
         return read_dag(function)
     except UnsupportedError:

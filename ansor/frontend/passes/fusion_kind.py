@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class FusionKind(IntEnum):
-    """What a function is joined with: its attribute "op_pattern".
+    """The kind of a function in TVM's fusion: its attribute "op_pattern".
 
     The values are those of `OpPatternKind` in TVM's include/tvm/relax/op_attr_types.h. Fusion joins
     the first two kinds, and nothing with an opaque function.

@@ -1,5 +1,5 @@
-"""Definitions as the rest of the package reads them: every axis has a loop, and none is empty that
-is summed up over."""
+"""Definitions in the form that the package reads: every axis has a loop, and no reduction is
+empty."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ansor.lowering.statements import with_body
 def plain_definition(func: tirx.PrimFunc) -> tirx.PrimFunc:
     """An equal definition that can be scheduled in more cases.
 
-    - A reduction over nothing is its initial value: lowering a loop of no iterations drops the
-      initial value with it.
-    - TE gives a tensor of no dimensions a block whose only axis has no loop: it gets one.
+    - A reduction over nothing becomes its initial value. Otherwise lowering removes the loop
+      without iterations, and the initial value with it.
+    - TE gives a tensor of no dimensions a block whose only axis has no loop. It gets one.
     """
     root = func.body
     if not isinstance(root, SBlockRealize):
@@ -29,7 +29,7 @@ def plain_definition(func: tirx.PrimFunc) -> tirx.PrimFunc:
 
 
 def without_empty_reductions(mod: tvm.IRModule) -> tvm.IRModule:
-    """The module with a reduction's initial value where it reduces nothing."""
+    """The module with empty reductions replaced by their initial values."""
     changed = {
         variable: plain_definition(function)
         for variable, function in mod.functions.items()
@@ -78,7 +78,7 @@ def _plain_block(realize: Any, loops: list[Any]) -> Any:
 
 
 def _initial(realize: Any, loops: list[Any]) -> Any:
-    """A block that stores what a reduction begins with."""
+    """A block that stores the initial value of a reduction."""
     block = realize.block
     kept = [
         (axis, value)

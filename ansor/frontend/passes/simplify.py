@@ -1,4 +1,4 @@
-"""Small rewrites that keep layout conversion and fusion from stumbling."""
+"""Small rewrites for operators that layout conversion and fusion do not support."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def clip_to_min_max(call: Any) -> Any:
 
 
 def transpose_to_reshape(call: Any, lookup: Lookup) -> Any:
-    """A transpose that moves nothing but axes of extent one is a reshape."""
+    """A transpose that only moves axes of extent one becomes a reshape."""
     shape, result = static_shape(call.args[0]), static_shape(call)
     axes = call.attrs.axes
     if shape is None or result is None or axes is None:
@@ -69,7 +69,8 @@ def merge_reshapes(call: Any, lookup: Lookup) -> Any:
 
 
 def flatten_layer_norm(call: Any, _: Lookup) -> Any:
-    """Over several axes as over one: `ConvertLayout` moves them without the scale and the shift."""
+    """Replaces several axes by one, because `ConvertLayout` moves axes without the scale and the
+    shift."""
     data, scale, shift = call.args
     shape, count = static_shape(data), len(call.attrs.axes)
     if count < 2 or shape is None:
@@ -97,5 +98,5 @@ RULES: Mapping[str, Callable[[Any, Lookup], Any]] = {
 
 
 def simplify_calls(mod: tvm.IRModule) -> tvm.IRModule:
-    """Applies every rule of this file, then drops what nothing uses any more."""
+    """Applies every rule of this file, then removes unused bindings."""
     return rewrite_calls(mod, _simplify)

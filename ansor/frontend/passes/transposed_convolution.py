@@ -1,7 +1,7 @@
 """Transposed convolutions computed channels last, without a multiplication by zero.
 
 TVM's own definition puts zeros between the points of the input and convolves: with a stride of two,
-three of four products are zero. It knows no other layout than channels first, either.
+three of four products are zero. It also supports only channels first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LAYOUTS = ["NHWC", "HWIO"]
 
 
 class _Shapes(NamedTuple):
-    """What the definition depends on: equal ones share it."""
+    """The parameters of the definition; equal ones share it."""
 
     data: tuple[int, ...]
     weight: tuple[int, ...]
@@ -31,9 +31,10 @@ class _Shapes(NamedTuple):
 
 
 def can_spread(call: Any) -> bool:
-    """Whether `transposed_convolution_tensor` can compute a call, channels first as importers
-    leave it: of one group, not dilated, with a kernel that is a multiple of the stride and larger
-    than the padding.
+    """Whether `transposed_convolution_tensor` can compute a call.
+
+    The call has channels first, as importers leave it, a single group and no dilation. The kernel
+    is a multiple of the stride, and larger than the padding.
     """
     attrs, weight = call.attrs, static_shape(call.args[1])
     if weight is None or None in (static_shape(call.args[0]), static_shape(call)):
@@ -48,7 +49,7 @@ def can_spread(call: Any) -> bool:
 
 
 def with_spread(mod: tvm.IRModule) -> tvm.IRModule:
-    """`mod` with every transposed convolution that is channels last by a definition of ours."""
+    """`mod` with our definition for every transposed convolution with channels last."""
     return replace_calls(
         mod,
         lambda call: _shapes(call) if _is_ours(call) else None,

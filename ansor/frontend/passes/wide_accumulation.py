@@ -1,4 +1,4 @@
-"""Products of half precision are added up in float32, as tensor cores do it and cuDNN does by
+"""Products of half precision are added up in float32, as on tensor cores and in cuDNN by
 default."""
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _TOTAL = "float32"
 
 
 def with_wide_sums(mod: tvm.IRModule) -> tvm.IRModule:
-    """Convolutions and products of matrices in half precision have float32 results, which are
-    rounded to what they were; sums in half precision lose digits with every addition."""
+    """Convolutions and products of matrices in half precision get float32 results, which are then
+    rounded. Sums in half precision would lose digits with every addition."""
     return rewrite_calls(mod, _widened)
 
 
@@ -40,7 +40,7 @@ def _widened(call: Any, _: Lookup) -> Any:
 
 
 def _settings(attrs: Any) -> dict[str, Any]:
-    """Those of a convolution, with a wide result."""
+    """The attributes of a convolution with a wide result."""
     lists = {key: list(getattr(attrs, key)) for key in ("strides", "padding", "dilation")}
     layouts = {key: getattr(attrs, key) for key in ("data_layout", "kernel_layout", "out_layout")}
     return {**lists, **layouts, "groups": attrs.groups, "out_dtype": _TOTAL}

@@ -34,10 +34,10 @@ _LAYOUTS = MappingProxyType(
 def with_winograd(
     mod: tvm.IRModule, transforms: Collection[Transform], convert: Convert = transform_weight
 ) -> tvm.IRModule:
-    """`mod` with every convolution that minimal filtering can compute computed by it.
+    """`mod` with minimal filtering in every suitable convolution.
 
-    Those with constant float32 weights, and the stride of a transform, whose output is nearly whole
-    tiles. Without any, it is `mod` itself.
+    Suitable are convolutions with constant float32 weights and the stride of a transform, whose
+    output consists almost of whole tiles. Without any, the result is `mod` itself.
 
     Args:
         mod: channels last, kernels in HWIO and DHWIO.
@@ -62,7 +62,7 @@ def with_winograd(
 
 
 def transform_for(call: Any, transforms: Collection[Transform]) -> Transform | None:
-    """The one that computes a call, None where none does."""
+    """The transform for a call, None if there is none."""
     return next((t for t in transforms if _is_eligible(call, t)), None)
 
 
@@ -87,7 +87,7 @@ def _is_eligible(call: Any, transform: Transform) -> bool:
 
 
 class _Shapes(NamedTuple):
-    """What a convolution's definition depends on: equal ones share it."""
+    """The parameters of a convolution's definition; equal ones share it."""
 
     data: tuple[int, ...]
     weight: tuple[int, ...]

@@ -1,2 +1,2 @@
-"""Mixed precision: which functions of a network multiply short floats, and which tensors are stored
-in them."""
+"""Mixed precision: the choice of functions that multiply short floats, and of tensors that are
+stored in them."""

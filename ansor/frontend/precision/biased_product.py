@@ -1,4 +1,4 @@
-"""Products with constant weights whose results a constant bias is added to."""
+"""Products with constant weights and a constant bias."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class BiasedProduct:
 
     Attributes:
         data, weight, bias: the parameters.
-        averaged: dimensions of the data that all columns share, which a mean may be taken over.
-        weight_axes, data_axes, bias_axes: the axis of the product that each dimension runs along;
-            of the data without the averaged dimensions; None for a dimension of one element.
+        averaged: dimensions of the data that all columns share. A mean may be taken over them.
+        weight_axes, data_axes, bias_axes: the axis of the product for each dimension. The averaged
+            dimensions of the data are left out. None stands for a dimension of one element.
     """
 
     data: int
@@ -93,7 +93,8 @@ def _axes(access: Access) -> tuple[int | None, ...]:
 
 
 def _source_of(dag: ComputeDAG, data: Access) -> str:
-    """The parameter that the data are, or are a padded copy of; else what they are."""
+    """The parameter of the data, if they are one or a padded copy of one; else the data's
+    buffer."""
     writers = [stage for stage in dag.stages.values() if stage.output == data.buffer]
     if not writers or not is_exact(writers[0]) or len(writers[0].reads) != 1:
         return data.buffer
@@ -105,7 +106,7 @@ def _source_of(dag: ComputeDAG, data: Access) -> str:
 def _bias_after(
     func: tirx.PrimFunc, dag: ComputeDAG, name: str
 ) -> tuple[str, tuple[int | None, ...]] | None:
-    """The buffer that is added to a product, and the product's axis of each of its dimensions."""
+    """The buffer that is added to a product, and the product's axis for each of its dimensions."""
     readers = dag.consumers(name)
     if len(readers) != 1 or dag.is_output(name):
         return None
@@ -126,7 +127,7 @@ def _bias_after(
 
 
 def _adds(func: tirx.PrimFunc, name: str) -> bool:
-    """Whether a block is a sum, no difference."""
+    """Whether a block is a sum and not a difference."""
     blocks = [block for block in collect(func.body, SBlock) if str(block.name_hint) == name]
     value = getattr(blocks[0].body, "value", None) if blocks else None
     return isinstance(value, tirx.Add)

@@ -15,7 +15,7 @@ from ansor.dag.from_tir.read import SPATIAL
 def narrowed(value: Any, dtype: str) -> Any:
     """A value in a shorter dtype.
 
-    What was converted from this dtype is not rounded again, on either side of a condition.
+    A value that was converted from this dtype is not rounded again, on either side of a condition.
     """
     if str(value.ty.dtype) == dtype:
         return value

@@ -1,7 +1,7 @@
-"""A function whose tensors are stored in a shorter dtype, and whose products multiply it.
+"""Rewrites a function for tensors and products in a shorter dtype.
 
-Sums, and all else that is computed, stay in float32. A value is rounded where it is stored, at the
-end of the statement that makes it. It becomes float32 again where it is read.
+Sums and all other operations stay in float32. A value is rounded when it is stored, at the end of
+its statement. It becomes float32 again when it is read.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from ansor.lowering.statements import nests_of, sequence
 
 @dataclass(frozen=True)
 class FunctionForm:
-    """How a function of a network is computed.
+    """The dtypes of a network's function.
 
     Attributes:
         dtypes: of its parameters, in their order.
-        operands: dtype of what its products multiply.
+        operands: dtype of the operands of its products.
     """
 
     dtypes: tuple[str, ...]
@@ -37,13 +37,12 @@ class FunctionForm:
 def in_form(func: tirx.PrimFunc, form: FunctionForm) -> tirx.PrimFunc:
     """The function with parameters of other dtypes, and with other operands of its products.
 
-    A reduction adds up in float32. A further stage converts its result where that is stored in a
-    shorter dtype or is an operand. The same is true of a parameter that stays float32 and is an
-    operand.
+    A reduction adds up in float32. If its result is stored in a shorter dtype, or is an operand, a
+    further stage converts it. A further stage also converts operands that are float32 parameters.
 
     Args:
         func: a compute definition, not scheduled.
-        form: its dtypes differ from the function's own only where those are float32.
+        form: its dtypes differ from the function's only for float32.
 
     Raises:
         UnsupportedError: the function is no plain definition.
@@ -62,10 +61,10 @@ class _Rewriting:
     """The buffers of a function in its new form.
 
     Attributes:
-        dag: the graph of the function as it was.
+        dag: the graph of the original function.
         names: of its buffers.
         products: stages that multiply short floats, each with the buffers that it multiplies.
-        buffers: what stands for each buffer, by name.
+        buffers: replacement of each buffer, by name.
         copies: of buffers in a shorter dtype, by name. Products read them, or they are results.
         results: names of the copies that are parameters.
     """
@@ -79,7 +78,7 @@ class _Rewriting:
 
     @property
     def converted_first(self) -> list[str]:
-        """Names of the parameters that are converted before all else."""
+        """Names of the parameters that are converted first."""
         return [name for name in self.copies if self.dag.buffers[name].kind == "input"]
 
     def conversion(self, name: str) -> Any:
@@ -112,7 +111,7 @@ class _Rewriting:
         return structural_map(nest, rules)
 
     def function(self, func: tirx.PrimFunc, nests: Sequence[Any]) -> tirx.PrimFunc:
-        """The function of these nests, in the place of its own."""
+        """The function with these nests instead of its own."""
         names = [self.names[param] for param in func.params]
         params = [(self.copies if n in self.results else self.buffers)[n] for n in names]
         own = [*self.buffers.values(), *self.copies.values()]

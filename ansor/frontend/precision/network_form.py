@@ -1,17 +1,17 @@
-"""A network some of whose calls multiply short floats: which tensors they store, and the module.
+"""A network in which some calls multiply short floats: the short tensors, and the module.
 
 A tensor is stored in the short dtype if the call that makes it, or one that reads it, is short.
 There are three exceptions:
 
 - Results of the network keep their dtypes.
-- What only normalisations, softmax and reductions read stays in float32. They would convert each
-  value back, and a network has a quarter less error (BERT: normalised mean squared error of 1.3e-4
-  for 1.6e-4).
-- What a function without arithmetic makes of short tensors is short, because it has their values.
+- Tensors that only normalisations, softmax and reductions read stay in float32. These functions
+  would convert each value back. The error of a network is a quarter less (BERT: normalised mean
+  squared error of 1.3e-4 against 1.6e-4).
+- A function without arithmetic keeps values, and so its results are short if its operands are.
 
-So each conversion is a part of a function that is there anyway, and the network has the same calls
-as before. The one exception is an input of the network that a short product multiplies. A function
-of its own converts it, and every call reads the copy.
+So each conversion is a part of an existing function, and the network has the same calls as before.
+The one exception is an input of the network that a short product multiplies. A separate function
+converts it, and every call reads the copy.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class FunctionFacts:
-    """What decides on the forms of a function.
+    """The properties of a function that determine its forms.
 
     Attributes:
         dag: its graph; None if the function cannot be scheduled, which keeps its form.
         dtypes: of its parameters.
         operands: positions of the parameters that products of matrices multiply, after copies
             such as a padding.
-        weights: positions of the constants that nothing but products reads.
+        weights: positions of the constants that only products read.
         multiplies: whether it has products of matrices.
         sums_products: whether it has those or other sums of products, as of a depthwise
             convolution.
-        is_exact: whether it only selects among the values that it is given.
+        is_exact: whether it only selects among its operands' values.
         biased: its product, if that has a bias which may be corrected.
     """
 
@@ -72,10 +72,10 @@ class NetworkForms:
     Attributes:
         mod: the module in float32.
         flow: its tensors and calls.
-        functions: what is known of each function, by name.
+        functions: properties of each function, by name.
         dtype: the short one.
-        biases: what takes the place of an operand in calls that multiply short floats, by the
-            number of the call: the position of the operand, and its values.
+        biases: replaced operands of calls that multiply short floats, by the number of the call:
+            the position of the operand, and its values.
     """
 
     mod: tvm.IRModule
@@ -91,7 +91,7 @@ class NetworkForms:
         return frozenset(i for i, use in uses if self.functions[use.function].multiplies)
 
     def function_of(self, call: int) -> str:
-        """The function that a call, by its number, is of."""
+        """The function of a call, by its number."""
         return self.flow.uses[call].function
 
     def calls_of(self, functions: Collection[str]) -> frozenset[int]:
@@ -121,14 +121,14 @@ class NetworkForms:
 
     @cached_property
     def _read_short(self) -> set[int]:
-        """Numbers of the tensors that a function reads which gains from a short dtype."""
+        """Numbers of the tensors that are read by a function with a gain from a short dtype."""
         facts = [(use, self.functions[use.function]) for use in self.flow.uses]
         readers = [use for use, own in facts if own.sums_products or own.is_exact]
         return {tensor for use in readers for tensor in use.inputs if tensor is not None}
 
     @cached_property
     def _unscheduled(self) -> set[int]:
-        """Numbers of the tensors that functions without a graph read or make."""
+        """Numbers of the tensors that functions without a graph read or write."""
         bare = [use for use in self.flow.uses if self.functions[use.function].dag is None]
         return {tensor for use in bare for tensor in use.tensors}
 
@@ -199,7 +199,7 @@ def _facts(func: Any, constants: Collection[int]) -> FunctionFacts:
 
 
 def with_corrected_biases(network: NetworkForms, run: Run) -> NetworkForms:
-    """`network` with biases that make up for the mean error of rounded weights.
+    """`network` with biases that correct the mean error of rounded weights.
 
     Args:
         run: computes the outputs of modules on calibration inputs.

@@ -1,4 +1,4 @@
-"""Stages of a function by what they do with the precision of their operands."""
+"""Stages of a function by their effect on the precision of their operands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def products_of(dag: ComputeDAG) -> dict[str, frozenset[str]]:
 def is_exact(stage: Stage) -> bool:
     """Whether a stage only selects among values that it reads: a copy, a maximum or a minimum.
 
-    To round what it reads and then its result is the same as to round its result.
+    Rounding its operands and its result is the same as rounding only its result.
     """
     ops = stage.ops
     arithmetic = ops.float_add or ops.float_mul or ops.float_div or ops.float_special

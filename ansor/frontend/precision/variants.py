@@ -18,8 +18,8 @@ def reformed_variants(
 ) -> tuple[Variant, ...]:
     """The variants of the functions of a network in other forms.
 
-    A variant stores its tensors as the function does that it replaces. Its products multiply
-    float32, or what the products of that function multiply.
+    A variant stores its tensors like the function that it replaces. Its products multiply float32,
+    or the same dtype as the products of that function.
     """
     weights = {function.name: function.weight for function in extract_functions(network.mod)}
     return tuple(

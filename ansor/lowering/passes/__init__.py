@@ -1,1 +1,1 @@
-"""Rewrites of TensorIR for what its schedule cannot express, or compilers do badly."""
+"""Rewrites of TensorIR that its schedule cannot express, or that compilers do badly."""

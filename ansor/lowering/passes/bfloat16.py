@@ -1,9 +1,9 @@
-"""Arrays of bfloat16 as arrays of their bits, with one instruction to round where there is one.
+"""Arrays of bfloat16 as arrays of their bits, rounded with a single instruction if there is one.
 
-TVM turns an array of bfloat16 that a function allocates into one of float32. An instruction that
-takes groups of bfloat16 from memory then reads something else. TVM also rounds with five integer
-operations for each number, and it converts no value that a variable is bound to. Here arrays keep
-their 16 bits, and `fptrunc` of LLVM rounds: it becomes one instruction on processors with
+TVM turns an array of bfloat16 that a function allocates into an array of float32. An instruction
+that reads groups of bfloat16 from memory then reads wrong data. TVM also rounds with five integer
+operations for each number, and it does not convert values that are bound to variables. Here arrays
+keep their 16 bits, and LLVM's `fptrunc` rounds. It becomes one instruction on processors with
 AVX512-BF16 or ARM's BF16. Both round to nearest, ties to even.
 """
 
@@ -74,7 +74,7 @@ class _Rewriter:
         return stmt if array is None else tirx.AllocBuffer(array, stmt.annotations)
 
     def loaded(self, load: Any) -> Any:
-        """A load of an array of bits, as the numbers that they are."""
+        """A load of an array of bits, as numbers."""
         array = self._bits_of(load.source)
         if array is None:
             return load
@@ -165,7 +165,7 @@ def _rounding_function(lanes: int, native: bool) -> str:
             f"  %short = fptrunc {vector('float')} %x to {vector('bfloat')}",
             f"  %out = bitcast {vector('bfloat')} %short to {vector('i16')}",
         ]
-    else:  # half a unit less one, and one more where the last bit that stays is set
+    else:  # half a unit less one, plus one if the last kept bit is set
         words = vector("i32")
         lines = [
             f"  %bits = bitcast {vector('float')} %x to {words}",

@@ -1,8 +1,8 @@
-"""Statements that an instruction for groups of products computes, from the definition to vectors.
+"""Rewrites sums of products for instructions that add up groups, from the definition to vectors.
 
-First one call for each element of the result stands for the products of a group. Once the loops are
-scheduled, a vectorised loop of such calls becomes calls for whole registers. The called functions
-are in `ansor.lowering.dot_functions`.
+First, a call for each element of the result replaces the products of a group. After scheduling, a
+vectorised loop of such calls becomes calls for whole registers. The called functions are in
+`ansor.lowering.dot_functions`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SUM_BYTES = 4  # of a lane
 
 @dataclass(frozen=True)
 class Grouping:
-    """What becomes of a block.
+    """The new form of a block.
 
     Attributes:
         block: its name.
@@ -145,10 +145,10 @@ def _group_region(load: Any, axis: Any, before: Any, grouping: Grouping) -> Any:
 
 
 def issue_dot_products(mod: tvm.IRModule, target: Target, register_bytes: int) -> tvm.IRModule:
-    """The module with calls for whole registers, and with the definitions of what is called.
+    """The module with calls for whole registers, and with the definitions of the functions.
 
     Args:
-        target: says which instructions there are.
+        target: determines the available instructions.
         register_bytes: of a vector register.
     """
 

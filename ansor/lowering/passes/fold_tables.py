@@ -1,10 +1,10 @@
 """Small tables of constants, folded into the sums over them before TVM unrolls these.
 
-A transform of Winograd's convolution multiplies by a matrix that is a choice among constants by row
-and column, in two unrolled loops. TVM would unroll them first, evaluate the choice at each of 36
-places, check the padding at each, and then find that half of the terms are zeros: a sixth of the
-time to compile such a program. Here each operand is read once and each sum stored once, with the
-terms that there are, in the same order.
+A transform of Winograd's convolution multiplies by a matrix of constants, in two unrolled loops.
+The row and the column choose the constant. TVM would unroll the loops first, then evaluate the
+choice and check the padding at each of 36 places. Half of the terms are zeros. This takes a sixth
+of the time to compile such a program. Here each operand is read once and each sum is stored once.
+The sums have the nonzero terms, in the same order.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ Table = dict[tuple[int, int], float]  # entries that are not zero, by row and co
 
 
 def fold_tables(func: tirx.PrimFunc) -> tirx.PrimFunc:
-    """The function with the sums that unrolled loops take over tables of constants written out, the
-    constants in place.
+    """The function with its unrolled sums over tables of constants written out as statements.
 
     Args:
         func: scheduled; its blocks are opaque, if there are any.
@@ -99,7 +98,7 @@ def _sum_in(loop: tirx.For) -> _Sum | None:
 
 
 def _adds_product(store: Any) -> bool:
-    """Whether a statement adds to an element the product of a choice and of what is elsewhere."""
+    """Whether a statement adds the product of a chosen constant and an element of a buffer."""
     if not isinstance(store, tirx.BufferStore) or not isinstance(store.value, tirx.Add):
         return False
     load, product = store.value.a, store.value.b
@@ -127,7 +126,7 @@ def _is_unrolled(loop: tirx.For) -> bool:
 
 
 def _table(found: _Sum) -> Table | None:
-    """The table's entries; None where it holds anything but constants."""
+    """The table's entries; None if it has other entries than constants."""
     chosen = _read(found.table, [found.row.loop_var, found.column.loop_var])
     if chosen is None:
         return None
@@ -142,7 +141,7 @@ def _table(found: _Sum) -> Table | None:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """A constant, or one of two by whether a variable, given by its number, has a value."""
+    """A constant, or one of two: a variable, given by its number, is compared with a value."""
 
     value: float
     variable: int = 0
@@ -151,7 +150,7 @@ class _Chosen:
     otherwise: _Chosen | None = None
 
     def at(self, place: tuple[int, int]) -> float:
-        """The constant where the variables have these values."""
+        """The constant for values of the variables."""
         found: _Chosen = self
         while found.then is not None and found.otherwise is not None:
             found = found.then if place[found.variable] == found.equal else found.otherwise
@@ -173,8 +172,8 @@ def _read(expr: Any, variables: Sequence[Any]) -> _Chosen | None:
 
 
 def _with_body(realize: SBlockRealize, body: Any) -> SBlockRealize:
-    """The block around other statements; what it says of its accesses is of loops that are gone,
-    and no pass after this one asks for it."""
+    """The block around other statements. Its access regions refer to removed loops, but no later
+    pass reads them."""
     block, none = realize.block, list[Any]()
     parts = (block.iter_vars, none, none, block.name_hint, body, block.init)
     changed = SBlock(*parts, block.alloc_buffers, block.match_buffers, block.annotations)
@@ -182,7 +181,7 @@ def _with_body(realize: SBlockRealize, body: Any) -> SBlockRealize:
 
 
 def _statements(found: _Sum, table: Table) -> list[Any]:
-    """Reads each operand that is needed, and stores each sum."""
+    """Statements that read each necessary operand and store each sum."""
     store, dtype = found.store, str(found.operand.ty.dtype)
     terms: dict[int, Any] = {}
     statements: list[Any] = []

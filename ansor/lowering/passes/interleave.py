@@ -1,8 +1,8 @@
 """Copies that put the neighbours of a few rows next to each other, interleaved in vector registers.
 
-TVM stores a vector whose elements lie apart element by element. Here a function takes a vector of
-each row, and its result has the elements of all rows in turn. At first the call names places in
-memory; `ansor.lowering.passes.vector_operands` makes loads and stores of them.
+TVM stores a vector with a stride element by element. Here a function takes a vector of each row,
+and its result alternates between the elements of the rows. The call first has addresses as
+operands; `ansor.lowering.passes.vector_operands` makes loads and stores of them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _ANALYZER = sym.Analyzer()
 
 
 def interleave_tiles(func: tirx.PrimFunc, tiles: Mapping[Any, int]) -> tirx.PrimFunc:
-    """`func` with the rows of tiles interleaved, but for tiles that a condition guards.
+    """`func` with the rows of tiles interleaved, except tiles that a condition guards.
 
     Args:
-        tiles: the variable of the loop over the rows of a tile, to the elements of a row: the
-            extent of the loop inside, along which the source is dense.
+        tiles: maps the variable of the loop over a tile's rows to the elements of a row. These are
+            the extent of the loop inside, along which the source is contiguous.
     """
     if not tiles:
         return func

@@ -1,7 +1,7 @@
 """Maxima and minima that pass NaN on, as PyTorch's do.
 
-LLVM makes `a > b ? a : b` of a maximum, which is one instruction on x86 and gives `b` where either
-operand is NaN. So a NaN in `b` is passed on, and one in `a` is lost.
+LLVM compiles a maximum to `a > b ? a : b`, which is one instruction on x86 and gives `b` if either
+operand is NaN. So a NaN in `b` is passed on, and a NaN in `a` is lost.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from ansor.lowering.statements import collect
 def pass_nan(func: tirx.PrimFunc) -> tirx.PrimFunc:
     """The function with every maximum and minimum of floats giving NaN if an operand is NaN.
 
-    - With a constant operand, the constant comes first: the instructions stay the same in number.
-    - Otherwise the second operand is tested for NaN and the first comes last. In a reduction the
-      first is the running value, so the test is not part of the chain from step to step.
+    - A constant operand comes first. The number of instructions does not change.
+    - Otherwise the second operand is tested for NaN, and the first operand comes last. In a
+      reduction, the first operand is the running value, so that the test is not part of the
+      dependence chain of the steps.
     """
     if not collect(func.body, tirx.Max) and not collect(func.body, tirx.Min):
         return func

@@ -29,11 +29,11 @@ def with_parameter(func: tirx.PrimFunc, old: Any, new: Any) -> tirx.PrimFunc:
 
 @dataclass(frozen=True)
 class Unmoved:
-    """How a variable of a block would go on if no tile was moved.
+    """A variable of a block as if no tile was moved.
 
     Attributes:
         number: of the variable.
-        value: without the move.
+        value: of the variable without the move.
         end: of the last tile.
     """
 

@@ -1,4 +1,4 @@
-"""Conversions of rounded numbers to integers, as the one instruction that processors have for both.
+"""Conversions of rounded numbers to integers, as the single instruction of processors for both.
 
 LLVM rounds first and then converts, because it does not know the range of the numbers.
 """

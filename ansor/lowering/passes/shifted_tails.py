@@ -1,9 +1,10 @@
-"""Splits that do not divide: the last tile is moved back to end where the axis ends.
+"""Splits that do not divide: the last tile is moved back to the end of the axis.
 
 TensorIR guards such a split with a condition, ``outer * t + inner < n``, which keeps the compiler
-from using vectors and registers. Here the guard goes, and the tile starts at
-``min(outer * t, n - t)``: every tile is full, and the last one computes some elements a second
-time, to the same values. Sound where a tile is initialised, computed and written before the next.
+from using vectors and registers. Here the guard is removed, and a tile starts at
+``min(outer * t, n - t)``. Every tile is full, and the last one computes some elements a second
+time, with the same results. This is valid if a tile is initialised, computed and written before the
+next.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Tail:
 
     @property
     def end(self) -> int:
-        """Where the last tile ends if it is not moved."""
+        """The end of the last tile without the move."""
         return -(-self.extent // self.tile) * self.tile
 
 
@@ -61,7 +62,7 @@ def _statement(stmt: Any, tails: Tails) -> Any:
 
 
 def _shifted(realize: Any, tails: Mapping[int, Tail]) -> Any:
-    """The block with the guards of its tails gone and the values of their axes shifted."""
+    """The block without the guards of its tails, and with shifted values of their axes."""
     values, kept, places = list(realize.iter_values), [], []
     spatial = [i for i, v in enumerate(realize.block.iter_vars) if int(v.iter_type) != REDUCE]
     for guard in _guards(realize.predicate):
@@ -69,7 +70,7 @@ def _shifted(realize: Any, tails: Mapping[int, Tail]) -> Any:
         axis = next((i for i in spatial if _runs_along(values[i], terms)), None)
         tail = None if axis is None else tails.get(spatial.index(axis))
         if axis is None or tail is None or not is_literal(guard.b, tail.extent):
-            kept.append(guard)  # not of a split: an attached stage that reaches over its buffer
+            kept.append(guard)  # no guard of a split: an attached stage reaches beyond its buffer
             continue
         places.append((Unmoved(axis, values[axis], tail.end), tail.packed))
         values[axis] = _moved(values[axis], guard.a, terms, tail)

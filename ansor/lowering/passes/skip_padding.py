@@ -1,7 +1,7 @@
-"""Steps of a convolution that meet padding, left out.
+"""Leaves out the steps of a convolution that read padding.
 
-A condition is put around what one position along a padded dimension has to do: inside the
-innermost of the loops that move there, all of which lie outside the register tile.
+A condition encloses the work at one position along a padded dimension. It stands inside the
+innermost loop that moves along this dimension. All such loops lie outside the register tile.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SPELLED_OUT = (tirx.ForKind.UNROLLED, tirx.ForKind.VECTORIZED)
 
 @dataclass(frozen=True)
 class Guard:
-    """Reads of `buffer` count only where dimension `dim` lies in ``first .. end - 1``."""
+    """Reads of `buffer` matter only if the index of dimension `dim` is in ``first .. end - 1``."""
 
     buffer: Any
     dim: int
@@ -46,20 +46,20 @@ def insert_padding_conditions(
     """`func` with steps left out.
 
     Args:
-        guards: for blocks by name; those whose index a loop moves that is unrolled or vectorised do
-            nothing.
+        guards: for blocks by name. A guard has no effect if an unrolled or vectorised loop moves
+            its index.
     """
     return func.with_body(_Skipper(guards).statement(func.body, [])[0]) if guards else func
 
 
 class _Skipper:
-    """Rewrites statements; conditions go up from their block to the first loop that matters."""
+    """Rewrites statements; a condition moves outwards to the first loop that changes it."""
 
     def __init__(self, guards: Mapping[str, Sequence[Guard]]) -> None:
         self._guards = guards
 
     def statement(self, stmt: Any, loops: list[Any]) -> tuple[Any, list[_Condition]]:
-        """The new statement, and conditions that have no place yet."""
+        """The new statement, and the conditions that belong further outside."""
         if isinstance(stmt, tirx.SeqStmt):
             made = [self.statement(child, loops) for child in stmt.seq]
             return tirx.SeqStmt([child for child, _ in made]), [c for _, more in made for c in more]
@@ -86,7 +86,7 @@ class _Skipper:
 
 
 def _condition(guard: Guard, realize: Any, loops: list[Any]) -> _Condition | None:
-    """Where the block's read of the guarded buffer meets more than zeros."""
+    """The condition under which the block's read of the guarded buffer is not all zeros."""
     index = read_indices(realize, guard.buffer, loops)[guard.dim]
     used = collect(index, tirx.Var)
     moving = [loop for loop in loops if any(loop.loop_var.same_as(var) for var in used)]

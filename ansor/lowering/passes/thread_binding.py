@@ -1,8 +1,8 @@
-"""Loops dealt out to the threads of a GPU, after all else is scheduled.
+"""Binds loops to the threads of a GPU, after all else is scheduled.
 
-TensorIR's schedule binds only what it can prove to be a bijection; through the guard of a last
-block that is not full, it cannot follow the indices of stages computed inside. Nothing in a program
-depends on that proof: each iteration writes elements of its own.
+TensorIR's schedule binds only loops that are provably a bijection. If a guard cuts off the last
+block, it cannot prove this for stages computed inside. No program depends on the proof, because
+each iteration writes elements of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def deal_out(func: tirx.PrimFunc, loops: Mapping[Any, int]) -> tirx.PrimFunc:
 
 
 def _dealt(loop: Any, size: int) -> Any:
-    """One iteration of the loop for each thread of each block, but for those beyond its end."""
+    """One iteration of the loop for each thread of each block, except beyond its end."""
     extent, dtype = int(loop.extent), str(loop.loop_var.ty.dtype)
     block, thread = tirx.Var("block", dtype), tirx.Var("thread", dtype)
     number = block * tirx.const(size, dtype) + thread

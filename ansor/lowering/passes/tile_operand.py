@@ -1,4 +1,4 @@
-"""Where an operand of an instruction on tiles lies in memory."""
+"""The address of an operand of an instruction on tiles."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class Operand:
     index: Any
 
     def at(self, values: dict[Any, Any]) -> Any:
-        """Its address where variables have values."""
+        """Its address for given values of variables."""
         index = _ANALYZER.simplify(substitute_variables(self.index, values))
         return tirx.address_of(tirx.BufferLoad(self.buffer, [index]))
 
     def is_moved_by(self, loop: tirx.For) -> bool:
-        """Whether a loop moves it."""
+        """Whether a loop moves the operand."""
         return any(v.same_as(loop.loop_var) for v in collect(self.index, tirx.Var))
 
     def stride(self, loop: tirx.For | None) -> int:
-        """Elements by which an iteration of a loop moves it; 0 for no loop.
+        """Elements by which an iteration of a loop moves the operand; 0 for no loop.
 
         Raises:
             LoweringError: iterations move it by different distances.
@@ -48,7 +48,7 @@ class Operand:
         return step
 
     def _moved(self, loop: tirx.For, number: int) -> int | None:
-        """Elements by which so many iterations move it; None if that depends on where it is."""
+        """Elements by which `number` iterations move the operand; None if they vary."""
         there, here = (substitute_variables(self.index, _value(loop, n)) for n in (number, 0))
         distance = _ANALYZER.canonical_simplify(there - here)
         return int(distance) if isinstance(distance, tirx.IntImm) else None
@@ -62,7 +62,7 @@ def _value(loop: tirx.For, number: int) -> dict[Any, Any]:
 def within_panels(index: Any, loops: Iterable[tirx.For]) -> Any:
     """An index without quotients of loops whose iterations stay in one panel of a packed buffer.
 
-    TVM's own rules ask for a simpler dividend.
+    TVM's rules need a simpler dividend.
     """
     for loop in loops:
         one = _Iterations(loop)
@@ -83,7 +83,7 @@ class _Iterations:
         self._last = int(loop.extent) - 1
 
     def quotient(self, node: Any) -> Any:
-        """The quotient of the first iteration, if it is that of all."""
+        """The quotient of all iterations, if it is the same."""
         return substitute_variables(node, self._start) if self._share_a_quotient(node) else node
 
     def remainder(self, node: Any) -> Any:

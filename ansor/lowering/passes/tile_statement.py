@@ -1,4 +1,4 @@
-"""What the marked loops of an instruction on tiles compute, read off their statement."""
+"""Derives the operation of an instruction on tiles from the statement in its marked loops."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class TileStatement:
 
     Attributes:
         function: adds up one group.
-        result, left, right: what it reads and writes; lanes run along the right operand.
-        starts: whether sums begin; None if they never do here.
+        result, left, right: operands of the function; lanes run along the right one.
+        starts: condition under which sums begin; None if they never begin here.
         rows, lanes: the loops of the instruction; None for one iteration.
         words: the same, the outermost first.
     """
@@ -114,7 +114,7 @@ def _operand(load: Any, loops: Sequence[tirx.For]) -> Operand:
 
 
 def _kind(loop: tirx.For, result: Operand, left: Operand, right: Operand) -> str:
-    """Which loop of an instruction it is, by what it moves."""
+    """The role of a loop in an instruction, by the operands that it moves."""
     moved: Sequence[bool] = [operand.is_moved_by(loop) for operand in (result, left, right)]
     kinds = {(True, True, False): "rows", (True, False, True): "lanes"}
     kinds[False, True, True] = "words"

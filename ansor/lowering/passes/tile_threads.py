@@ -1,4 +1,4 @@
-"""Where threads configure their tiles: once around all that they compute with them."""
+"""The places where threads configure their tiles: once around all statements on tiles."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from tvm_ffi import structural_map
 
 from ansor.lowering.statements import collect, sequence, with_loop_body, with_statement
 
-REGION = "ansor.tile_region"  # around statements on tiles; the value names what configures them
+REGION = "ansor.tile_region"  # around statements on tiles; the value names the configuration
 _END = "ansor_tile_release"
 
 
 def configured(stmt: Any) -> Any:
     """A statement whose threads configure their tiles, and free them in the end.
 
-    Where one thread needs several configurations one after the other, each is around as much as
-    needs no other.
+    If a thread needs several configurations in turn, each one encloses all statements up to those
+    that need another.
     """
     begins = _begins(stmt)
     if not begins:
@@ -29,7 +29,7 @@ def configured(stmt: Any) -> Any:
 
 
 def _inside(stmt: Any) -> Any:
-    """The same, further inside."""
+    """`configured` for the statements inside a statement."""
     if isinstance(stmt, tirx.SeqStmt):
         return sequence(*(configured(child) for child in stmt.seq))
     if isinstance(stmt, tirx.For):

@@ -101,9 +101,9 @@ class _Writer:
     """Writes the loops around one statement.
 
     Attributes:
-        statement: what the instruction computes.
-        points: for each result tile the values of the loops over them.
-        registers: what the tiles hold.
+        statement: the operation of the instruction.
+        points: for each result tile, the values of the loops over result tiles.
+        registers: the contents of the tiles.
     """
 
     def __init__(
@@ -133,7 +133,8 @@ class _Writer:
         return list(found.values())
 
     def _allocated(self) -> TileRegisters:
-        """The fewer operands stay in registers; the others take turns in what is left."""
+        """Registers of the operands: the side with fewer tiles stays, and the other side uses the
+        rest in turn."""
         results = len(self.points)
         held = min(len(self._left), len(self._right))
         if results + held >= TILES:

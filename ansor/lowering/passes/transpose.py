@@ -1,10 +1,10 @@
-"""Copies that turn rows into columns, a square tile at a time, transposed in vector registers.
+"""Copies that turn rows into columns: square tiles are transposed in vector registers.
 
-A vector whose elements lie rows apart is gathered load by load, and rows that are a multiple of
-4 KB apart share one set of the first cache, which holds fewer of them than a vector has lanes. Here
-as many rows are loaded as a vector has lanes and exchange their elements: ``log2(lanes)`` rounds of
-shuffles, in each of which rows whose numbers differ in one bit swap half of their lanes (Eklundh,
-"A Fast Computer Method for Matrix Transposing", 1972).
+A vector of elements from different rows is gathered load by load. Rows at distances of multiples of
+4 KB share one set of the first cache, which holds fewer rows than a vector has lanes. Here a row
+for each lane is loaded, and the rows exchange elements in ``log2(lanes)`` rounds of shuffles. In
+each round, rows whose numbers differ in one bit swap half of their lanes (Eklundh, "A Fast Computer
+Method for Matrix Transposing", 1972).
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ _ANALYZER = sym.Analyzer()
 
 
 def transpose_tiles(func: tirx.PrimFunc, tiles: Mapping[Any, int]) -> tirx.PrimFunc:
-    """`func` with tiles transposed in registers, but for those that a condition guards.
+    """`func` with tiles transposed in registers, except tiles that a condition guards.
 
     Args:
-        tiles: the variable of a tile's outer loop, along which the source is dense, to the number
-            of lanes: the extent of that loop and of the one inside it, a power of two.
+        tiles: maps the variable of a tile's outer loop to the number of lanes. The source is
+            contiguous along this loop. The number of lanes, a power of two, is the extent of the
+            loop and of the one inside it.
     """
     return func.with_body(replace_loops(func.body, tiles, _transposed)) if tiles else func
 

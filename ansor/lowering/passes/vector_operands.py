@@ -1,9 +1,8 @@
 """Loads and stores of the vectors that functions in LLVM's language take and return.
 
-While loops are scheduled, a call names the first element of each operand. Arrays have several
-dimensions there, and a vector may lie across two of them. Here arrays are flat, so an operand
-becomes the load of a vector. TVM tells LLVM which array a load belongs to, and LLVM then keeps sums
-in registers.
+During scheduling, a call names the first element of each operand. Arrays then have several
+dimensions, and a vector may span two of them. Here arrays are flat, and an operand becomes the load
+of a vector. TVM tells LLVM the array of each load, so that LLVM keeps sums in registers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Vectorised loops that are longer than a register, as whole registers and what is left.
+"""Splits vectorised loops that are longer than a register into whole registers and a rest.
 
-LLVM halves a vector of twice or four times a register. One of any other length above a register it
-rounds up to a power of two and takes apart element by element: a product on tiles of 6 x 48 took
-ten times as long as with the same tile in three vectors of 16, one of 4 x 28 five times.
+LLVM splits a vector of two or four registers in halves. It rounds any other vector above a register
+up to a power of two, and processes it element by element. A product on tiles of 6 x 48 then took
+ten times as long as with three vectors of 16. On tiles of 4 x 28 it took five times as long.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ansor.lowering.statements import collect, sequence, substitute_variables
 
 
 def whole_vectors(mod: tvm.IRModule, vector_bytes: int) -> tvm.IRModule:
-    """The module with the vectorised loops of its scheduled functions cut into what registers hold.
+    """The module with the vectorised loops of its scheduled functions split into whole registers.
 
     Args:
         vector_bytes: of a register.
@@ -50,7 +50,7 @@ def _cut(loop: tirx.For, vector_bytes: int) -> Any:
 
 
 def _lanes(loop: tirx.For, vector_bytes: int) -> int:
-    """Elements of a register, by what the loop writes."""
+    """Elements of a register, for the dtype that the loop writes."""
     blocks = [realize.block for realize in collect(loop.body, SBlockRealize)]
     sizes = [w.source.dtype.itemsize for b in blocks for w in b.writes]
     return vector_bytes // max(sizes) if sizes else int(loop.extent)

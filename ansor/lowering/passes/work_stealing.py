@@ -1,10 +1,10 @@
-"""Parallel loops whose iterations are shared out while they run.
+"""Parallel loops with work stealing.
 
-TVM gives each core an equal, contiguous share, fixed beforehand: all wait for a core that other
-work, or a slower clock, holds up. Here each core works through its share in a few pieces, and then
-takes what is left of the others' (after Blumofe and Leiserson, "Scheduling Multithreaded
-Computations by Work Stealing", 1999). Shares stay where they were: what one function has written,
-the same core reads in the next.
+TVM gives each core an equal, contiguous share of the iterations in advance. All cores then
+wait for a core with other work or a slower clock. Here each core works through its share in a few
+pieces, and then takes pieces of other shares. See Blumofe and Leiserson, "Scheduling Multithreaded
+Computations by Work Stealing", 1999. Each core keeps the same share in all functions, so that it
+mostly reads the data that it has written.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ansor.config import WORK_STEALING
 from ansor.lowering.statements import with_body, with_llvm, with_loop_body, with_statement
 
 _CLAIM = "ansor_claim"
-# Whether the caller is the first to ask for this piece. What the pieces compute is seen by others
-# only after the loop, where all cores meet: the order of memory accesses does not matter here.
+# Whether the caller is the first to ask for this piece. Other cores read the results only after the
+# loop, where all cores synchronise: the order of memory accesses does not matter here.
 _CLAIM_IR = f"""
 define linkonce_odr i32 @{_CLAIM}(ptr %claimed) alwaysinline nounwind {{
   %seen = load atomic i32, ptr %claimed monotonic, align 4
@@ -42,8 +42,7 @@ late:
 def steal_work(mod: tvm.IRModule, cores: int) -> tvm.IRModule:
     """The module with the iterations of its parallel loops divided among cores that steal work.
 
-    All loops begin at zero except those that are made here. TVM's `CanonicalizeLoop` need not
-    rewrite these.
+    All loops begin at zero except the new ones. TVM's `CanonicalizeLoop` need not rewrite these.
     """
     mod = CanonicalizeLoop()(mod)
     if cores < 2:
@@ -63,11 +62,11 @@ def _shared(func: Any, cores: int) -> Any:
 
 
 class _Sharing:
-    """One function's parallel loops, which take turns with one buffer.
+    """The parallel loops of a function, which share one buffer in turn.
 
     Attributes:
-        claimed: of each piece whether a core has taken it.
-        is_used: whether any loop is shared out.
+        claimed: for each piece, whether a core has taken it.
+        is_used: whether any loop has been rewritten.
     """
 
     def __init__(self, cores: int) -> None:
@@ -76,7 +75,7 @@ class _Sharing:
         self.claimed = tirx.decl_buffer((most,), "int32", name="claimed")
 
     def rewritten(self, stmt: Any) -> Any:
-        """A statement with its parallel loops shared out."""
+        """A statement with work stealing in its parallel loops."""
         if isinstance(stmt, tirx.SeqStmt):
             return tirx.SeqStmt([self.rewritten(child) for child in stmt.seq])
         if isinstance(stmt, tirx.AttrStmt):
@@ -91,7 +90,7 @@ class _Sharing:
         return with_loop_body(stmt, self.rewritten(stmt.body))
 
     def _loop(self, loop: Any) -> Any:
-        """Pieces are claimed core by core, each beginning with its own share."""
+        """The loop as pieces that cores claim; each core begins with its own share."""
         extent, dtype = int(loop.extent), str(loop.loop_var.ty.dtype)
         pieces = num_pieces(extent, self.cores)
         if pieces <= self.cores:
@@ -101,8 +100,8 @@ class _Sharing:
         number = tirx.floormod(core * (pieces // self.cores) + turn, pieces)
         length = tirx.const(extent // pieces, dtype)
         body = _annotated(loop.annotations, loop.body)
-        # The loop's own variable goes on to count: written into every index, what it begins with
-        # takes TVM as long to simplify as all the rest.
+        # The loop's variable does not begin at zero. If its start was substituted into every index,
+        # simplification would take TVM twice the time.
         piece = tirx.For(loop.loop_var, number * length, length, tirx.ForKind.SERIAL, body)
         place = tirx.address_of(tirx.BufferLoad(self.claimed, [number]))
         is_first = tirx.call_extern("int32", _CLAIM, place) == _int32(1)
@@ -118,7 +117,7 @@ class _Sharing:
 
 
 def num_pieces(extent: int, cores: int) -> int:
-    """Into how many equal pieces a loop is cut: as many as there may be."""
+    """The largest allowed number of equal pieces of a loop."""
     most = cores * WORK_STEALING.max_pieces
     return max(n for n in range(1, min(extent, most) + 1) if extent % n == 0)
 

@@ -1,1 +1,1 @@
-"""Prefetches: which lines of memory a program asks for before it needs them."""
+"""Prefetches: lines of memory that a program fetches before it needs them."""

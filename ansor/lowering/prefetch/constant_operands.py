@@ -1,11 +1,10 @@
-"""Constant operands, prefetched.
+"""Prefetches of constant operands.
 
-A stage reads a part of its weights again and again before it goes on to what lies after it in
-memory. Only the first time does it wait for memory, and hardware does not look further. Here each
-repetition asks for some of the lines of the next part, so that memory is busy all the time (after
-Mowry, Lam and Gupta, "Design and Evaluation of a Compiler Algorithm for Prefetching", 1992). Where
-no part is repeated, each step asks for the lines that are some way off: hardware stops at the end
-of every page.
+A stage reads a part of its weights repeatedly before it reads the next part in memory. It waits for
+memory only the first time, and the hardware does not prefetch the next part. Here each repetition
+prefetches some lines of the next part, so that memory is always busy. See Mowry, Lam and Gupta,
+"Design and Evaluation of a Compiler Algorithm for Prefetching", 1992. If no part is repeated, each
+step prefetches lines at a distance, because the hardware stops at the end of every page.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ class PrefetchedOperand:
     Attributes:
         parameter: its position.
         elements: least and largest number of elements of a part that is prefetched as a whole.
-        run: least number of elements without a gap of which those `distance` ahead are prefetched.
-        distance: elements.
+        run: least number of contiguous elements that are prefetched at a distance.
+        distance: of these prefetches, in elements.
         line_bytes: size of a cache line.
     """
 
@@ -43,13 +42,13 @@ class PrefetchedOperand:
 
 @dataclass(frozen=True)
 class _Part:
-    """What is read without a gap.
+    """A contiguous part of an operand.
 
     Attributes:
-        loops: that read it, and may repeat it.
+        loops: that read the part, and may repeat it.
         first: number of its first element.
         elements: of the part.
-        distance: of what is asked for, in elements.
+        distance: of the prefetched elements, in elements.
     """
 
     loops: Sequence[Any]
@@ -61,10 +60,10 @@ class _Part:
 def insert_prefetches(
     body: Any, wanted: Mapping[str, PrefetchedOperand], params: Sequence[Any]
 ) -> Any:
-    """`body` with fetches of the parts that follow those in use.
+    """`body` with prefetches of the parts behind those in use.
 
     Args:
-        wanted: for blocks by name; those whose reads soon jump in memory stay as they are.
+        wanted: for blocks by name; blocks without long contiguous reads do not change.
         params: of the function.
     """
     for name, operand in wanted.items():
@@ -79,8 +78,8 @@ def insert_prefetches(
 def _part(
     loops: Sequence[Any], realize: Any, buffer: Any, wanted: PrefetchedOperand
 ) -> _Part | None:
-    """The largest part of a size that is asked for, or all that is read without a gap: found from
-    the innermost loop outwards."""
+    """The largest repeated part within the sizes, or else the whole contiguous run. The search goes
+    from the innermost loop outwards."""
     live = [loop for loop in loops if int(loop.extent) > 1]
     position = position_of(read_indices(realize, buffer, loops), buffer)
     least, most = wanted.elements
@@ -109,7 +108,7 @@ def _part(
 
 
 def _with_fetches(body: Any, part: _Part, buffer: Any, line_bytes: int) -> Any:
-    """Asks for all lines of the part that is some way off while its loops go on."""
+    """Prefetches all lines of the part at the distance, spread over the iterations of its loops."""
     serial = [loop for loop in part.loops if loop.kind == tirx.ForKind.SERIAL]
     per_line = line_bytes // buffer.dtype.itemsize
     start, lines = part.first + part.distance, -(-part.elements // per_line)
@@ -121,7 +120,7 @@ def _with_fetches(body: Any, part: _Part, buffer: Any, line_bytes: int) -> Any:
 
 def _place(extents: Sequence[int], most: float) -> tuple[int, int]:
     """The number of the nested loop that prefetches, and the number of its iterations between two
-    prefetches: at most `most` iterations of the innermost loop, where that is possible."""
+    prefetches. If possible, these are at most `most` iterations of the innermost loop."""
     inside, number = 1, len(extents) - 1
     while number > 0 and inside * extents[number] <= most:
         inside *= extents[number]

@@ -1,10 +1,10 @@
-"""What a fused consumer reads and writes, prefetched.
+"""Prefetches of the data that a fused consumer reads and writes.
 
-After the reduction of a tile its consumer adds, say, a shortcut and stores the results. Both lie in
-short rows that no hardware expects, and the reduction's multiply-adds fill the window in which the
-core looks ahead: it would wait for every tile. Here the lines are asked for before the reduction.
-Those of a large array take long, and while many are under way, others that the reduction needs are
-held up; they are asked for little by little while a long reduction goes on.
+After the reduction of a tile, its consumer adds a shortcut, for example, and stores the results.
+Both arrays have short rows, which the hardware does not predict. The multiply-adds of the reduction
+fill the out-of-order window of the core, so that it would wait for every tile. Here the lines are
+prefetched before the reduction. Lines of a large array delay other lines that the reduction needs.
+A long reduction therefore prefetches them in small groups while it runs.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from ansor.program.steps import PrefetchConsumer
 
 @dataclass(frozen=True)
 class TileConsumer:
-    """A stage that is computed tile by tile after another.
+    """A stage that is computed for each tile of another stage, the host.
 
     Attributes:
-        host: name of the other one's block.
+        host: name of the host's block.
         variables: of the loops inside the tile.
-        step: sizes of what is prefetched.
+        step: sizes of the prefetches.
     """
 
     host: str
@@ -71,7 +71,7 @@ def _slabs(
     realize: Any,
     loops: Sequence[Any],
 ) -> Iterator[Slab]:
-    """What a consumer reads and writes element by element, outside the function."""
+    """Slabs of the function's parameters that a consumer reads and writes element by element."""
     elements = math.prod(int(loop.extent) for loop in inside)
     for buffer, indices, is_write in accesses(realize, loops):
         if any(buffer.same_as(param) for param in params):
@@ -81,8 +81,8 @@ def _slabs(
 
 
 def _with_fetches(body: Any, around: Any, consumer: TileConsumer, slabs: Sequence[Slab]) -> Any:
-    """Asks for all lines in each iteration of a loop: at its start, or while the host's outermost
-    loop inside goes on."""
+    """Prefetches all lines in each iteration of a loop: at its start, or spread over the iterations
+    of the host's outermost loop inside."""
     step = consumer.step
     wanted = [slab.lines(PREFETCH.reduction_share, step.line_bytes) for slab in slabs]
     if any(buffer_bytes(slab.buffer) >= step.far_bytes for slab in slabs):
@@ -99,12 +99,12 @@ def _with_fetches(body: Any, around: Any, consumer: TileConsumer, slabs: Sequenc
 
 
 def _host_loops(body: Any, around: Any, host: str) -> tuple[list[Any], int]:
-    """The loops around a block inside another loop that iterate one by one, and steps of the
-    block's reduction there."""
+    """The serial loops around a block inside another loop, and the number of the block's reduction
+    steps there."""
     found = path_to(body, host)
     if found is None:
         return [], 0
     loops, realize = iter(found[0]), found[1]
-    any(loop.loop_var.same_as(around.loop_var) for loop in loops)  # goes on to those inside
+    any(loop.loop_var.same_as(around.loop_var) for loop in loops)  # the following loops are inside
     serial = [x for x in loops if x.kind == tirx.ForKind.SERIAL and int(x.extent) > 1]
     return serial, math.prod(int(loop.extent) for loop in serial if is_reducing(loop, realize))

@@ -1,4 +1,4 @@
-"""Asking for lines of memory before they are needed."""
+"""Statements that prefetch lines of memory."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ansor.lowering.statements import replace_loops, sequence, substitute_variab
 
 _FETCH = "ansor_fetch"
 _FETCH_TO_WRITE = "ansor_fetch_to_write"
-# Fetches into all caches. LLVM takes any other call of its prefetch for one that may read what is
-# being summed up, and stores sums before it.
+# Fetches into all caches. LLVM assumes that any other form of its prefetch may read the running
+# sums, and stores the sums before it.
 _MEMORY = "memory(inaccessiblemem: readwrite)"
 _FETCH_IR = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)" + "".join(
     f"""
@@ -34,10 +34,10 @@ class Lines:
     """Cache lines to prefetch.
 
     Attributes:
-        count: how many.
-        ask: the statement that asks for one, by its number.
-        per_row: how many lie side by side, a divisor of `count`.
-        share: of a loop's iterations, in which all are asked for where they are spread.
+        count: number of lines.
+        ask: returns the statement that prefetches a line, by its number.
+        per_row: number of contiguous lines, a divisor of `count`.
+        share: part of a loop's iterations over which the prefetches are spread.
     """
 
     count: int
@@ -46,7 +46,7 @@ class Lines:
     share: float = 1.0
 
     def all(self, dtype: str) -> Any:
-        """A loop, row by row, that asks for each; its variable is of that dtype."""
+        """A loop, row by row, that prefetches all lines; its variable has the dtype."""
         row, rows = tirx.Var("row", dtype), tirx.const(self.count // self.per_row, dtype)
         asked = [self.ask(row * self.per_row + line) for line in range(self.per_row)]
         zero = tirx.const(0, dtype)
@@ -57,32 +57,32 @@ class Lines:
         return -(-self.count // max(1, math.floor(turns * self.share)))
 
     def some(self, turn: Any, together: int) -> list[Any]:
-        """Statements that ask for those of a turn; after the last line, for that one again."""
+        """Statements that prefetch the lines of a turn; beyond the last line, they repeat it."""
         numbers = (turn * together + line for line in range(together))
         return [self.ask(tirx.min(number, self.count - 1)) for number in numbers]
 
 
 def prefetch_line(buffer: Any, element: Any, to_write: bool = False) -> Any:
-    """Asks for the line of an element of a buffer, by its number."""
-    zeros = [0] * (len(buffer.shape) - 1)  # the last index may be any number from there
+    """The statement that prefetches the line of an element of a buffer, by its number."""
+    zeros = [0] * (len(buffer.shape) - 1)  # the last index may exceed its dimension
     address = tirx.address_of(tirx.BufferLoad(buffer, [*zeros, element]))
     name = _FETCH_TO_WRITE if to_write else _FETCH
     return tirx.Evaluate(tirx.call_extern("void", name, address))
 
 
 def with_fetching(body: Any) -> Any:
-    """A function's body with what `prefetch_line` calls."""
+    """A function's body with the definition of the function that `prefetch_line` calls."""
     return with_llvm(body, _FETCH_IR)
 
 
 def turn_of(loop: Any) -> int | None:
-    """Iterations after which a loop is best interrupted; None if it is too short for that."""
+    """Number of a loop's iterations between two groups of prefetches; None if it is too short."""
     extent = int(loop.extent)
     return next((n for n in range(PREFETCH.least_turn, extent // 2 + 1) if extent % n == 0), None)
 
 
 def turn_for(loop: Any, wanted: Sequence[Lines]) -> int | None:
-    """The same, to ask for lines; None also if too many would be asked for together."""
+    """`turn_of` for prefetches of some lines; None also if a group would have too many."""
     apart = turn_of(loop)
     if apart is None:
         return None
@@ -91,15 +91,15 @@ def turn_for(loop: Any, wanted: Sequence[Lines]) -> int | None:
 
 
 def spread_prefetches(body: Any, loops: Sequence[Any], apart: int, wanted: Sequence[Lines]) -> Any:
-    """`body` with lines asked for while nested loops go on.
+    """`body` with prefetches spread over the iterations of nested loops.
 
-    A core keeps account of a few dozen missing lines; asked for all at once, they would hold up
-    what it reads from its own caches.
+    A core tracks a few dozen missing lines. Many prefetches at once would delay reads from its own
+    caches.
 
     Args:
-        loops: serial ones that iterate, outermost first; the last is interrupted.
-        apart: iterations of that one from turn to turn, a divisor of its extent.
-        wanted: as many lines of each as it needs in a turn.
+        loops: serial loops of more than one iteration, outermost first; the last one prefetches.
+        apart: iterations of the last loop between two groups, a divisor of its extent.
+        wanted: the lines; a group has an equal part of each.
     """
     turns = math.prod(int(loop.extent) for loop in loops) // apart
 

@@ -1,4 +1,4 @@
-"""What nested loops touch of an array."""
+"""The elements of an array that nested loops touch."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ansor.lowering.statements import substitute_variables
 
 @dataclass(frozen=True)
 class Slab:
-    """Rows of the same length, none of which overlaps another.
+    """Rows of the same length that do not overlap.
 
     Attributes:
-        buffer: that they are part of.
+        buffer: that contains them.
         first: number of the first element.
-        elements: of a row, without a gap.
-        rows: how often, and how many elements apart, from the farthest apart to the nearest.
+        elements: contiguous elements of a row.
+        rows: pairs of a number of rows and their distance in elements, largest distance first.
         is_write: whether they are written.
     """
 
@@ -39,11 +39,11 @@ class Slab:
 
     @property
     def size_bytes(self) -> int:
-        """Of all rows."""
+        """Bytes of all rows."""
         return self.count * int(self.buffer.dtype.itemsize)
 
     def lines(self, share: float, line_bytes: int) -> Lines:
-        """All of them, row by row, to be asked for in that share of a loop."""
+        """The cache lines of all rows, to be prefetched in a share of a loop's iterations."""
         per_line = line_bytes // self.buffer.dtype.itemsize
         per_row = -(-self.elements // per_line)
         digits = (*self.rows, (per_row, per_line))
@@ -67,11 +67,11 @@ def buffer_bytes(buffer: Any) -> int:
 def slab_of(
     buffer: Any, indices: Sequence[Any], is_write: bool, loops: Sequence[Any], inside: Sequence[Any]
 ) -> Slab | None:
-    """What is touched at `indices` while loops go round; None if that is not in rows.
+    """The elements that loops touch at `indices`; None if they do not form rows.
 
     Args:
-        loops: all around the access.
-        inside: those of them that go round.
+        loops: all loops around the access.
+        inside: the loops among them that iterate.
     """
     position = position_of(indices, buffer)
     steps = list[tuple[int, int]]()
@@ -90,7 +90,7 @@ def slab_of(
 
 
 def _rows(steps: Sequence[tuple[int, int]]) -> tuple[int, tuple[tuple[int, int], ...]] | None:
-    """Elements of a row, and the rows, that loops of these steps and extents make."""
+    """Elements of a row, and the rows, for the steps and extents of loops."""
     run, span, rows = 1, 1, list[tuple[int, int]]()
     for step, extent in sorted(steps):
         if step == 0:

@@ -1,8 +1,8 @@
-"""Rows that are packed, or summed up, prefetched.
+"""Prefetches of rows that are packed or summed up.
 
-A copy for packing reads short rows that lie far apart, and so does a reduction through an operand
-that is not packed. Hardware follows a walk through memory only inside a page, so each row would be
-waited for; here each one asks for the row some way on.
+A copy for packing reads short rows at large distances. So does a reduction whose operand is not
+packed. The hardware prefetches only inside a page, so that the core would wait for each row. Here
+each row prefetches a row further on.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from ansor.program.steps import PrefetchPackedRows
 
 @dataclass(frozen=True)
 class _Rows:
-    """What a block reads of an array.
+    """The rows of an array that a block reads.
 
     Attributes:
-        loop: goes from row to row.
+        loop: iterates over the rows.
         first: number of a row's first element in `buffer`.
-        elements: of a row, without a gap.
-        ahead_bytes: between a row and the one that it asks for.
+        elements: contiguous elements of a row.
+        ahead_bytes: between a row and the row that it prefetches.
     """
 
     loop: Any
@@ -56,7 +56,7 @@ class _Rows:
 def prefetch_rows(
     body: Any, copies: Mapping[str, PrefetchPackedRows], far: Mapping[str, FarOperands]
 ) -> Any:
-    """`body` with fetches of the rows that blocks read; of others it stays as it is.
+    """`body` with prefetches of the rows that blocks read.
 
     Args:
         copies: steps of blocks that pack something, by name.
@@ -77,7 +77,7 @@ def prefetch_rows(
 
 
 def _packed(loops: tuple[Any, ...], realize: Any) -> _Rows | None:
-    """What a copy reads."""
+    """The rows that a copy reads."""
     stored = realize.block.body
     loads = collect(stored, ir.TensorLoad)
     if len(loads) != 1 or not isinstance(stored, tirx.BufferStore):
@@ -86,7 +86,7 @@ def _packed(loops: tuple[Any, ...], realize: Any) -> _Rows | None:
 
 
 def _summed(loops: tuple[Any, ...], realize: Any, buffer: Any) -> _Rows | None:
-    """What a reduction reads of an array."""
+    """The rows of an array that a reduction reads."""
     read = (
         i for own, i, is_write in accesses(realize, loops) if own.same_as(buffer) and not is_write
     )
@@ -103,7 +103,7 @@ def _rows(
     indices: Sequence[Any],
     ahead_bytes: int = PREFETCH.row_ahead_bytes,
 ) -> _Rows | None:
-    """What is read of an array, if that is in rows which lie far apart."""
+    """The rows of an array that a block reads, if they have large distances."""
     size = buffer.dtype.itemsize
     live = [loop for loop in loops if int(loop.extent) > 1]
     position = position_of(indices, buffer)
@@ -133,7 +133,7 @@ def _rows(
 
 
 def _with_fetches(body: Any, rows: _Rows, line_bytes: int) -> Any:
-    """Each row asks for all lines of a later one; the last ones for the last."""
+    """Each row prefetches all lines of a later row; the last rows prefetch the last row."""
     size = rows.buffer.dtype.itemsize
     ahead = -(-rows.ahead_bytes // (rows.elements * size))
     variable, last = rows.loop.loop_var, int(rows.loop.extent) - 1

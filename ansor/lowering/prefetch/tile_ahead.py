@@ -1,9 +1,9 @@
-"""Rows of an operand, prefetched a tile ahead.
+"""Prefetches of an operand's rows, one tile ahead.
 
-A reduction that goes through an operand tile by tile reads a few rows at once, each in pages of its
-own. Hardware follows a row only inside its page, and the reduction's multiply-adds fill the window
-in which the core looks ahead: it would wait at the beginning of each tile. Here each tile asks for
-the rows of the next.
+A reduction that reads an operand tile by tile reads a few rows at once, each in its own pages. The
+hardware prefetches a row only inside a page. The multiply-adds of the reduction fill the
+out-of-order window of the core, so that it would wait at the beginning of each tile. Here each tile
+prefetches the rows of the next tile.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class FarOperands:
 
     Attributes:
         params: the parameters.
-        step: sizes of what is prefetched.
+        step: sizes of the prefetches.
     """
 
     params: Sequence[Any]
@@ -36,7 +36,7 @@ class FarOperands:
 
 
 def prefetch_ahead(body: Any, far: Mapping[str, FarOperands]) -> Any:
-    """`body` with fetches of the rows that the next tile reads.
+    """`body` with prefetches of the rows that the next tile reads.
 
     Args:
         far: operands of blocks by name.
@@ -65,8 +65,9 @@ def _with_fetches(body: Any, loops: tuple[Any, ...], realize: Any, far: FarOpera
 def _next_slabs(
     far: FarOperands, live: list[Any], number: int, realize: Any, loops: tuple[Any, ...]
 ) -> Iterator[Slab]:
-    """What the reduction reads of parameters in the next step of the loop around it, where that
-    loop goes such a long way that nothing is left of the last time."""
+    """Slabs of the parameters that the reduction reads in the next step of the loop around it.
+
+    The loop must traverse more memory than the caches hold until its next traversal."""
     around, inside = live[number - 1], live[number:]
     variable = around.loop_var
     later = {variable: tirx.min(variable + 1, int(around.extent) - 1)}

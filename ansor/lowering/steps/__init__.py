@@ -1,1 +1,1 @@
-"""How the lowering replays each kind of step on a TensorIR schedule."""
+"""Replay of each kind of step on a TensorIR schedule."""

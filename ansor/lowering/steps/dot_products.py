@@ -35,7 +35,7 @@ def dot_products(step: DotProducts, replay: Replay) -> None:
 
 
 def _check_range(step: DotProducts, dag: ComputeDAG) -> None:
-    """A program of another task must not saturate, wherever it comes from."""
+    """Refuses an instruction that may saturate, in case a program is of another task."""
     instruction = instruction_named(step.instruction)
     if instruction.narrow and not is_narrow_operand(dag, step.stage, instruction.operands[1]):
         raise LoweringError(f"{step.instruction} is not exact for the operands of {step.stage}")

@@ -1,4 +1,4 @@
-"""Loops that are fused, bound to blocks and threads, or dealt out to threads."""
+"""Loops that are fused, bound to blocks and threads, or distributed over threads."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def bound(replay: Replay, loops: list[Any], thread: str) -> Any:
 
 
 def shared_out(replay: Replay, own: list[Any], most: int, host: str) -> list[Any]:
-    """The loops of a stage fused and dealt out to the threads of its host's blocks, in vectors of
-    up to `most` elements."""
+    """The loops of a stage, fused and distributed over the threads of its host's blocks, in vectors
+    of up to `most` elements."""
     sch, count = replay.sch, replay.roles.threads_per_block(replay.values, host)
     width = math.gcd(int(sch.get(own[-1]).extent), most)
     fused = sch.fuse(*own, preserve_unit_iters=True)
@@ -65,9 +65,9 @@ def attached_consumer(replay: Replay, step: FuseConsumer) -> list[Any]:
 
 
 def attached(replay: Replay, step: Placed) -> list[Any]:
-    """Attaches a stage inside its host; returns its own loops, those of one iteration too."""
+    """Attaches a stage inside its host; returns its own loops, also those of one iteration."""
     sch, name, roles = replay.sch, step.stage, replay.roles
-    if name in roles.scope:  # first, as it decides on what is computed there
+    if name in roles.scope:  # first, because the scope determines the computed region
         sch.set_scope(replay.blocks[name], 0, roles.scope[name])
     loop = replay.loops[step.host][roles.position_of(replay.values, name) - 1]
     sch.compute_at(replay.blocks[name], loop, preserve_unit_loops=True)

@@ -1,4 +1,4 @@
-"""What is said of loops once they stand: vectors, unrolling, initialisation, padding, prefetch."""
+"""Annotations of complete loops: vectors, unrolling, initialisation, padding, prefetch."""
 
 from __future__ import annotations
 

@@ -66,8 +66,8 @@ def as_product(step: AsProduct, replay: Replay) -> None:
 def _padded(
     sch: Any, block: Any, operands: list[Any], result: Any, multiples: list[int]
 ) -> list[Any]:
-    """Pads a product of matrices between its operands and its result; the operands' blocks, which
-    make the padding too."""
+    """Pads a product of matrices between its operands and its result. Returns the operands' blocks,
+    which also write the padding."""
     extents = [int(variable.dom.extent) for variable in sch.get(block).iter_vars]
     if not any(size % multiple for size, multiple in zip(extents, multiples, strict=True)):
         return operands
@@ -90,7 +90,7 @@ def _is_same(sch: Any, left: Any, right: Any) -> bool:
 
 
 def _read_axes(block: Any, number: int) -> list[int]:
-    """The axes that number the dimensions of a reindexed operand; some of one point are gone."""
+    """The axes of the dimensions of a reindexed operand; some axes of one point are removed."""
     axes = {variable.var: axis for axis, variable in enumerate(block.iter_vars)}
     return [axes[dim.min] for dim in block.reads[number].region]
 
@@ -108,7 +108,7 @@ def _grouping(
 
 
 def _counted(stage: Stage, group: tuple[int, ...], at: dict[int, Any]) -> Any:
-    """Where in its group an element is."""
+    """The position of an element in its group."""
     total: Any = 0
     for axis in group:
         total = total * stage.axes[axis].size + at.get(axis, 0)

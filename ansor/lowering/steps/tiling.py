@@ -1,4 +1,4 @@
-"""How loops are split, ordered, fused and placed inside one another."""
+"""Splits, orders, fuses and nests loops."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _tiled(
     factors: tuple[int, ...],
     tile: tuple[int, ...],
 ) -> list[Any]:
-    """Splits a loop; notes the tile, the last of its factors, where they do not divide it."""
+    """Splits a loop; registers the tile, the last factor, if factors do not divide the extent."""
     extent = int(replay.sch.get(loop).extent)
     if math.prod(factors) > extent:
         replay.tails[name, axis] = Tail(extent, math.prod(tile))
@@ -120,7 +120,7 @@ def compute_at(step: ComputeAt, replay: Replay) -> None:
 
 
 def _adopt(replay: Replay, name: str) -> None:
-    """Takes over the loops that attaching has made, in the order of the block's variables."""
+    """Registers the loops that attaching has made, in the order of the block's variables."""
     axes = range(len(replay.dag.stages[name].axes))
     loops = replay.sch.get_loops(replay.blocks[name])[-len(axes) :]
     order = replay.variables.get(name, list(axes))
@@ -128,7 +128,7 @@ def _adopt(replay: Replay, name: str) -> None:
 
 
 def split_attached(replay: Replay, name: str, own: list[Any]) -> None:
-    """Splits the loops of an attached stage, for registers or just for vectors."""
+    """Splits the loops of an attached stage, for registers or only for vectors."""
     shape = replay.roles.shape.get(name)
     if not isinstance(shape, RegisterTile):
         _split_for_vectors(replay, name, own)

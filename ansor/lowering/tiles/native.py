@@ -10,7 +10,7 @@ from ansor.program.tile_instructions import TILE_FEATURE, TILES, TileInstruction
 
 
 def is_native(instruction: TileInstruction, has: Callable[[str], bool]) -> bool:
-    """Whether a target has an instruction; `has` tells of its features, in LLVM's words."""
+    """Whether a target has an instruction; `has` tests its features by LLVM's names."""
     return has(TILE_FEATURE) and has(instruction.feature)
 
 
@@ -20,7 +20,7 @@ class NativeTiles:
 
     Attributes:
         instruction: name of the one that multiplies.
-        registers: what the tiles hold.
+        registers: the contents of the tiles.
     """
 
     instruction: str

@@ -20,8 +20,8 @@ class PlainTiles:
 
     Attributes:
         dot: the function for a group of one lane.
-        registers: what the tiles hold.
-        has: tells of the target's features, in LLVM's words.
+        registers: the contents of the tiles.
+        has: tests the target's features by LLVM's names.
     """
 
     dot: DotFunction

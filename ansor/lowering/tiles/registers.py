@@ -1,4 +1,4 @@
-"""The tiles of a nest of loops: their sizes, and what each holds."""
+"""The tiles of a nest of loops: their sizes and contents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WORD_BYTES = 4
 
 @dataclass(frozen=True)
 class TileRegisters:
-    """What each tile holds.
+    """The contents of each tile.
 
     Attributes:
         rows: of left operands and of results.
@@ -60,10 +60,10 @@ def text_of(functions: Iterable[TileFunction]) -> str:
 
 
 class TileSet(Protocol):
-    """The functions of one form. A function takes the array of tiles first, where there is one.
+    """The functions of one form. Their first argument is the array of tiles, if there is one.
 
     Attributes:
-        registers: what the tiles hold.
+        registers: the contents of the tiles.
     """
 
     @property

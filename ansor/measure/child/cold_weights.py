@@ -1,7 +1,7 @@
-"""Weights as cold as in a network: each run of a kernel takes them from another place.
+"""Weights as cold as in a network: each run of a kernel reads them at another place.
 
-Deviation: the paper flushes all caches before a run. In a network only weights are cold; a function
-finds the activations where the function before has written them.
+Deviation: the paper flushes all caches before a run. In a network only weights are cold. The caches
+hold activations, which the function before has just written.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from ansor.targets.host.memory import aligned, huge_block
 
 
 class ColdMemory:
-    """One block of memory that stands for all weights of a network, one after the other.
+    """One block of memory in place of all weights of a network.
 
     Args:
-        size_bytes: of the block; past the last cache, where "cold" means main memory.
+        size_bytes: of the block; larger than the last cache, so that weights come from main memory.
         most: copies of a function's weights.
     """
 
@@ -44,7 +44,7 @@ class ColdMemory:
     def sets(self, params: Sequence[Any]) -> list[list[Any]]:
         """Tensors for the parameters `params`, in as many copies as the block has room for.
 
-        A function with more weights than the block holds gets memory of its own.
+        A function with more weights than the block holds gets separate memory.
         """
         sizes = [num_bytes(p) for p in params]
         one = sum(map(aligned, sizes))

@@ -1,7 +1,7 @@
-"""The end of the fork server's process: makes workers of itself until the parent is gone.
+"""The fork server's process: it forks workers until the parent has ended.
 
-Then it kills all workers with what they have started, such as compilers. A worker leads a process
-group of its own. If the fork server itself is killed, the kernel kills the workers.
+Then it kills all workers and their child processes, such as compilers. Each worker leads its own
+process group. If the fork server itself is killed, the kernel kills the workers.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from ansor.targets.host.thread_pool import prepare
 class ForkService:
     """Answers requests on a socket, in order, until its other end is closed or SIGTERM comes.
 
-    ``{"spawn": environment}``, with three descriptors (read, write, log), is answered with the
-    process id of a worker; ``{"ended": pid, "wait": bool}`` with its exit status as
-    `os.waitstatus_to_exitcode` tells it, null if it has not ended. Each request has a "number",
-    and its answer is ``[number, answer]``.
+    A request ``{"spawn": environment}`` comes with three descriptors (read, write, log). The answer
+    is the process id of a worker. A request ``{"ended": pid, "wait": bool}`` asks for the worker's
+    exit status, in the form of `os.waitstatus_to_exitcode`. The answer is null while it runs. Each
+    request has a "number", and its answer is ``[number, answer]``.
     """
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._workers: set[int] = set()  # whose end has not been told
+        self._workers: set[int] = set()  # whose end has not been reported
 
     def serve(self) -> None:
-        """Answers until the end, which is that of all workers."""
+        """Answers until the end; then all workers end."""
         signal.signal(signal.SIGTERM, self._end)
         try:
             while True:
@@ -78,10 +78,10 @@ class ForkService:
         return pid
 
     def _ended(self, pid: int, wait: bool) -> int | None:
-        """Exit status of a worker, after what it left behind was killed."""
+        """Exit status of a worker. Its remaining child processes are killed first."""
         if pid not in self._workers:  # of a fork server before this one
             return -signal.SIGKILL
-        # Its number stays taken until it is waited for, so that the group is still its own.
+        # Its process id stays in use until `waitpid`, so that the group is still its own.
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | (0 if wait else os.WNOHANG)) is None:
             return None
         _kill_group(pid)
@@ -91,7 +91,7 @@ class ForkService:
 
 
 def serve_forks(fd: int, parent: int) -> None:
-    """Makes workers for a process until it ends.
+    """Forks workers for a process until it ends.
 
     Args:
         fd: a socket, see `ForkService`.
@@ -110,7 +110,7 @@ def _kill_group(leader: int) -> None:
 
 
 def _prefer_when_memory_ends() -> None:
-    """Lets the kernel end this process and its children first, if it allows that."""
+    """Makes this process and its children the first that the kernel ends if memory is short."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 
@@ -128,8 +128,8 @@ def _work(
 
 
 def _become(work: Callable[[], None]) -> None:
-    """Does the work and ends this process, without what the fork server would do at its end: TVM's
-    threads and LLVM's destructors have nothing left to do."""
+    """Does the work and ends this process without the exit handlers of the fork server, TVM and
+    LLVM, which are not needed."""
     status = 1
     try:
         work()

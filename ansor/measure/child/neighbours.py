@@ -1,8 +1,8 @@
-"""What the rest of a network does to a function's activations, for timing the function alone.
+"""Imitates the rest of a network's effect on a function's activations, to time the function alone.
 
-In a network a function reads what its producer has just written, each core a part of it, and writes
-to memory that others have used. Timed on the same arrays again and again it would find all of it
-where its own last run has left it, however it shares its work among the cores.
+In a network, a function reads activations that its producer has just written, each core a part. It
+writes to memory that other functions have used. If it is timed repeatedly on the same arrays, each
+core finds its data in its own caches, for any distribution of the work among the cores.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ansor.targets.registry import code_target
 
 
 class Neighbours:
-    """Other functions, as far as memory goes: each core rewrites one of as many contiguous parts.
+    """The memory accesses of other functions: each core rewrites a contiguous part of an array.
 
     Args:
         target: text of the TVM target.
@@ -42,6 +42,6 @@ class Neighbours:
         return in_memory(memory, array), tvm.runtime.from_dlpack(words)
 
     def visit(self, activations: Sequence[Any]) -> None:
-        """Rewrites what `placed` gave, bit by bit as it is."""
+        """Rewrites the words of `placed` without a change of their values."""
         for words in activations:
             self._rewrite(words, self._nothing, words)

@@ -1,7 +1,7 @@
-"""Times of a program on a quiet machine, also where the machine is not quiet all the time.
+"""Times of a program on a quiet machine, even if the machine is not quiet all the time.
 
-Other work that holds a core does so for some milliseconds at a time. A repeat of many runs meets
-it; a single short run often does not. Where repeats are disturbed, short ones take their place.
+Other work holds a core for some milliseconds at a time. It disturbs a repeat of many runs, but
+often not a single short run. Short repeats replace disturbed ones.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from ansor.config import MeasureConfig
 from ansor.measure.child.timing_conditions import Conditions
 from ansor.measure.result import Timing
 
-Run = Callable[[int], float]  # mean seconds of so many runs of a program, one after the other
+Run = Callable[[int], float]  # mean seconds of a number of consecutive runs of a program
 
 
 @dataclass(frozen=True)
 class Repeats:
-    """How a program is timed.
+    """The repeats of a program's timing.
 
     Attributes:
-        count: repeats that are wanted.
+        count: number of repeats.
         number: runs of a repeat.
         short: runs of a short repeat.
-        slow_s: of a program that takes longer, one repeat is enough.
+        slow_s: limit above which one repeat is enough.
     """
 
     count: int
@@ -49,8 +49,8 @@ def quiet_times(
 ) -> Timing:
     """Repeats of a program while the machine ran at full speed.
 
-    A disturbed repeat is made up for after a pause. Where threads have waited for a core and half
-    of the repeats or fewer are quiet, short repeats are taken at once. If too few of any kind are
+    A disturbed repeat is done again after a pause. If threads have waited for a core, and at most
+    half of the repeats are quiet, short repeats replace them. If too few repeats of either kind are
     quiet, all count, and the timing is disturbed.
     """
     found = _whole(run, repeats, conditions, config)
@@ -69,13 +69,13 @@ def _beside_others(
     config: MeasureConfig,
     whole: Sequence[float],
 ) -> Timing:
-    """Short repeats, or repeats after the other work, or else a disturbed timing.
+    """Short repeats, else repeats after the end of the other work, else a disturbed timing.
 
     Args:
         run: runs the program.
         repeats: how it is timed.
         conditions: the state of the machine.
-        config: bounds of all.
+        config: limits of the repeats and waits.
         whole: times of the usual repeats so far.
     """
     clean: list[float] = []
@@ -153,7 +153,7 @@ def _timed(run: Run, number: int, conditions: Conditions) -> tuple[float, float]
 def _short(
     run: Run, repeats: Repeats, conditions: Conditions, config: MeasureConfig
 ) -> tuple[list[float], list[float]]:
-    """Short repeats: those without a delay, and all of them; of a slow program one group.
+    """Short repeats without a delay, and all short repeats; for a slow program one group.
 
     A pause before a group lets the scheduler of the system prefer the threads of the program. A
     repeat does not count either if the next one has a delay: a thread that waits is counted later.
@@ -177,7 +177,7 @@ def _short(
 
 
 def _lower_quartiles(values: Sequence[float], count: int) -> tuple[float, ...]:
-    """Of as many interleaved parts as there are values for, `count` at most."""
+    """The lower quartiles of up to `count` interleaved parts of the values."""
     parts = [values[i::count] for i in range(min(count, len(values)))]
     return tuple(
         statistics.quantiles(part, n=4, method="inclusive")[0] if len(part) > 1 else part[0]

@@ -1,7 +1,8 @@
 """Programs timed in the run of a whole network.
 
-A program alone finds its input where the run before has left it. In a network other functions have
-run in between: weights are out of the caches, inputs lie where their producer has put them.
+A program that runs alone finds its input in the caches, where its last run has left it. In a
+network, other functions run in between: the caches hold no weights, and inputs are where their
+producer has written them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Seconds = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class CompiledKernel:
-    """A built program and the parameters (shapes, dtypes) it wants."""
+    """A built program and its parameters (shapes, dtypes)."""
 
     module: Any
     params: Sequence[Any]
@@ -46,18 +47,18 @@ def rehearse(
 ) -> dict[str, list[float]]:
     """Seconds that each candidate costs in one run, all calls of its function together.
 
-    In each run every function is computed by one of its candidates, in a random order, but all
-    equally often. What the next call takes more or less than it usually does counts too: its input
-    may lie in the cache of the wrong core.
+    In each run, one of its candidates computes each function. The order of candidates is random,
+    and all run equally often. The effect on the time of the next call counts, too, because its
+    input may be in the cache of the wrong core.
 
     Args:
         candidates: at least one for each function that is to be run; others are left out.
         seconds: to be spent on runs, as many as fit in.
-        config: says how often each candidate has its turn, at least and at most.
+        config: the least and largest number of turns of each candidate.
 
     Returns:
-        by function, of the first of its candidates: fewer where a run takes so long that the least
-        turns of each would not fit in.
+        by function, of the first of its candidates. There are fewer candidates if a run takes so
+        long that their least number of turns exceeds the time.
     """
     rng = np.random.default_rng(config.seed)
     stage = _Stage(plan, candidates, rng, config.rehearsal_drawn)
@@ -85,15 +86,15 @@ def rehearse(
 
 
 def costs(times: Seconds, choices: npt.NDArray[np.int64]) -> list[Seconds]:
-    """What each candidate costs at each call.
+    """The cost of each candidate at each call.
 
     Args:
         times: `[runs, calls]`, seconds.
         choices: `[runs, calls]`, number of the candidate that was run.
 
     Returns:
-        for each call, by candidate, what it usually took, plus what the next call usually took
-        beyond its own candidate's usual time.
+        for each call, by candidate, its usual time, plus the usual time of the next call beyond the
+        usual time of that call's candidate.
     """
     usual = [_usual(times[:, c], choices[:, c]) for c in range(times.shape[1])]
     beyond = np.stack([times[:, c] - own[choices[:, c]] for c, own in enumerate(usual)], axis=1)
@@ -104,7 +105,7 @@ def costs(times: Seconds, choices: npt.NDArray[np.int64]) -> list[Seconds]:
 
 
 def _usual(values: Seconds, groups: npt.NDArray[np.int64]) -> Seconds:
-    """Mean of the middle half of each group: disturbed runs do not count, two modes both do."""
+    """Mean of the middle half of each group: it excludes disturbed runs and includes two modes."""
     found = []
     for group in range(groups.max() + 1):
         own = np.sort(values[groups == group])
@@ -114,7 +115,7 @@ def _usual(values: Seconds, groups: npt.NDArray[np.int64]) -> Seconds:
 
 
 class _Stage:
-    """Every call with the arguments that each candidate takes."""
+    """Every call with the arguments of each candidate."""
 
     def __init__(
         self,
@@ -160,7 +161,7 @@ def _arguments(
             taken += aligned(size)
         else:
             memory = storages[place]
-        if not _is_number(parameter_dtype(param)):  # an index into anything must be in range
+        if not _is_number(parameter_dtype(param)):  # indices must be in range
             memory = plain_block(max(1, size))
         arguments.append(in_memory(memory, param))
     return arguments
@@ -172,7 +173,7 @@ def _is_number(dtype: np.dtype[Any]) -> bool:
 
 
 def _filled(block: Bytes, rng: np.random.Generator, drawn: int) -> Bytes:
-    """The block full of floats so small that activations stay finite, whatever weights are for."""
+    """The block filled with floats that are so small that activations stay finite."""
     values = small_floats(rng, 0.01, drawn)
     for first in range(0, len(block), len(values)):
         part = block[first : first + len(values)]
@@ -181,7 +182,7 @@ def _filled(block: Bytes, rng: np.random.Generator, drawn: int) -> Bytes:
 
 
 class _Weights:
-    """One block of huge pages with the weights of each call after those of the one before."""
+    """One block of huge pages with the weights of all calls, in their order."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What a worker may take of the machine, so that a candidate without end fails alone."""
+"""Limits the resources of a worker, so that an endless candidate fails alone."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from ansor.config import WORKERS
 def limit_resources(memory_bytes: int | None) -> None:
     """Limits the memory and the files of this process for as long as it lives.
 
-    An allocation beyond the limit fails, and a print beyond it too: Python raises MemoryError and
-    OSError, and machine code gets a null pointer. The log of a worker is a file. Nothing is kept of
-    the memory of a process that crashes.
+    An allocation or an output beyond a limit fails: Python raises MemoryError or OSError, and
+    machine code gets a null pointer. The log of a worker is a file. A crash writes no core file.
 
     Args:
         memory_bytes: of private memory that can be written to, touched or not; None is no limit.

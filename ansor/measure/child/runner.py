@@ -1,4 +1,4 @@
-"""Answers what the worker is asked: building, timing, checking."""
+"""Answers requests to build, time and check programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ansor.targets.host.threads import free_cores, on_cores
 
 @dataclass(frozen=True, eq=False)
 class BuiltProgram:
-    """A program that was built: its machine code, and its function as it was scheduled."""
+    """A built program: its machine code, and its scheduled function."""
 
     task: WorkerTask
     func: tirx.PrimFunc
@@ -61,7 +61,7 @@ class Runner:
 
     @cached_property
     def cold(self) -> ColdMemory:
-        """Memory that weights are taken from in turns."""
+        """Memory through which the places of weights rotate."""
         return ColdMemory(self.config.cold_pool_bytes, self.config.max_copies)
 
     @cached_property
@@ -70,7 +70,7 @@ class Runner:
         return RemoteRunner(self.table)
 
     def define(self, task: Define) -> None:
-        """Keeps a task; of the first for a target, also makes what tells whether all is quiet."""
+        """Keeps a task. The first task of a target also creates the watch for disturbances."""
         if self.here and task.target not in self.watches:
             self.watches[task.target] = watch_over(task.target, self.config)
         self.table.add(task)
@@ -87,7 +87,7 @@ class Runner:
             return time_program(self._timed(built), best_s, self.config)
 
     def compare(self, slots: tuple[int, ...], keep: bool) -> tuple[Timing, ...]:
-        """Times kept programs one after the other; where one fails, all are dropped."""
+        """Times kept programs one after the other; if one fails, all are dropped."""
         kept = [self.slots.pop(slot) for slot in slots]
         self.rounds += 1
         for built in kept:
@@ -130,7 +130,7 @@ class Runner:
             return self.table.difference(task, program, built.module, task.device)
 
     def _time_round(self, built: BuiltProgram) -> Timing:
-        """Times a program where all others of the round are timed, another round elsewhere."""
+        """Times a program at the addresses of this round; each round has other addresses."""
         timed, layouts = self._timed(built), built.task.layouts
         if timed.layouts:
             one = layouts[self.rounds % len(layouts)]

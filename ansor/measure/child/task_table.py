@@ -69,7 +69,7 @@ class TaskTable:
         return task.difference(actual, same_layout)
 
     def make_room(self, task: WorkerTask) -> None:
-        """Lets go of other tasks' arrays, those not used for longest first, where they are many."""
+        """Frees arrays of other tasks, least recently used first, while they exceed the limit."""
         self.uses += 1
         task.last_use = self.uses
         held = sum(other.held_bytes for other in self.tasks.values())

@@ -33,23 +33,23 @@ class Timeable(Protocol):
         """Tells the mean seconds of some runs."""
 
     def conditions(self, first_s: float) -> Conditions:
-        """What matters to a program that runs for `first_s`."""
+        """The conditions for a program that runs for `first_s`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Timed:
-    """What is timed, and how.
+    """A program to be timed, and the way of timing.
 
     Attributes:
         module: the built program.
         device: that it runs on.
         sets: arguments; with several sets each run takes the next.
-        others: stands for what runs before and after, see `neighbours`; on CPUs only.
-        watch: tells which repeats were disturbed.
+        others: imitates the functions before and after, see `neighbours`; on CPUs only.
+        watch: detects disturbed repeats.
         flush_bytes: written before each run, to empty the caches of a GPU.
-        layouts: where there is one set, the same in other memory, for a repeat each: where pages
-            happen to lie decides what fits a cache (by up to 15 %).
-        other_runs: of `others`, whose median is what they usually take.
+        layouts: if there is one set, copies of it at other addresses, one for each repeat. The
+            addresses of pages affect the caches (by up to 15 % of a time).
+        other_runs: runs of `others`; their median is the usual time.
     """
 
     module: Any
@@ -63,12 +63,12 @@ class Timed:
 
     @cached_property
     def turns(self) -> Iterator[Sequence[Any]]:
-        """The sets, in turns, over all that is timed: weights of the last run are never next."""
+        """The sets in turns, over all timings: no run uses the weights of the run before."""
         return cycle(self.sets)
 
     @cached_property
     def others_s(self) -> float:
-        """Seconds that the others usually take; zero if there are none."""
+        """Usual seconds of the others; zero if there are none."""
         if self.others is None:
             return 0.0
         return statistics.median([_duration(self.others) for _ in range(self.other_runs)])
@@ -99,7 +99,7 @@ class Timed:
         return run
 
     def conditions(self, first_s: float) -> Conditions:
-        """What matters to a program that runs for `first_s`."""
+        """The conditions for a program that runs for `first_s`."""
         return self.watch.over(first_s) if self.watch else Conditions()
 
 
@@ -107,9 +107,9 @@ def time_program(timed: Timeable, best_s: float, config: MeasureConfig) -> Timin
     """Times a program: once if it is slow, else in several repeats.
 
     Args:
-        best_s: of the fastest program so far, infinite if there is none. How many times slower a
-            program may be, in its first run (or its first runs, where one is short) and in its
-            first repeat, `config` says.
+        best_s: seconds of the fastest program so far, infinite if there is none.
+        config: limits the ratio of a program's time to this one, in its first run (or first runs,
+            if they are short) and in its first repeat.
     """
     with on_cores(free_cores()):
         first_s = _first(timed, best_s * config.abort_factor, config)
@@ -127,8 +127,8 @@ def _once(timed: Timeable, seconds: float) -> Timing:
 
 
 def _first(timed: Timeable, limit_s: float, config: MeasureConfig) -> float:
-    """Seconds of a first run; of several, if cold caches and sleeping threads may be all that it
-    tells of."""
+    """Seconds of a first run, or the mean of several if cold caches and sleeping threads may
+    dominate it."""
     first_s = timed.total(1)
     is_slow = first_s > limit_s
     if first_s >= (config.retry_below_s if is_slow else config.warm_below_s):
@@ -148,7 +148,7 @@ def time_round(timed: Timeable, config: MeasureConfig) -> Timing:
 
 
 def runs_per_repeat(first_s: float, config: MeasureConfig) -> int:
-    """How many runs make one repeat so that all repeats take about `min_time_s`."""
+    """Number of runs of a repeat, so that all repeats take about `min_time_s`."""
     wanted = config.min_time_s / config.repeats / max(first_s, 1e-9)
     return max(1, min(config.max_number, round(wanted)))
 
@@ -161,14 +161,14 @@ def _repeats(
     config: MeasureConfig,
     slow_s: float = math.inf,
 ) -> Timing:
-    """Repeats of `number` runs of what takes about `first_s`; a single one beyond `slow_s`."""
+    """Repeats of `number` runs of about `first_s` each; a single repeat beyond `slow_s`."""
     short = max(1, min(number, round(config.short_run_s / max(first_s, 1e-9))))
     wanted = Repeats(repeats, number, short, slow_s)
     return quiet_times(timed.run(), wanted, timed.conditions(first_s), config)
 
 
 def _flushed(timed: Timed, number: int) -> float:
-    """Mean seconds of runs that find empty caches."""
+    """Mean seconds of runs with empty caches."""
     evaluator = timed.module.time_evaluator(
         ENTRY, timed.device, number=1, repeat=number, cache_flush_bytes=timed.flush_bytes
     )
@@ -178,8 +178,8 @@ def _flushed(timed: Timed, number: int) -> float:
 def _among_others(
     kernel: Any, calls: Sequence[Sequence[Any]], others: Callable[[], None], usual_s: float
 ) -> float:
-    """Seconds of runs on a CPU, and what they cost the others, beyond what these usually take:
-    memory that a core has read is slow to be written by another."""
+    """Seconds of runs on a CPU, plus the time of the others beyond their usual time. A core writes
+    slowly to memory that another core has read."""
     own_s = others_s = 0.0
     for arguments in calls:
         start = time.perf_counter()

@@ -1,11 +1,11 @@
-"""Whether the machine runs at full speed just now.
+"""Whether the machine runs at full speed.
 
-Cores slow down for reasons outside this process: other work, or another virtual machine on the
-other hyper-threads of the same physical cores, which costs up to half of the speed for seconds. And
-a host moves virtual cores about: where two no longer share a cache, threads take twice as long to
-start, and short programs up to twice as long to run, though cores compute as fast as ever.
+Cores slow down for reasons outside this process. Other work is one. Another virtual machine on the
+other hyper-threads of the physical cores takes up to half of the speed for seconds. A host also
+moves virtual cores. If two of them do not share a cache, threads take twice as long to start, and
+short programs up to twice as long to run. The cores still compute at full speed.
 
-Work of the same system holds a core for milliseconds. The threads that wait for it know how long.
+Other work of the same system holds a core for milliseconds. Waiting threads count this delay.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Sentinel:
 
     Args:
         run: does the work and returns its seconds.
-        slower: how many times its best it may take.
-        best_s: what it is known to take at full speed.
+        slower: largest ratio of its seconds to its best.
+        best_s: its seconds at full speed, if they are known.
         patience: excess of negative over positive answers after which an answer is positive.
         first_runs: of the work, for its best time before the first question.
 
@@ -55,11 +55,11 @@ class Sentinel:
         self.last_s = self._best_s
 
     def seconds(self, runs: int) -> float:
-        """What the work takes just now: the shortest of so many runs."""
+        """The shortest of `runs` runs of the work."""
         return min(self._run() for _ in range(runs))
 
     def is_quiet(self) -> bool:
-        """Whether the work takes as long as it should, in the better of two tries."""
+        """Whether the work is fast enough, in the better of two runs."""
         seconds = self.last_s = min(self._run(), self._run())
         self._best_s = min(self._best_s, seconds)
         quiet = seconds <= self._slower * self._best_s
@@ -71,12 +71,12 @@ class Sentinel:
 
 @dataclass(frozen=True)
 class Watch:
-    """What is asked around each repeat on a CPU.
+    """The tests around each repeat on a CPU.
 
     Attributes:
-        cores: tells whether they compute at full speed.
-        target: text of the TVM target; empty for no question about the start of threads.
-        delay: tells how long threads of this process have waited for a core.
+        cores: tests whether they compute at full speed.
+        target: text of the TVM target; empty for no test of the start of threads.
+        delay: counts the seconds that threads of this process have waited for a core.
     """
 
     cores: Sentinel
@@ -86,12 +86,12 @@ class Watch:
 
     @cached_property
     def patience(self) -> Patience:
-        """For the end of other work, over all programs."""
+        """The patience for the end of other work, shared by all programs."""
         return Patience(self.config.vain_waits)
 
     @cached_property
     def starts(self) -> Sentinel:
-        """Tells whether cores are near each other, as long as that is worth waiting for."""
+        """Tests whether cores are near each other, while waiting for that is worthwhile."""
         config = self.config
         made_for = code_target(self.target)
         threads, lanes = running_threads(), _lanes(made_for)
@@ -108,7 +108,7 @@ class Watch:
         )
 
     def over(self, seconds: float) -> Conditions:
-        """What matters to a program that runs for `seconds`."""
+        """The conditions for a program that runs for `seconds`."""
         is_short = self.target and seconds < self.config.far_below_s
         sentinels = (self.cores, self.starts) if is_short else (self.cores,)
         return Conditions(sentinels, self.delay.seconds, self.patience)
@@ -118,7 +118,7 @@ class Patience:
     """Whether waiting for the end of other work is worthwhile.
 
     Args:
-        waits: in vain, one after the other, after which nobody waits until the machine is quiet.
+        waits: number of unsuccessful waits in a row after which programs wait no longer.
     """
 
     def __init__(self, waits: int) -> None:
@@ -130,7 +130,7 @@ class Patience:
         return self._left > 0
 
     def note(self, helped: bool) -> None:
-        """Takes in how a wait ended."""
+        """Registers the outcome of a wait."""
         self._left = self._waits if helped else self._left - 1
 
     def restore(self) -> None:
@@ -139,7 +139,7 @@ class Patience:
 
 
 def no_delay() -> float:
-    """Seconds of a system that tells nothing about delays."""
+    """Zero, for a system that does not count delays."""
     return 0.0
 
 
@@ -148,7 +148,7 @@ class Conditions:
     """The state of the machine while one program is timed.
 
     Attributes:
-        sentinels: all of them have to answer that the machine is quiet.
+        sentinels: the machine is quiet if all of them say so.
         delay: seconds that threads of this process have waited for a core, in all.
         patience: for the end of other work.
     """
@@ -168,13 +168,13 @@ class Conditions:
 
 
 def watch_over(target: str, config: MeasureConfig) -> Watch | None:
-    """All that is asked on a CPU, None for other devices."""
+    """The tests on a CPU; None for other devices."""
     cores = core_sentinel(target, config)
     return None if cores is None else Watch(cores, config, target)
 
 
 def core_sentinel(target: str, config: MeasureConfig, peak_flops: float = 0.0) -> Sentinel | None:
-    """One that occupies all threads of TVM's pool with multiply-adds; None where there is no pool.
+    """A sentinel that occupies all threads of TVM's pool with multiply-adds; None without a pool.
 
     Args:
         target: text of the TVM target.

@@ -1,6 +1,6 @@
 """The worker process: answers requests until the parent is gone.
 
-Timing happens here, in place: what was compiled is never linked, saved or copied.
+Programs are timed here, in place: machine code is never linked, saved or copied.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def answer(runner: Runner, request: Request) -> Reply:
 
 
 def dispatch(runner: Runner, request: Request) -> object:
-    """Calls the method of the runner that the request asks for."""
+    """Calls the runner's method for the request."""
     match request:
         case Define():
             runner.define(request)

@@ -1,4 +1,4 @@
-"""A task as the worker holds it: arguments for timing and for checking, and the reference."""
+"""A task in the worker: arguments for timing and for checking, and the reference."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ class WorkerTask:
 
     @cached_property
     def device(self) -> Any:
-        """Where kernels run."""
+        """The device of the kernels."""
         return tvm.runtime.Device(tvm.target.Target(self.target).get_target_device_type(), 0)
 
     @property
     def held_bytes(self) -> int:
-        """Of the arrays that are kept, about: references are float64, and hold their inputs too."""
+        """Approximate bytes of the kept arrays; references are float64 and include inputs."""
         held = self.__dict__
         sets = len(held.get("layouts", ())) + (self._placed is not None)
         sets += 3 * ("reference" in held) + 2 * ("narrow_reference" in held)
         return sets * sum(map(num_bytes, self.func.params))
 
     def forget(self) -> None:
-        """Lets go of the arrays, which are made again when they are asked for."""
+        """Frees the arrays. They are made again at the next use."""
         for name in ("layouts", "reference", "narrow_reference"):
             self.__dict__.pop(name, None)
         self._placed = None
@@ -77,12 +77,12 @@ class WorkerTask:
 
     @property
     def arguments(self) -> list[Any]:
-        """The first of them."""
+        """The first of `layouts`."""
         return self.layouts[0]
 
     def among(self, neighbours: Neighbours) -> tuple[list[Any], Callable[[], None]]:
-        """Arguments for timing in the place that a network has for them, without its weights, and
-        what stands for the other functions."""
+        """Arguments for timing as in a network, without its weights, and the imitation of the other
+        functions."""
         if self._placed is None:
             drawn = random_arrays(self.func, self.config, low=-1.0)
             self._placed = {
@@ -94,21 +94,21 @@ class WorkerTask:
 
     @cached_property
     def reference(self) -> tuple[list[Any], list[Any]]:
-        """Arguments for checking, and what the definition as written makes of them in float64.
+        """Arguments for checking, and the results of the definition for them in float64.
 
-        Of outputs that take too long only some rows are computed; the others are zeros.
-        For a variant, the definition is the original's.
+        Only some rows of slow outputs are computed; the others are zeros. For a variant, the
+        definition is the original's.
         """
         return self._computed(self._reference.func)
 
     @cached_property
     def narrow_reference(self) -> tuple[list[Any], list[Any]]:
-        """The same in the definition's own dtypes."""
+        """The reference in the dtypes of the definition."""
         return self._computed(reference_of(self._defined, self.config.verify_iterations).func)
 
     def _computed(self, func: tirx.PrimFunc) -> tuple[list[Any], list[Any]]:
         module, rows = compile_function(func, host_text(self.target), exact=True), self.rows
-        for low in (-1.0, 0.0):  # a root or a logarithm of a negative number compares nothing
+        for low in (-1.0, 0.0):  # roots and logarithms of negative numbers are NaN
             arrays = random_arrays(self._defined, self.config, low, rows)
             results = run(module, arguments_for(func.params, arrays, tvm.cpu(), self.written, rows))
             if not any(has_nan(in_rows(results[i], rows.get(i))) for i in self.written):
@@ -116,7 +116,7 @@ class WorkerTask:
         return self._converted(arrays), self._converted(results)
 
     def _converted(self, arrays: list[Any]) -> list[Any]:
-        """Arguments of the function, of those of its original."""
+        """Arguments of the function, converted from those of its original."""
         out = list(arrays)
         converted = None if self.original is None else self.original.converted
         if converted is not None:
@@ -130,7 +130,7 @@ class WorkerTask:
 
     @property
     def rows(self) -> Mapping[int, Rows]:
-        """Of results that are checked in part, by position: the rows that are."""
+        """The checked rows of partly checked results, by position."""
         return self._reference.rows
 
     @cached_property
@@ -142,14 +142,14 @@ class WorkerTask:
         return reference_of(in_float64(self._defined), self.config.verify_iterations)
 
     def difference(self, actual: list[Any], positions: list[int]) -> float:
-        """Between arguments after a program's run and after the reference's.
+        """Difference between arguments after a program's run and after the reference's.
 
-        Where a definition rounds to integers or compares, float32 may be on the other side of a
-        corner than float64: a result that is right in its own dtypes is right.
+        If a definition rounds to integers or compares, float32 may take another side than float64.
+        A result that is right in its own dtypes is therefore right.
 
         Args:
             actual: every argument after the run.
-            positions: of those to be compared.
+            positions: of the arguments to be compared.
         """
         found = self._difference(actual, positions, self.reference[1])
         if found > self.config.verify_rtol:

@@ -1,1 +1,1 @@
-"""Worker processes of this machine, and what they are asked in turns."""
+"""Worker processes of this machine, and their jobs."""

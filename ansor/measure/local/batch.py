@@ -29,8 +29,8 @@ class RemoteProgram:
 def build_all(
     pool: Pool, task: Define, programs: Mapping[int, Program]
 ) -> dict[int, RemoteProgram | Outcome]:
-    """Builds programs on all workers; under the same numbers, where they are kept or how they
-    failed. When it returns, no worker disturbs what is timed next."""
+    """Builds programs on all workers. Returns, under the same numbers, where they are kept or how
+    they failed. No worker is busy at the end, so that the next timing is not disturbed."""
     slots: dict[int, int] = {}
 
     def start(number: int, worker: WorkerProcess) -> None:
@@ -61,8 +61,8 @@ def measure_batch(
 
 
 class _Batch:
-    """Programs are known by their index. Each turn finishes at least one: what a dying worker took
-    with it is built again in the next turn."""
+    """The state of a batch; programs are known by their index. Each turn finishes at least one
+    program. Programs that are lost with a worker are built again in the next turn."""
 
     def __init__(
         self,
@@ -80,10 +80,10 @@ class _Batch:
         self._on_result = on_result
 
     def turn(self) -> None:
-        """Builds what has no result yet and times what was built, one program at a time in a lane.
+        """Builds the programs without a result, then times them, one program at a time in a lane.
 
-        Worker by worker: the threads of a kernel spin for a while after it has ended, which would
-        disturb another worker's.
+        Workers take turns: the threads of a kernel spin for a while after its end and would disturb
+        the kernel of another worker.
         """
         left = {i: p for i, p in enumerate(self._programs) if i not in self.results}
         built: list[tuple[int, RemoteProgram]] = []
@@ -99,7 +99,7 @@ class _Batch:
         self._time(queues)
 
     def _time(self, queues: Mapping[int, deque[tuple[int, RemoteProgram]]]) -> None:
-        """Times what was built, one program at a time in each lane."""
+        """Times the built programs, one at a time in each lane."""
         under_way: dict[WorkerProcess, tuple[int, int, RemoteProgram]] = {}
         while True:
             busy = {lane for lane, _, _ in under_way.values()}
@@ -113,7 +113,7 @@ class _Batch:
                 self._take(i, entry, outcome)
 
     def _next(self, queue: deque[tuple[int, RemoteProgram]]) -> tuple[int, RemoteProgram] | None:
-        """Starts to time the next program whose worker is still there."""
+        """Starts to time the next program whose worker is alive."""
         while queue:
             i, built = queue.popleft()
             if built.worker in self._pool.workers:
@@ -122,11 +122,11 @@ class _Batch:
         return None
 
     def _take(self, i: int, built: RemoteProgram, outcome: Outcome) -> None:
-        """Notes what came of timing a program."""
+        """Registers the outcome of timing a program."""
         if isinstance(outcome, WorkerFailure) or outcome.error is not None:
             self._fail(i, outcome, built.seconds)
             if built.worker in self._pool.workers and not self._pool.on_host:
-                # An error of a device may stay: nothing else runs in that process.
+                # An error of a device may persist: no other program runs in that process.
                 self._pool.replace(built.worker)
             return
         timing = cast(Timing, outcome.value)

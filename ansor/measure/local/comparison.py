@@ -21,12 +21,13 @@ def time_in_turns(
     rounds: int,
     in_two_places: bool = False,
 ) -> list[InTurns | None]:
-    """Times of each program over rounds in which every one is timed once; see `Device.compare`.
+    """Times of each program over rounds; a round times every program once. See `Device.compare`.
 
     Args:
-        in_two_places: programs are built twice, mostly by two workers, and half of the rounds are
-            with each: where a worker's memory lies favours its programs by a few per cent. What
-            fails in one half has no time, and what fails in the first is not tried again.
+        in_two_places: whether programs are built twice, mostly by two workers, for half of the
+            rounds each. The memory of a worker favours its programs by a few per cent. A program
+            that fails in one half has no time. After a failure in the first half, there is no
+            second attempt.
     """
     left = dict(enumerate(programs))
     two = in_two_places and len(pool.workers) > 1 and rounds > 1
@@ -61,7 +62,7 @@ def _rounds(
 def _timed(
     pool: Pool, worker: WorkerProcess, slots: tuple[int, ...], keep: bool
 ) -> tuple[Timing, ...]:
-    """Timings of the slots; nothing where one of them fails, and nothing of a dead worker."""
+    """Timings of the slots; none if a slot fails or the worker dies."""
     if not slots:
         return ()
     worker.send(Compare(slots, keep), pool.config.run_timeout_s * len(slots))

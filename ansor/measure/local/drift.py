@@ -1,7 +1,7 @@
-"""The speed of the machine over a run: work of known length beside each measurement.
+"""The speed of the machine over a run, by a reference beside each measurement.
 
-A worker times the work around what it measures. The parent knows the times of all workers since the
-run began, so a worker that has only seen a slow machine is noticed too.
+A worker times the reference around each measurement. The parent has the times of all workers since
+the start of the run. So it also detects a worker that has only measured on a slow machine.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from ansor.measure.result import Measurement, Timing
 
 
 class Drift:
-    """Compares the times of the work with the shortest of them.
+    """Compares the times of the reference with the shortest of them.
 
     Args:
-        slower: how many times the shortest a time may be; beyond it, the machine is slow.
+        slower: ratio to the shortest time above which the machine is slow.
     """
 
     def __init__(self, slower: float) -> None:

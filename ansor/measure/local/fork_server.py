@@ -1,7 +1,7 @@
-"""The parent's handle on a process that has imported what workers need and forks them.
+"""The parent's handle on a process that imports the modules of workers and forks workers.
 
-To import TVM takes a core most of a second. One process does it, before it has any threads; each
-worker, also one that stands in for another, is there in milliseconds.
+The import of TVM takes most of a second. One process does it, before it has any threads. Each
+worker, also a replacement, then starts in milliseconds.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from ansor.config import WORKERS
 
 
 class ForkServerError(Exception):
-    """The fork server has ended; the text is what it printed last."""
+    """The fork server has ended; the text is its last output."""
 
 
 class ForkServer:
-    """Starts with the first worker, and again if it was killed.
+    """The fork server. It starts with the first worker, and again if it was killed.
 
-    It ends when the parent dies, also when the thread that started it ends (Linux). Its workers end
-    with it, and what they have started.
+    It ends when the parent dies, or when the thread that started it ends (Linux). Its workers and
+    their child processes end with it.
 
     Args:
-        environment: of the process and, but for what each adds, its workers.
+        environment: of the process and its workers, which may add variables.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -44,7 +44,7 @@ class ForkServer:
         self._unborn: dict[int, Forked] = {}  # by the number of the request
 
     def start(self) -> None:
-        """Starts the process and returns at once; nothing happens while it runs."""
+        """Starts the process unless it runs, and returns at once."""
         if self._process is not None and self._process.poll() is None:
             return
         self.kill()
@@ -66,12 +66,12 @@ class ForkServer:
     def fork(
         self, environment: Mapping[str, str], read_fd: int, write_fd: int, log_fd: int
     ) -> Forked:
-        """Asks for a worker and returns at once.
+        """Requests a worker and returns at once.
 
         Args:
-            environment: what the worker adds to that of the fork server.
+            environment: variables that the worker adds to the fork server's.
             read_fd, write_fd: its ends of pipes, see `ansor.measure.channel.Channel`.
-            log_fd: takes what it prints.
+            log_fd: file of its output.
         """
         self.start()
         forked = Forked(self)
@@ -80,10 +80,10 @@ class ForkServer:
         return forked
 
     def answer(self, forked: Forked) -> int:
-        """Waits until a worker that was asked for is there, and returns its process id.
+        """Waits until a requested worker has started, and returns its process id.
 
         Raises:
-            ForkServerError: it never will be.
+            ForkServerError: the fork server has ended.
         """
         for number in [number for number, own in self._unborn.items() if own is forked]:
             self._receive(number)
@@ -92,15 +92,15 @@ class ForkServer:
         return forked.pid
 
     def status_of(self, pid: int, wait: bool) -> int | None:
-        """Exit status of a worker; None while it runs, unless it is waited for.
+        """Exit status of a worker. Without waiting, None while it runs.
 
         Raises:
-            ForkServerError: nobody knows any more.
+            ForkServerError: the fork server has ended, and the status is unknown.
         """
         return self._receive(self._send({"ended": pid, "wait": wait}, []))
 
     def _send(self, request: dict[str, object], fds: list[int]) -> int:
-        """The number of the request; that nobody takes it, its answer will show."""
+        """Sends a request and returns its number. If the fork server has ended, `answer` raises."""
         number = next(self._numbers)
         message = json.dumps({"number": number, **request}).encode()
         with contextlib.suppress(ConnectionError):
@@ -109,8 +109,8 @@ class ForkServer:
         return number
 
     def _receive(self, number: int) -> int | None:
-        """The answer to a request; others that come before are those of an interrupted call, or
-        tell of workers that have begun."""
+        """The answer to a request. Earlier answers belong to an interrupted call, or report started
+        workers."""
         while True:
             found, answer = self._next_answer()
             if found in self._unborn:
@@ -144,8 +144,8 @@ class Forked:
     """A worker's process.
 
     Attributes:
-        pid: of the process, which is its group's too; None as long as that was not told.
-        told: what the fork server printed last, if it has ended.
+        pid: of the process and its group; None until it is known.
+        told: the last output of the fork server, if it has ended.
     """
 
     def __init__(self, fork_server: ForkServer) -> None:
@@ -157,11 +157,11 @@ class Forked:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is no more; waits until it has begun."""
+        """Whether the process has ended; waits until it has begun."""
         return self._ends(wait=False)
 
     def kill(self) -> int | None:
-        """Kills the process with its whole group; its exit status, None if nobody knows."""
+        """Kills the process with its whole group; returns its exit status, None if unknown."""
         if not self._ends(wait=False):
             self._kill_group()
             self._ends(wait=True)
@@ -180,12 +180,12 @@ class Forked:
                 self._is_over = self._status is not None
             except ForkServerError as error:  # its end is the end of all workers
                 self._is_over, self.told = True, str(error)
-                self._kill_group()  # what the worker has started
+                self._kill_group()  # the worker's child processes
         return self._is_over
 
 
 def last_words(log: IO[bytes]) -> str:
-    """The end of what a process printed, without empty lines."""
+    """The end of a process's output, without empty lines."""
     log.seek(max(0, log.seek(0, os.SEEK_END) - WORKERS.log_tail_bytes))
     lines = log.read().decode(errors="replace").strip().splitlines()
     return "\n".join(line for line in lines if line.strip())

@@ -1,4 +1,4 @@
-"""Times programs in the run of a network: all are built, and kept, by one worker."""
+"""Times programs in the run of a network; one worker builds and keeps all of them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def time_in_place(
 
 
 def _built(pool: Pool, worker: WorkerProcess, task: Define, program: Program) -> int | None:
-    """The slot of a program; None where it cannot be built, or the worker is gone."""
+    """The slot of a program; None if it cannot be built or the worker has died."""
     if worker not in pool.workers:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Lends workers for calls that have nothing to do with measuring."""
+"""Lends workers for calls that are no measurements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansor.measure.protocol import Call
 def share_out(
     pool: Pool, function: Callable[..., R], arguments: Sequence[tuple[Any, ...]]
 ) -> list[R]:
-    """See `ansor.executor.Executor`; the workers take turns, and what fails there is done here.
+    """See `ansor.executor.Executor`. Workers do the calls; this process repeats failed ones.
 
     Raises:
         MeasureError: a worker does not start.
@@ -31,7 +31,7 @@ def share_out(
 
 
 class _Shared:
-    """Calls are known by their index."""
+    """The state of the calls, which are known by their index."""
 
     def __init__(
         self, pool: Pool, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
@@ -42,8 +42,8 @@ class _Shared:
         self._under_way: dict[WorkerProcess, int] = {}
 
     def turn(self) -> None:
-        """Gives work to all who are free; the first calls are made here, until a worker is there
-        to make them."""
+        """Gives a call to each free worker. This process makes the first calls itself, until a
+        worker has started."""
         for worker in self._pool.workers:
             if self._waiting and worker.is_ready and worker not in self._under_way:
                 self._give(worker, self._waiting.popleft())
@@ -66,7 +66,7 @@ class _Shared:
 
     def _take(self, number: int, outcome: Outcome) -> None:
         if isinstance(outcome, WorkerFailure) or outcome.error is not None:
-            self._do(number)  # it succeeds, or its error is raised where it belongs
+            self._do(number)  # its error, if any, is raised in this process
         else:
             self.results[number] = outcome.value
 

@@ -36,7 +36,7 @@ class Workers(Protocol):
 
 
 class Spread:
-    """Jobs, each of which sends a worker one request; a worker takes the next when it is free.
+    """Jobs, each of which sends a worker one request. A free worker gets the next job.
 
     Args:
         jobs: by number.
@@ -67,12 +67,12 @@ class Spread:
 
     @property
     def waited(self) -> list[WorkerProcess]:
-        """The workers whose replies are waited for."""
+        """The busy workers."""
         starting = [worker for worker in self._pool.workers if self._waiting and worker.is_starting]
         return [*self._under_way, *starting]
 
     def take(self) -> dict[int, tuple[WorkerProcess, Outcome]]:
-        """Under the numbers of jobs that have ended, who did it and what came of it.
+        """The ended jobs by number: the worker and the outcome.
 
         Raises:
             MeasureError: a worker did not start.
@@ -86,7 +86,7 @@ class Spread:
         return done
 
     def _given(self, worker: WorkerProcess, job: Callable[[WorkerProcess], None]) -> WorkerProcess:
-        """Who has taken a job: the worker, or a new one where it died of what came before."""
+        """The worker that has accepted a job: this one, or a new one if it has died before."""
         try:
             job(worker)
         except WorkerFailure:

@@ -28,20 +28,20 @@ from ansor.targets.host.threads import module_path, pool_variables
 
 
 class Pool:
-    """A fixed number of places, each held by a worker that is replaced when it fails.
+    """A fixed number of workers. A worker that fails is replaced.
 
     Args:
         threads: of a kernel while it is timed.
-        backend: of the target. In each of its lanes, one program at a time is timed.
+        backend: of the target. Each of its lanes times one program at a time.
         here: whether programs are timed in these processes.
-        fork_server: makes the workers; by default one for them alone.
+        fork_server: makes the workers; by default the pool's own.
 
     Attributes:
         config: of the device.
         on_host: whether kernels run in the workers' memory, see `Execution`.
         drift: the speed of the machine since the device was made.
-        workers: the present holders of the places.
-        replaced: how many workers were killed and replaced, for whatever reason.
+        workers: the present workers.
+        replaced: number of workers that were killed and replaced.
         close: kills all workers; may be called twice, and runs when the interpreter ends.
     """
 
@@ -61,20 +61,20 @@ class Pool:
         self._fork_server = fork_server or new_fork_server(backend)
         self._slots = itertools.count()
         count = max(len(self.lanes), min(config.workers, len(os.sched_getaffinity(0))))
-        # A driver of a GPU reserves address space as it likes.
+        # A driver of a GPU reserves much address space.
         memory_bytes = worker_memory_bytes(config) if self.on_host else None
         self._setup = Setup(config, backend.home, memory_bytes, here)
         self.workers = [self._new(place) for place in range(count)]
         self.close = weakref.finalize(self, _kill_all, self.workers, self._fork_server)
 
     def start(self, count: int | None = None) -> None:
-        """Starts the first `count` workers, or all, where that has not been done, and returns at
-        once; without it a worker starts when it is first needed."""
+        """Starts the first `count` workers, or all, and returns at once. Running workers continue.
+        Without this call, a worker starts at its first use."""
         for worker in self.workers[:count]:
             worker.start()
 
     def settle(self) -> None:
-        """Waits for the workers that are starting, which disturbs what is timed.
+        """Waits for the workers that are starting, because they disturb timings.
 
         Raises:
             MeasureError: one does not start.
@@ -100,14 +100,14 @@ class Pool:
         return self.workers[place]
 
     def recycle(self) -> None:
-        """Replaces the workers that have built enough, and those that died since they were last
-        asked; to be called when none is busy."""
+        """Replaces workers after `recycle_after` builds, and workers that died since their last
+        request. No worker may be busy."""
         for worker in list(self.workers):
             if worker.builds >= self.config.recycle_after or worker.has_ended:
                 self.replace(worker)
 
     def kill_busy(self) -> None:
-        """Gets rid of every request under way, after an interrupt."""
+        """Kills all busy workers, after an interrupt."""
         for worker in list(self.workers):
             if worker.busy and not worker.is_starting:
                 self.replace(worker)
@@ -116,7 +116,7 @@ class Pool:
         """Makes a task known to a worker, once.
 
         Raises:
-            MeasureError: the worker cannot read it.
+            MeasureError: the worker cannot read the task.
             WorkerFailure: the worker died.
         """
         if task.key in worker.tasks:
@@ -140,7 +140,7 @@ class Pool:
         return slot
 
     def new_slot(self) -> int:
-        """A slot that no worker has."""
+        """The number of a new slot."""
         return next(self._slots)
 
     def send_job(
@@ -158,8 +158,8 @@ class Pool:
     def spread(
         self, jobs: Mapping[int, Callable[[WorkerProcess], None]]
     ) -> dict[int, tuple[WorkerProcess, Outcome]]:
-        """Runs jobs, each of which sends a worker one request; a worker takes the next when it is
-        free. Under the same numbers, who did it and what came of it.
+        """Runs jobs, each of which sends a worker one request. A free worker gets the next job.
+        Returns, under the same numbers, the worker and the outcome.
 
         Raises:
             MeasureError: two workers died before a job had begun, or one did not start.
@@ -179,8 +179,7 @@ class Pool:
         return done
 
     def answers(self, workers: Sequence[WorkerProcess]) -> list[tuple[WorkerProcess, Outcome]]:
-        """What busy workers have answered by now, or that they failed, in which case they are
-        replaced."""
+        """The answers of busy workers so far, or their failures. Failed workers are replaced."""
         return [(w, o) for w in workers if (o := self._outcome(w)) is not None]
 
     def _outcome(self, worker: WorkerProcess) -> Outcome | None:
@@ -192,15 +191,15 @@ class Pool:
 
 
 def new_fork_server(backend: Backend[Any]) -> ForkServer:
-    """One whose processes compile for a kind of target."""
+    """A fork server whose processes compile for a kind of target."""
     return ForkServer(worker_environment(backend.compiler.variables()))
 
 
 def worker_environment(compiler: Mapping[str, str]) -> Mapping[str, str]:
-    """The environment of a worker: the parent's modules, and how TVM's threads behave.
+    """The environment of a worker: the parent's modules, and the behaviour of threads.
 
-    They sleep soon: as long as they spin, the worker whose turn it was disturbs the one whose turn
-    it is (half of the speed). NumPy's have nothing to do, and would spin while others start.
+    TVM's threads sleep soon. While they spin, the last worker disturbs the next one, which then has
+    half of the speed. NumPy has no further threads, because they would spin, too.
     """
     return os.environ | {
         **pool_variables(1),
@@ -214,10 +213,10 @@ def worker_environment(compiler: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def worker_memory_bytes(config: MeasureConfig) -> int:
-    """What the data of one worker may take.
+    """Limit of the memory of a worker's data.
 
-    Where several workers exceed the memory together, the kernel ends one of them and not the
-    parent (`die_with_parent`).
+    If several workers exceed the memory together, the kernel ends one of them and not the parent
+    (`die_with_parent`).
     """
     return max(config.least_memory_bytes, int(config.memory_share * available_bytes()))
 

@@ -34,20 +34,20 @@ Outcome = Reply | WorkerFailure  # of a request
 class WorkerProcess:
     """One worker: at most one request under way.
 
-    It has a process group of its own in the fork server's session, so Ctrl-C in a terminal does not
-    reach it, and is killed with the fork server.
+    It has its own process group in the fork server's session, so that Ctrl-C in a terminal does not
+    reach it. It is killed with the fork server.
 
     Args:
         setup: the first message to it.
         fork_server: makes it.
-        environment: what it adds to the fork server's.
+        environment: variables that it adds to the fork server's.
 
     Attributes:
-        tasks: keys of the tasks it knows.
-        builds: programs it was asked to build.
-        busy: a request is under way.
-        is_ready: it has answered, and was not killed since.
-        deadline: `time.monotonic()` at which the request under way is given up.
+        tasks: keys of its defined tasks.
+        builds: number of its build requests.
+        busy: whether a request is under way.
+        is_ready: whether it has answered, and was not killed since.
+        deadline: time of `time.monotonic()` at which the request under way fails.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class WorkerProcess:
         self._log: IO[bytes] | None = None
 
     def start(self) -> None:
-        """Starts the process and returns at once; nothing happens when it was started before."""
+        """Starts the process unless it was started before, and returns at once."""
         if self._process is not None:
             return
         child_read, parent_write = os.pipe()
@@ -85,7 +85,7 @@ class WorkerProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process has answered and is no more."""
+        """Whether the process has answered once and has ended."""
         return self.is_ready and self._process is not None and self._process.has_ended
 
     @property
@@ -94,10 +94,10 @@ class WorkerProcess:
         return self.busy and not self.is_ready
 
     def ready(self) -> None:
-        """Starts the process where needed and waits until it answers.
+        """Starts the process if necessary, and waits until it answers.
 
         Raises:
-            MeasureError: it does not.
+            MeasureError: it does not answer.
         """
         self.start()
         if self.is_ready:
@@ -117,7 +117,7 @@ class WorkerProcess:
         return self.receive()
 
     def send(self, request: Request, timeout_s: float) -> None:
-        """Sends a request; a worker that is dead shows itself in `receive`."""
+        """Sends a request; the death of a worker is reported by `receive`."""
         self.ready()
         self._deliver(request, timeout_s)
 
@@ -144,7 +144,7 @@ class WorkerProcess:
         return reply
 
     def poll(self) -> Reply | None:
-        """Reads what has arrived; the reply when it is complete, None when it is not due yet.
+        """Reads the available bytes; returns the reply if it is complete, None if it is not.
 
         Raises:
             WorkerFailure: the worker died or took too long.
@@ -170,7 +170,7 @@ class WorkerProcess:
         return self._channel.read_fd
 
     def _last_words(self) -> str:
-        """How the process ended, and the end of what it printed."""
+        """The cause of the process's end, and the end of its output."""
         assert self._process is not None
         assert self._log is not None
         code = self._process.kill()
@@ -205,7 +205,7 @@ def not_started(failure: WorkerFailure) -> MeasureError:
 
 
 def readable(fds: Sequence[int], timeout_s: float) -> bool:
-    """Waits until one of the descriptors can be read, or was closed at its other end."""
+    """Waits until one of the descriptors can be read or was closed at its other end."""
     poll = select.poll()
     for fd in fds:
         poll.register(fd, select.POLLIN)
@@ -213,6 +213,6 @@ def readable(fds: Sequence[int], timeout_s: float) -> bool:
 
 
 def wait_for_any(workers: Sequence[WorkerProcess]) -> None:
-    """Waits until one of the busy workers says something or runs out of time."""
+    """Waits until one of the busy workers sends something or exceeds its time."""
     timeout_s = min(worker.deadline for worker in workers) - time.monotonic()
     readable([worker.fileno() for worker in workers], max(0.0, timeout_s))

@@ -1,4 +1,4 @@
-"""Builds programs on this machine and times them on servers, both at once."""
+"""Builds programs on this machine and times them on servers at the same time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def measure_batch(
 def compare(
     pool: Pool, farm: Farm, groups: Sequence[Sequence[tuple[Define, Program]]], rounds: int
 ) -> list[list[InTurns | None]]:
-    """Times of programs in turns; those of a group on the same server.
+    """Times of programs in turns; the programs of a group run on the same server.
 
     Raises:
         MeasureError: no server opens a session in time, or there is no tracker.
@@ -83,7 +83,7 @@ def _comparison(farm: Farm, libraries: Sequence[Library], rounds: int, cold: boo
 
 
 def is_cold(task: Define) -> bool:
-    """Whether programs of a task find their weights in no cache."""
+    """Whether the weights of a task's programs are in no cache."""
     return task.in_network and bool(task.constants)
 
 
@@ -99,7 +99,7 @@ def _send(pool: Pool, farm: Farm, task: Define, program: Program, worker: Worker
 
 
 def library_of(outcome: Outcome) -> Library | None:
-    """What was built, if it was."""
+    """The built library, if the build succeeded."""
     if isinstance(outcome, WorkerFailure) or outcome.error is not None:
         return None
     return cast(Library, outcome.value)
@@ -128,7 +128,7 @@ class _Batch:
         run.add(number, Job(lambda: TimeThere(library, self.best_s, self.cold), timeout_s))
 
     def take_time(self, number: int, outcome: Outcome) -> None:
-        """Notes what came of timing a program."""
+        """Registers the outcome of timing a program."""
         if isinstance(outcome, WorkerFailure) or outcome.error is not None:
             self._fail(number, outcome)
             return

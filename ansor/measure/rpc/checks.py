@@ -1,4 +1,4 @@
-"""Programs that are run on servers and compared with references, which are computed here."""
+"""Runs programs on servers and compares them with references, which are computed here."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def check_all(
 
 
 def _check_wave(pool: Pool, farm: Farm, wave: Candidates) -> dict[int, Outcome]:
-    """What came of as many checks as there are workers; nothing of one that did not begin, as its
-    worker died of another one, or a server did not open a session."""
+    """Outcomes of a check for each worker. A check has none if it did not begin, because its worker
+    died in another check, or because no server opened a session."""
     slots = {number: pool.new_slot() for number in wave}
     jobs = {
         number: partial(_prepare, pool, farm, *each, slots[number]) for number, each in wave.items()
@@ -81,7 +81,7 @@ def _has_failed(outcome: Outcome) -> bool:
 
 
 def _of_server(outcome: Outcome) -> Outcome:
-    """The outcome of a run on a server, whose loss blocks or ends the worker."""
+    """The outcome of a run on a server. The loss of the server blocks or ends the worker."""
     if isinstance(outcome, WorkerFailure):
         return WorkerFailure(ErrorKind.DEVICE, outcome.message)
     return outcome

@@ -28,10 +28,10 @@ class Farm:
         backend: of the target.
         fork_server: makes the processes that are connected with servers.
         linker: see `ansor.targets.library.deployable`.
-        watch: known work that tells whether a server is disturbed, if there is any.
+        watch: reference that shows whether a server is disturbed, None for none.
 
     Attributes:
-        limits: of time.
+        limits: time limits.
         config: of the measurements.
         threads, linker: see above.
     """
@@ -73,7 +73,7 @@ class Farm:
         return FarmRun(self.queue(), self.lease, self.limits.retries)
 
     def run_all(self, jobs: Mapping[int, Job]) -> dict[int, Outcome]:
-        """Runs jobs; under the same numbers, what came of them.
+        """Runs jobs; returns the outcomes under the same numbers.
 
         Raises:
             MeasureError: no server opens a session in time, or there is no tracker.
@@ -89,7 +89,7 @@ class Farm:
         return done
 
     def ask(self, function: Callable[..., object], *arguments: Any) -> object:
-        """What a function returns that gets the session of one server, and further arguments.
+        """The result of a function that gets the session of a server, and further arguments.
 
         Raises:
             MeasureError: it fails, or `run_all` does.

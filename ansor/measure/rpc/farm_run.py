@@ -1,7 +1,7 @@
 """Jobs on all servers that the tracker lends.
 
-A server that dies or does not answer costs the job that it runs one attempt. A server that joins
-gets the next job that waits.
+If a server dies or does not answer, its job loses one attempt. A server that joins gets the next
+waiting job.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ansor.measure.rpc.lease import Lease
 from ansor.measure.rpc.queue import Queue
 from ansor.measure.rpc.wait import Wait
 
-_ENDING = (ErrorKind.DEVICE, ErrorKind.TIMEOUT)  # errors after which a session is no more
+_ENDING = (ErrorKind.DEVICE, ErrorKind.TIMEOUT)  # errors that end a session
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Job:
     Attributes:
         request: makes the request when it is sent.
         timeout_s: after which the server counts as lost.
-        lost: how many servers were lost with it.
+        lost: number of servers that were lost with it.
     """
 
     request: Callable[[], RemoteRequest]
@@ -40,10 +40,10 @@ class Job:
 
 
 class FarmRun(Closing):
-    """Jobs that wait, and servers that run them; at the end all servers are given back.
+    """Waiting jobs, and servers that run them. At the end all servers are given back.
 
     Args:
-        queue: for free servers.
+        queue: the wait for free servers.
         lease: begins to connect with a server.
         retries: of a job whose server was lost.
     """
@@ -63,7 +63,7 @@ class FarmRun(Closing):
         return bool(self._waiting) or any(self._leases.values())
 
     def give(self) -> None:
-        """Gives jobs to free servers, and asks for as many servers as there are further jobs.
+        """Gives jobs to free servers, and requests a server for each further job.
 
         Raises:
             MeasureError: no server opens a session in time, or there is no tracker.
@@ -86,14 +86,14 @@ class FarmRun(Closing):
 
     @property
     def waits(self) -> Wait:
-        """Until something happens."""
+        """The waits for the next event."""
         busy = [lease for lease in self._leases if not lease.is_free]
         deadline_s = min((lease.deadline for lease in busy), default=math.inf)
         found = Wait(tuple(lease.fileno() for lease in busy), deadline_s)
         return found | self._queue.waits if self._waiting else found
 
     def take(self) -> dict[int, Outcome]:
-        """What came of jobs by now, under their numbers."""
+        """The outcomes of ended jobs, by number."""
         server = self._queue.take()
         if server is not None:
             self._leases[self._lease(server)] = None
@@ -105,7 +105,7 @@ class FarmRun(Closing):
         return done
 
     def _ended(self, lease: Lease, outcome: Outcome) -> dict[int, Outcome]:
-        """Notes the outcome of a request; the outcome of the job, if it has ended."""
+        """Registers the outcome of a request; returns the job's outcome if it has ended."""
         given, self._leases[lease] = self._leases[lease], None
         is_lost = isinstance(outcome, WorkerFailure) or outcome.error is ErrorKind.DEVICE
         if isinstance(outcome, WorkerFailure) or outcome.error in _ENDING:
@@ -123,7 +123,7 @@ class FarmRun(Closing):
         return {number: _lost(lease, job, outcome)}
 
     def _opened(self, lease: Lease, outcome: Outcome) -> None:
-        """Raises a MeasureError if a server cannot run programs as they are compiled."""
+        """Raises a MeasureError if a server cannot run the compiled programs."""
         if isinstance(outcome, Reply) and outcome.error is ErrorKind.RUN:
             raise MeasureError(
                 f"{lease.server}: {outcome.message}",

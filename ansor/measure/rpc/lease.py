@@ -48,7 +48,7 @@ class Lease:
 
     @property
     def deadline(self) -> float:
-        """When the request under way is given up, by `time.monotonic`."""
+        """Time of `time.monotonic` at which the request under way fails."""
         return self._worker.deadline
 
     def fileno(self) -> int:

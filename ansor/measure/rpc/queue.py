@@ -12,7 +12,7 @@ from ansor.measure.rpc.wait import Wait
 
 
 class Queue:
-    """At most one request to the tracker; it is made again after the tracker was gone.
+    """At most one request to the tracker. It is repeated after a loss of the tracker.
 
     Args:
         key: of the servers.
@@ -25,7 +25,7 @@ class Queue:
         self._since_s = time.monotonic()  # without a server
 
     def ask(self) -> None:
-        """Sees to it that a request is under way, unless the tracker was just gone."""
+        """Makes a request unless one is under way or the tracker was just lost."""
         if self._reservation is not None or time.monotonic() < self._next_s:
             return
         try:
@@ -34,7 +34,7 @@ class Queue:
             self._pause()
 
     def check(self) -> None:
-        """Raises a MeasureError if there is no server for too long."""
+        """Raises a MeasureError if no server was available for too long."""
         if self._has_answer or time.monotonic() < self._since_s + self._limits.wait_s:
             return
         text = f"no server of the key {self._key!r} has opened a session"
@@ -51,7 +51,7 @@ class Queue:
 
     @property
     def waits(self) -> Wait:
-        """Until the tracker answers, or is to be asked again."""
+        """The wait until the tracker answers or the request is repeated."""
         if self._reservation is None:
             return Wait(deadline_s=self._next_s)
         return Wait((self._reservation.fileno(),), self._since_s + self._limits.wait_s)

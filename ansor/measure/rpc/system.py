@@ -1,4 +1,4 @@
-"""The machine of a server, as far as it is read and measured from here."""
+"""Reads files of a server's machine and measures it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ServerSystem:
 
 
 def known_work(target: Target, threads: int, config: MeasureConfig, linker: str | None) -> Library:
-    """Multiply-adds on all threads of a server, which tell whether it runs at full speed."""
+    """The reference of a server: multiply-adds on all threads."""
     lanes = vector_unit(target).bytes // _FLOAT_BYTES
     kernel = benchmark_kernels.fma(threads, lanes, config.core_rounds)
     return kernel_library(kernel, target_text(target, threads), linker)

@@ -32,7 +32,7 @@ class Tracker:
 
     @property
     def address(self) -> str:
-        """For messages."""
+        """The address in messages."""
         return f"{self.host}:{self.port}"
 
     def servers(self, key: str) -> list[str]:

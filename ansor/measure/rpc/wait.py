@@ -1,4 +1,4 @@
-"""What a loop over processes and connections waits for."""
+"""The events for which a loop over processes and connections waits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Wait:
     deadline_s: float = math.inf
 
     def __or__(self, other: Wait) -> Wait:
-        """Whatever comes first."""
+        """The wait for the first of both."""
         return Wait(self.fds + other.fds, min(self.deadline_s, other.deadline_s))
 
     def end(self) -> None:
@@ -35,6 +35,6 @@ class Wait:
 
 
 def for_workers(workers: Sequence[WorkerProcess]) -> Wait:
-    """For the next reply of busy workers."""
+    """The wait for the next reply of busy workers."""
     deadline_s = min((worker.deadline for worker in workers), default=math.inf)
     return Wait(tuple(worker.fileno() for worker in workers), deadline_s)

@@ -30,7 +30,7 @@ class _Step:
 
 @dataclass(frozen=True, eq=False)
 class _Walker:
-    """What walks in a sketch."""
+    """The graph and the network of a sketch for walks."""
 
     states: StateTables
     network: ActorCriticNetwork
@@ -38,7 +38,7 @@ class _Walker:
 
 @dataclass(eq=False, repr=False)
 class ActorCriticPolicy(RowPolicy):
-    """N-A2C: from the best program, a few steps that a network chooses, with a network per sketch.
+    """N-A2C: a few steps from the best program. Each sketch has a network that chooses the steps.
 
     Deviation: the original has one structure of programs. Here each sketch begins with an untiled
     program, and with probability ε a walk begins at the best program of a random sketch. Rewards
@@ -73,7 +73,7 @@ class ActorCriticPolicy(RowPolicy):
         return {c.signature: c for c, _ in pairs}
 
     def _start(self) -> Candidate:
-        """The best program, or that of a random sketch."""
+        """The best program, or the best one of a random sketch."""
         assert self.best is not None
         sketch = self.sketches[int(self.rng.integers(len(self.sketches)))]
         measured = [c for c in self.successes if c.sketch is sketch]

@@ -16,7 +16,7 @@ Score = Callable[[Points], Floats]
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The best programs that chains have met, best first.
+    """The best programs of the chains so far, best first.
 
     Attributes:
         points: the programs.
@@ -37,7 +37,7 @@ class Pool:
         return Pool(joined.take(first[best]), scores[best], keys[best])
 
     def least(self, count: int) -> float:
-        """The score of the last of the `count` best; minus infinity where they are fewer."""
+        """The score of the last of the `count` best; minus infinity if there are fewer."""
         return float(self.scores[count - 1]) if len(self.scores) >= count else -np.inf
 
 
@@ -49,12 +49,12 @@ def anneal(
     rng: np.random.Generator,
     config: AnnealingConfig,
 ) -> tuple[Points, Pool]:
-    """The ends of the chains, and the best unmeasured programs that they have met.
+    """The ends of the chains, and their best unmeasured programs.
 
     Args:
         space: of the programs.
         score: `[P]`, higher is better.
-        start: where the chains begin.
+        start: first programs of the chains.
         measured: `[N]`, keys of programs that the pool leaves out, sorted.
         rng: source of all randomness.
         config: sizes and temperatures.

@@ -19,7 +19,7 @@ class BestFirstPolicy(RowPolicy):
 
     Deviation: the original begins with one untiled program and ends with an empty queue. Here each
     sketch has an untiled program. When the queue is empty, programs with neighbours that were left
-    out are expanded again, and then the search goes on from random programs.
+    out are expanded again, and then the search continues from random programs.
     """
 
     sizes: BestFirstConfig = field(default=BestFirstConfig(), kw_only=True)

@@ -41,7 +41,7 @@ class Points:
         return Points(sketches, np.concatenate([self.rows, other.rows]))
 
     def where(self, which: npt.NDArray[np.bool_], other: Points) -> Points:
-        """Those of `which [P]` here, else the programs of another one at the same places."""
+        """The programs at which `which [P]` holds; at other places, those of another one."""
         sketches = np.where(which, self.sketch, other.sketch)
         return Points(sketches, np.where(which[:, None], self.rows, other.rows))
 
@@ -79,7 +79,7 @@ class KnobSpace:
         return Points(numbers, np.concatenate([part.rows for part in parts]))
 
     def moved(self, points: Points, rng: np.random.Generator) -> Points:
-        """The same with another choice of one random decision (AutoTVM's `random_walk`)."""
+        """The programs with another choice of one random decision (AutoTVM's `random_walk`)."""
         rows, number = points.rows.copy(), np.arange(len(points))
         able = number[self._num_free[points.sketch] > 0]
         sketch = points.sketch[able]
@@ -101,7 +101,7 @@ class KnobSpace:
 
 
 class _FeatureTables:
-    """Where the features of each sketch's choices are in one array of values."""
+    """Places of the features of each sketch's choices in one array of values."""
 
     def __init__(self, sketches: Sequence[Sketch]) -> None:
         arity: dict[str, int] = {}
@@ -109,7 +109,7 @@ class _FeatureTables:
             arity[decision.name] = max(arity.get(decision.name, 0), decision.table.shape[1])
         first = dict(zip(arity, np.cumsum([len(sketches), *arity.values()]).tolist(), strict=False))
         shape = (len(sketches), len(sketches) + sum(arity.values()))
-        # Values 0, 1 and NaN come first: a sketch has one feature of its number, as one of several.
+        # Values 0, 1 and NaN come first: the number of a sketch is a one-hot feature.
         values = [np.asarray([0, 1, np.nan], dtype=np.float32)]
         self._base = np.full(shape, 2)
         self._base[:, : len(sketches)] = np.eye(len(sketches), dtype=np.int64)

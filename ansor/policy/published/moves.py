@@ -1,6 +1,6 @@
-"""The graph of a decision's choices: which choices are one step away.
+"""The graph of a decision's choices: edges are single steps.
 
-Tiles are adjacent where one prime factor has moved from one loop to another (OpEvo, G-BFS). Ordered
+Tiles are adjacent if one prime factor has moved from one loop to another (OpEvo, G-BFS). Ordered
 categories form a line. All other categories are adjacent to each other.
 """
 
@@ -76,8 +76,8 @@ class ChoiceGraph:
 
     Attributes:
         actions: `[C, A] int32`, see `action_table`.
-        near: `[C, K] int32`: the distinct neighbours of each choice, then anything.
-        degree: `[C] int64`: how many neighbours each choice has.
+        near: `[C, K] int32`: the distinct neighbours of each choice, then undefined values.
+        degree: `[C] int64`: number of neighbours of each choice.
     """
 
     def __init__(self, decision: Decision) -> None:
@@ -104,7 +104,7 @@ class ChoiceGraph:
 
 
 class SketchGraph:
-    """The programs of a sketch: two are adjacent where one decision differs by one step.
+    """The programs of a sketch: two are adjacent if one decision differs by one step.
 
     Attributes:
         decisions: the graph of each decision.
@@ -117,7 +117,7 @@ class SketchGraph:
         self.column = np.repeat(np.arange(len(widths)), widths)
 
     def reached(self, rows: IntArray) -> IntArray:
-        """`[P, N] int32`: what each action makes of its decision in `rows [P, D]`."""
+        """`[P, N] int32`: the new choice of each action's decision in `rows [P, D]`."""
         parts = [g.actions[rows[:, column]] for column, g in enumerate(self.decisions)]
         return np.concatenate([np.empty((len(rows), 0), dtype=np.int32), *parts], axis=1)
 

@@ -18,10 +18,10 @@ class Transitions:
     """Steps of walks whose programs have been measured.
 
     Attributes:
-        states: `[B, S] float64`, where each step began.
+        states: `[B, S] float64`, before each step.
         possible: `[B, N] bool`, the actions that change a state.
         actions: `[B] int64`, the action taken.
-        rewards: `[B] float64`, of the state that it led to.
+        rewards: `[B] float64`, of the next state.
     """
 
     states: Floats64
@@ -53,9 +53,10 @@ class ActorCriticNetwork:
         self._adam = _Adam([w.shape for w in self.weights], config.learning_rate)
 
     def probabilities(self, states: Floats64, possible: Mask) -> Floats64:
-        """`[B, N]`: of each action in `states [B, S]`; 0 where it is not `possible [B, N]`.
+        """`[B, N]`: of each action in `states [B, S]`; 0 for actions that are not `possible [B,
+        N]`.
 
-        Deviation: NNI's walks also draw actions that change nothing, and stand still.
+        Deviation: NNI's walks also draw actions that change nothing.
         """
         return _softmax(self._hidden(states) @ self.weights[2] + self.weights[3], possible)
 
@@ -72,7 +73,7 @@ class ActorCriticNetwork:
         """``sum(-log pi(action) * advantage + value_weight * (reward - value)^2)``.
 
         Args:
-            done: what has been measured.
+            done: the measured transitions.
             advantage: `[B]`, a constant: the first term does not train the value.
         """
         chosen = self.probabilities(done.states, done.possible)[_at(done.actions)]

@@ -22,7 +22,7 @@ class OpEvoPolicy(RowPolicy):
     """OpEvo: the sketch is one more categorical parameter.
 
     Deviation: OpEvo has one structure of programs. Here a parameter that some parents lack is
-    inherited from the other parents, or drawn uniformly where no parent has it.
+    inherited from the other parents, or drawn uniformly if no parent has it.
     """
 
     sizes: OpEvoConfig = field(default=OpEvoConfig(), kw_only=True)

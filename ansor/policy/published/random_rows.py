@@ -1,4 +1,4 @@
-"""Rows of a sketch: random ones, none twice where its space is small, and all of them in order."""
+"""Rows of a sketch: random ones (in a small space none twice), and all rows in order."""
 
 from __future__ import annotations
 

@@ -21,13 +21,13 @@ class RankedPolicy(RowPolicy):
     """Plans of the programs that trees over the knobs rank first; a first plan is random.
 
     Deviation: AutoTVM measures refused programs, too. Here the annealing remembers more programs
-    than a plan has, and random ones stand for those that are missing.
+    than a plan has, and random programs replace missing ones.
     """
 
     sizes: AnnealingConfig = field(default=AnnealingConfig(), kw_only=True)
     trees: RankTreesConfig = field(default=RankTreesConfig(), kw_only=True)
     _space: KnobSpace = field(init=False)
-    _chains: Points | None = field(default=None, init=False)  # they go on from plan to plan
+    _chains: Points | None = field(default=None, init=False)  # they continue from plan to plan
     _measured: list[Candidate] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:

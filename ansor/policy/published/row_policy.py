@@ -1,4 +1,4 @@
-"""`RowPolicy`: what the policies of other systems share.
+"""`RowPolicy`: the common parts of the policies of other systems.
 
 Such a policy moves over rows of integers and learns from measurements alone. The draft ranks
 nothing; it may leave out programs that it expects to be slow.
@@ -150,7 +150,7 @@ class RowPolicy(Policy):
         return []
 
     def _until_new(self, children: Mapping[Sketch, IntArray], change: Change) -> list[Candidate]:
-        """The children in order; one that is refused or known is changed until it is new."""
+        """The children in order; a refused or known child is changed until it is new."""
         new: dict[bytes, Candidate] = {}
         for sketch, rows in children.items():
             left, length = rows, 1

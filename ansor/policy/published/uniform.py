@@ -48,11 +48,11 @@ class GridPolicy(RowPolicy):
 
 
 class _Grid:
-    """What is left of the enumeration of a space.
+    """The remaining part of the enumeration of a space.
 
     Attributes:
         sketch: of the space.
-        ranges: first numbers and ends of what is left, in order.
+        ranges: first numbers and ends of the remaining parts, in order.
     """
 
     def __init__(self, sketch: Sketch) -> None:

@@ -1,4 +1,4 @@
-"""What steps after the placement of stages say of the loops of a stage."""
+"""The effects of annotation steps on the loops of a stage."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def skipped(
     extents: npt.NDArray[np.int32],
     inner: npt.NDArray[np.bool_],
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
-    """`[P]`, `[L, P]`: share of a root stage's iterations that `SkipPadding` leaves, and the loops
-    with a condition inside; `inner` are the loops of the register tile."""
+    """`[P]`, `[L, P]`: share of a root stage's iterations that remain after `SkipPadding`, and the
+    loops with a condition inside. `inner` are the loops of the register tile."""
     share = np.ones(len(population), dtype=np.float32)
     guarded = np.zeros(extents.shape, dtype=np.bool_)
     if step is None:

@@ -1,4 +1,4 @@
-"""Extents of the loops of a stage, and how far each advances its axes."""
+"""Extents of the loops of a stage, and the steps by which they advance its axes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def attached_extents(
 
 
 def _factor(population: Population, roles: Roles, stage: Stage, loop: Loop) -> Column:
-    """`[P]`: extent of one loop, read off the tables."""
+    """`[P]`: extent of one loop, from the tables of decisions."""
     hole = roles.hole_of(stage.name, loop.axis)
     if hole is not None:
         return population.values(hole)[:, loop.part]
@@ -80,7 +80,7 @@ def _split_for_vectors(
 
 
 def _split_by(loops: tuple[Loop, ...], region: list[Column], most: Column) -> npt.NDArray[np.int32]:
-    """`[own, P]`: extents of the loops of what is fetched, the last one as long as vectors are."""
+    """`[own, P]`: extents of the loops of a fetch; the last loop is a vector."""
     rows = [region[loop.axis] for loop in loops]
     if loops[-1].part == 1:
         last = next(i for i, loop in enumerate(loops) if loop.axis == loops[-1].axis)
@@ -92,7 +92,7 @@ def _split_by(loops: tuple[Loop, ...], region: list[Column], most: Column) -> np
 def _split_for_registers(
     population: Population, loops: tuple[Loop, ...], region: list[Column], shape: RegisterTile
 ) -> npt.NDArray[np.int32]:
-    """`[own, P]`: extents of a register tile's loops, as large as its decisions allow."""
+    """`[own, P]`: extents of a register tile's loops, the largest that its decisions allow."""
     inner: dict[int, Column] = {}
     for axis, hole in enumerate(shape.holes):
         if hole:

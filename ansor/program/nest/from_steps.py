@@ -27,7 +27,7 @@ def build_nest(population: Population) -> LoopNest:
 
 
 def _root(nest: LoopNest, roles: Roles, name: str) -> StageNest:
-    """A stage with a nest of its own: tiled or strip-mined by its decisions."""
+    """A stage with a separate nest: tiled or strip-mined by its decisions."""
     stage, population = nest.population.sketch.dag.stages[name], nest.population
     loops = own_loops(stage, roles.shape.get(name))
     extents = root_extents(population, roles, stage, loops)

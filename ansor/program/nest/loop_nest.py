@@ -26,7 +26,7 @@ class LoopNest:
 
     @cached_property
     def signature(self) -> npt.NDArray[np.int32]:
-        """`[P, K]`: equal rows are the same program, however their choices spell it."""
+        """`[P, K]`: programs with equal rows are the same, even if their choices differ."""
         parts = [_stage_signature(nest) for nest in self.stages.values()]
         holes = self.population.sketch.roles.distinguishing_holes
         parts += [self.population.values(hole).T for hole in holes]
@@ -34,7 +34,7 @@ class LoopNest:
 
 
 def _stage_signature(nest: StageNest) -> npt.NDArray[np.int32]:
-    """`[K, P]`: what the loops of a stage come to."""
+    """`[K, P]`: extents and kinds of the loops of a stage."""
     parallel = nest.parallel[: nest.num_host or None].sum(0, dtype=np.int32)
     rows = np.stack([parallel, nest.executed < 1, nest.position > 0])
     return np.concatenate([nest.extents, rows]).astype(np.int32)

@@ -40,9 +40,10 @@ def region_of(
 def _covers(
     nest: StageNest, moves: dict[int, Column], low: Column, high: Column, extent: Column
 ) -> npt.NDArray[np.bool_]:
-    """`[P]`: whether ``low .. high`` holds a whole axis wherever the enclosing loops move it.
+    """`[P]`: whether ``low .. high`` contains a whole axis for all iterations of the enclosing
+    loops.
 
-    Elsewhere TVM computes all of ``low .. high``, and skips what lies outside the axis.
+    Otherwise TVM computes all of ``low .. high``, and skips what lies outside the axis.
     """
     reaches = [step * (nest.extents[loop] - 1) for loop, step in moves.items()]
     last_low = low + sum(np.maximum(reach, 0) for reach in reaches)

@@ -21,28 +21,27 @@ class StageNest:
     """The loops around one stage, outermost first.
 
     Attributes:
-        loops: what each loop iterates; those of the host come first.
-        num_host: how many of them belong to the host.
+        loops: axis and part of each loop; the loops of the host come first.
+        num_host: number of the loops of the host.
         extents: `[L, P] int32`, 1 where a host loop does not enclose the stage.
         steps: `steps[axis][loop]` is `[P]`: by how much the loop advances the axis; missing is 0.
-        position: `[P]`, number of host loops around the stage (0: a nest of its own).
+        position: `[P]`, number of host loops around the stage (0: a separate nest).
         parallel: `[L, P] bool`; the loops that are fused and run on all cores.
         unrolled: `[L, P] bool`; the loops of the register tile, and of folded axes.
         vector: number of the loop that is vectorised, None for none.
-        shuffles: `[P] int32`; exchanges between two vectors where the two innermost loops are a
-            tile that is rearranged in registers, 0 elsewhere.
-        executed: `[P] float32`; share of the iterations that are not left out as padding.
-        guarded: `[L, P] bool`; the loops inside which a condition says what is left out.
-        prefetch: `[4, P] int32`; least and most elements of a part of a constant that is
-            prefetched, and where it is read once the least of a run, and the distance; all 0 for
-            none.
+        shuffles: `[P] int32`; exchanges between two vectors if the two innermost loops are a tile
+            that is rearranged in registers, else 0.
+        executed: `[P] float32`; share of the iterations that are executed; others read padding.
+        guarded: `[L, P] bool`; the loops with a condition inside that leaves steps out.
+        prefetch: `[4, P] int32`; least and most elements of a prefetched part of a constant. If
+            the constant is read once, also the least elements of a run, and the distance. All are
+            0 without prefetch.
         finishes: the stage whose tiles this one finishes as its fused consumer, None for none.
         prefetched_tile_bytes: the largest tile of a fused consumer's array that is prefetched
             before its turn; 0 for none.
         tile_instruction: that computes the innermost loops, "" for none.
         tile_depth: number of these loops.
-        unroll_most: `[P]`: inner loops are unrolled as well as long as that makes no more
-            statements than this.
+        unroll_most: `[P]`: largest number of statements for which inner loops are unrolled, too.
     """
 
     stage: Stage
@@ -66,8 +65,8 @@ class StageNest:
 
     @cached_property
     def density(self) -> npt.NDArray[np.float32]:
-        """`[P]`: share of the statements of the unrolled block that are left when what constants
-        make zero has vanished: known where all of the axes that choose them are unrolled."""
+        """`[P]`: share of the unrolled statements that remain without products with constant zeros;
+        1 unless all folded axes are unrolled."""
         folded = self.stage.folded
         own = [i for i, loop in enumerate(self.loops) if loop.axis in folded and i >= self.num_host]
         copies = self.extents[own].prod(axis=0, dtype=np.int64)
@@ -77,10 +76,11 @@ class StageNest:
         return density
 
     def coefficients(self, index: Index | None) -> dict[int, Column]:
-        """By how much each loop advances an index, `[P]` each; loops with none left out.
+        """By how much each loop advances an index, `[P]` each; loops that do not advance it are
+        left out.
 
-        A quotient of an axis (`index.in_blocks`) counts as well: exactly where all iterations of a
-        loop advance it or none, and else as if all did or none, whichever is nearer.
+        A quotient of an axis (`index.in_blocks`) is rounded: a loop whose iterations advance it
+        only sometimes counts as one that always or never does.
         """
         total: dict[int, Column] = {}
         for atom, factor in index.terms if index is not None else ():

@@ -15,7 +15,7 @@ class TileLoops:
     """Numbers of the innermost loops, level by level.
 
     Attributes:
-        reduction: during which results stay in registers.
+        reduction: the loops during which results stay in registers.
         rows: of result tiles: all spatial axes but the last.
         lanes: the loop over result tiles along the last axis.
         instruction: of one instruction: rows, words along one axis or more, lanes.
@@ -28,7 +28,7 @@ class TileLoops:
 
     @classmethod
     def of(cls, nest: StageNest) -> TileLoops:
-        """Those of a stage with a `tile_instruction`."""
+        """The loops of a stage with a `tile_instruction`."""
         end = len(nest.loops)
         first = end - nest.tile_depth
         results = range(first - num_leading(nest.stage), first)
@@ -37,8 +37,8 @@ class TileLoops:
 
 
 def result_tiles(nest: StageNest) -> tuple[Column, Column]:
-    """`[P]` each: tiles of the left operand, and of the right one, whose products are in registers
-    at a time."""
+    """`[P]` each: tiles of the left and of the right operand whose products are in registers at the
+    same time."""
     loops = TileLoops.of(nest)
     rows: Column = np.prod(nest.extents[loops.rows], axis=0, dtype=np.int32)
     return rows, nest.extents[loops.lanes]

@@ -1,4 +1,4 @@
-"""The scheduling acts a sketch is made of, as frozen data.
+"""The scheduling steps of a sketch, as frozen data.
 
 A step names stages and *holes* (decisions that a program fills); it never holds a chosen number.
 Two interpreters read the same steps in the same order: `ansor.lowering.lower` (one program,

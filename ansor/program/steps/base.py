@@ -1,4 +1,4 @@
-"""What every step has: a phase, and the decisions that tell programs apart."""
+"""The base class of steps: a phase, and the decisions that distinguish programs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import ClassVar
 class Phase(IntEnum):
     """When a step is replayed: a later phase relies on the earlier ones.
 
-    A consumer that is fused into a stage comes after the place of that stage, and before the
-    places inside it. So steps that fuse and steps that place a stage share one phase.
+    Fusing a consumer into a stage comes after the placement of that stage, and before the
+    placement of stages inside it. So steps that fuse and steps that place stages share one phase.
     """
 
     STRUCTURE = 0  # the graph of stages changes
@@ -25,7 +25,7 @@ class Phase(IntEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """One scheduling act, a frozen dataclass of names and numbers.
+    """One scheduling step, a frozen dataclass of names and numbers.
 
     A subclass states its phase once. The lowering registers how it is replayed
     (`ansor.lowering.steps.apply`), and `ansor.program.nest` what it means for a population.
@@ -46,9 +46,9 @@ class Step:
 
     @property
     def distinguishing_holes(self) -> tuple[str, ...]:
-        """Decisions of which every choice makes another program.
+        """Decisions whose every choice makes a different program.
 
-        The choices of all other decisions show in the loops; several choices may give the same
+        The choices of all other decisions determine loops, and several choices may give the same
         loops.
         """
         return ()

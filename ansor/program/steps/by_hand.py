@@ -25,5 +25,5 @@ class ScheduleByHand(Step):
 
     @property
     def distinguishing_holes(self) -> tuple[str, ...]:
-        """All of them: the loops are not known before the function runs."""
+        """All decisions, because the loops are not known before the function runs."""
         return self.holes

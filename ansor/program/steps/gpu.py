@@ -10,8 +10,8 @@ from ansor.program.steps.loops import FuseConsumer, MultiLevelTile
 
 @dataclass(frozen=True)
 class BindTiles(Step):
-    """Run the tiles of `stage` on a GPU: each of its three outermost levels of spatial loops is
-    fused; they become blocks, virtual threads and the threads of a block.
+    """Run the tiles of `stage` on a GPU. Each of its three outermost levels of spatial loops is
+    fused. The levels become blocks, virtual threads and the threads of a block.
     """
 
     phase = Phase.BIND
@@ -21,8 +21,8 @@ class BindTiles(Step):
 
 @dataclass(frozen=True)
 class BindLoops(Step):
-    """Fuse the outermost spatial loops of an untiled `stage` and deal them out to the threads of a
-    GPU, `hole` of them to a block.
+    """Fuse the outermost spatial loops of an untiled `stage` and distribute them over the threads
+    of a GPU. `hole` is the number of threads of a block.
     """
 
     phase = Phase.BIND
@@ -38,8 +38,8 @@ class BindLoops(Step):
 
 @dataclass(frozen=True)
 class BindRows(Step):
-    """Let each block of a GPU compute a row of `stage`: its `rows` outermost loops, fused, number
-    the blocks, the other spatial loops, fused, are dealt out to `hole` threads.
+    """Let each block of a GPU compute a row of `stage`. The `rows` outermost loops, fused, become
+    the blocks. The other spatial loops, fused, are distributed over `hole` threads.
     """
 
     phase = Phase.BIND
@@ -56,7 +56,7 @@ class BindRows(Step):
 
 @dataclass(frozen=True)
 class Store(Step):
-    """Keep what `stage` writes in a memory of the GPU: "local" (registers) or "shared"."""
+    """Keep the output of `stage` in a memory of the GPU: "local" (registers) or "shared"."""
 
     phase = Phase.STORE
 
@@ -68,9 +68,9 @@ class Store(Step):
 class CooperativeFetch(Step):
     """Compute `stage` into shared memory, at the outermost reduction level of the tiled `host`.
 
-    Its loops are fused and dealt out to the threads of the block, up to `hole` elements to each at
-    a time, as a vector: the greatest common divisor of that and the length of its rows. With a
-    `pad` of 1, or 2, the rows are as far apart as `padded_row` says.
+    Its loops are fused and distributed over the threads of the block. A thread copies vectors of up
+    to `hole` elements: the greatest common divisor of `hole` and the length of the rows. With a
+    `pad` of 1 or 2, `padded_row` gives the distance of the rows.
     """
 
     phase = Phase.PLACE
@@ -88,8 +88,8 @@ class CooperativeFetch(Step):
 
 @dataclass(frozen=True)
 class ReduceInBlock(Step):
-    """Compute the reduction `stage` once per row of `host`: all threads of the block share its
-    reduction loops, fused, and add up what each of them has (cross-thread reduction).
+    """Compute the reduction `stage` once per row of `host`. All threads of the block share its
+    fused reduction loops, and add up their partial results (cross-thread reduction).
     """
 
     phase = Phase.PLACE
@@ -123,7 +123,7 @@ class TensorTile(MultiLevelTile):
 
 @dataclass(frozen=True)
 class BindWarps(Step):
-    """Run the tiles of `stage` on tensor cores: its two outermost levels of spatial loops, fused,
+    """Run the tiles of `stage` on tensor cores. Its two outermost levels of spatial loops, fused,
     become blocks and the warps of a block.
     """
 
@@ -134,8 +134,8 @@ class BindWarps(Step):
 
 @dataclass(frozen=True)
 class CooperativeStore(FuseConsumer):
-    """Compute `consumer` once per block, with all threads: its loops are fused and dealt out, up to
-    `hole` elements to each at a time, as a vector.
+    """Compute `consumer` once per block, with all threads. Its loops are fused and distributed. A
+    thread stores vectors of up to `hole` elements.
     """
 
     hole: str
@@ -161,9 +161,11 @@ class LoadFragment(Step):
 
 @dataclass(frozen=True)
 class Tensorize(Step):
-    """Let the innermost tiles of `stage`, of the `loads` of its operands and of the `store` of its
-    result be the tensor unit's instructions; either operand may lie `transposed`, and the statement
-    may name the right one first (`swapped`).
+    """Replace the innermost tiles of `stage` by the tensor unit's instructions.
+
+    The same applies to the stages `loads`, which copy its operands, and `store`, which copies its
+    result. Either operand may be `transposed` in memory. The statement may name the right operand
+    first (`swapped`).
     """
 
     phase = Phase.ANNOTATE
@@ -177,10 +179,11 @@ class Tensorize(Step):
 
 @dataclass(frozen=True)
 class Pipeline(Step):
-    """Fetch operands of the tiled `stage` ahead: as many rounds of its outermost reduction loops as
-    `hole` says, in one buffer more than that; with `asynchronous` copies where the GPU has them.
+    """Fetch operands of the tiled `stage` ahead of their use.
 
-    Those loops are fused; with no more rounds than that there is nothing to do ahead.
+    `hole` is the number of rounds ahead, iterations of the fused outermost reduction loops. There
+    is one more buffer than that. If the loops have no more iterations, nothing is fetched ahead.
+    Copies are `asynchronous` if the GPU has such copies.
     """
 
     phase = Phase.ANNOTATE
@@ -196,5 +199,5 @@ class Pipeline(Step):
 
 
 Bind = BindTiles | BindLoops | BindRows | BindWarps
-# Attached where no decision says.
+# Attached at a fixed place, without a decision.
 Placed = CooperativeFetch | ReduceInBlock | ComputePerThread | LoadFragment

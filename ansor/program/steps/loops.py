@@ -12,9 +12,9 @@ from ansor.program.steps.base import Phase, Step
 class MultiLevelTile(Step):
     """Tile `stage` after `structure`, e.g. "SSRSRS" (rule 3).
 
-    `holes[a]` names the decision that splits axis `a`, "" for an axis that stays whole (a folded
-    one); a spatial axis has as many columns as the structure has "S" (the vector axis one more
-    where there is a "V"), a reduction axis as it has "R". For the letters see
+    `holes[a]` names the decision that splits axis `a`. It is "" for a folded axis, which stays
+    whole. The decision has a column for each "S" of the structure for a spatial axis, and for each
+    "R" for a reduction axis. The vector axis has one more for a "V". For the letters see
     `ansor.program.loop_structure`. Factors may multiply to more than the extent: then the last tile
     is moved back (see `tail`).
     """
@@ -30,9 +30,9 @@ class MultiLevelTile(Step):
 class RegisterTile(Step):
     """Tile an attached `stage` for registers: outer spatial loops, reduction, inner spatial loops.
 
-    `holes[a]` names the decision that says how large the inner part of spatial axis `a` may be:
-    it is the largest divisor of what is computed there. "" for a reduction axis, and for a spatial
-    one whose inner part is one element.
+    `holes[a]` names the decision for the largest size of the inner part of spatial axis `a`. The
+    size is the largest divisor of the computed extent up to this limit. "" stands for a reduction
+    axis, and for a spatial axis whose inner part is one element.
     """
 
     phase = Phase.PLACE
@@ -58,7 +58,7 @@ class StripMine(Step):
 
 @dataclass(frozen=True)
 class Parallel(Step):
-    """Fuse the outermost loops of `stage`, as many as `hole` says, and run them on all cores."""
+    """Fuse the `hole` outermost loops of `stage` and run them on all cores."""
 
     phase = Phase.BIND
 
@@ -79,9 +79,9 @@ class FuseConsumer(Step):
 
 @dataclass(frozen=True)
 class ComputeAt(Step):
-    """Compute `stage` at a loop of `host`; `hole` says how many of the host's loops enclose it.
+    """Compute `stage` at a loop of `host`; `hole` is the number of the host's loops around it.
 
-    Zero means a loop nest of its own at the root.
+    Zero means a separate loop nest at the root.
     """
 
     phase = Phase.PLACE
@@ -95,9 +95,9 @@ class ComputeAt(Step):
 class Vectorize(Step):
     """Vectorise the innermost loop of `stage` (where more than one iteration is left).
 
-    An attached stage's last spatial axis is split first, by its largest divisor up to `lanes`.
-    Where that does not fill a `register` (elements; 0 for never), it is split by a multiple of one
-    that need not divide it, and the last vector is moved back.
+    An attached stage's last spatial axis is split first, by its largest divisor up to `lanes`. If
+    this divisor does not fill a `register` (in elements; 0 for none), the axis is split by a
+    multiple of a register that need not divide it, and the last vector is moved back.
     """
 
     phase = Phase.ANNOTATE
@@ -109,17 +109,17 @@ class Vectorize(Step):
 
 @dataclass(frozen=True)
 class Transpose(Vectorize):
-    """Vectorise the innermost loop of `stage`, a copy that is dense in its source along the loop
-    around that. Where both have as many iterations as there are `lanes`, that square is loaded
-    along the outer one and transposed in registers.
+    """Vectorise the innermost loop of `stage`, a copy whose source is contiguous along the next
+    loop around it. If both loops have `lanes` iterations, this square is loaded along the outer
+    loop and transposed in registers.
     """
 
 
 @dataclass(frozen=True)
 class Interleave(Vectorize):
     """Vectorise the innermost loop of `stage`, a copy that puts neighbours of `rows` rows next to
-    each other. Where the loop around that has as many iterations as there are `rows`, the rows are
-    loaded along the innermost loop and interleaved in registers.
+    each other. If the next loop around it has `rows` iterations, the rows are loaded along the
+    innermost loop and interleaved in registers.
     """
 
     rows: int = 1
@@ -127,8 +127,8 @@ class Interleave(Vectorize):
 
 @dataclass(frozen=True)
 class Unroll(Step):
-    """Unroll the register tile and the folded axes of `stage` explicitly, and further loops up to
-    `hole` statements where there is one.
+    """Unroll the register tile and the folded axes of `stage` explicitly. With a `hole`, further
+    loops are unrolled up to this number of statements.
     """
 
     phase = Phase.ANNOTATE
@@ -144,7 +144,7 @@ class Unroll(Step):
 
 @dataclass(frozen=True)
 class Initialise(Step):
-    """Initialise the reduction of `stage` in a nest of its own, outside the reduction loops."""
+    """Initialise the reduction of `stage` in a separate nest, outside the reduction loops."""
 
     phase = Phase.ANNOTATE
 
@@ -153,8 +153,8 @@ class Initialise(Step):
 
 @dataclass(frozen=True)
 class SkipPadding(Step):
-    """Leave out the steps of the tiled reduction `stage` that meet only zeros of `padded`, where
-    `hole` is 1: along dimensions whose index no loop of the register tile moves.
+    """If `hole` is 1, leave out the steps of the tiled reduction `stage` that read only zeros of
+    `padded`. This applies to dimensions whose index no loop of the register tile moves.
     """
 
     phase = Phase.AFTER_SCHEDULING

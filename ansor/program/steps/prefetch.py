@@ -13,10 +13,11 @@ from ansor.program.steps.base import Phase, Step
 
 @dataclass(frozen=True)
 class Prefetch(Step):
-    """Where `hole` is 1, prefetch what the tiled `stage` reads of the constant `buffer` before its
-    turn. While a part is read repeatedly whose number of elements is between the two `elements`,
-    the next part in memory is prefetched. Otherwise, where at least `run` elements are read without
-    a gap, those `distance` elements ahead are. `line_bytes` is the size of a cache line.
+    """If `hole` is 1, prefetch the elements of the constant `buffer` that the tiled `stage` reads.
+
+    A part of the buffer whose size is between the two `elements` may be read repeatedly. The next
+    part in memory is then prefetched. Otherwise, if at least `run` contiguous elements are read,
+    elements at the distance `distance` are prefetched. `line_bytes` is the size of a cache line.
     """
 
     phase = Phase.AFTER_SCHEDULING
@@ -62,11 +63,11 @@ class PrefetchOperands(Step):
 
 @dataclass(frozen=True)
 class PrefetchConsumer(Step):
-    """Each tile of `stage` prefetches what its fused `consumer` reads and writes for that tile.
+    """Each tile of `stage` prefetches the data that its fused `consumer` reads and writes for it.
 
     Attributes:
         tile_bytes: the largest tile of an array.
-        far_bytes: the size from which an array is prefetched little by little, during a long
+        far_bytes: the size from which an array is prefetched in small groups, during a long
             reduction.
         line_bytes: a cache line.
     """

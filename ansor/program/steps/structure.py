@@ -31,8 +31,9 @@ class CacheWrite(Step):
 class CacheRead(Step):
     """Let the new stage `copy` copy `buffer` and `stage` read the copy.
 
-    Computed at a loop of `stage`, the copy holds just what the loops inside touch, packed. With
-    `order`, dimension ``d`` of the copy is dimension ``order[d]`` of the buffer.
+    If it is computed at a loop of `stage`, the copy has only the elements that the loops inside
+    touch, packed. With `order`, dimension ``d`` of the copy is dimension ``order[d]`` of the
+    buffer.
     """
 
     phase = Phase.STRUCTURE
@@ -45,11 +46,11 @@ class CacheRead(Step):
 
 @dataclass(frozen=True)
 class LayoutRewrite(Step):
-    """Ask for the constant `buffer` that `stage` reads packed: its last dimension is split by
-    `hole`, the outer part comes first of all, the inner part last. Zero leaves it as it is.
+    """Pack the constant `buffer` that `stage` reads. Its last dimension is split by `hole`. The
+    outer part becomes the first dimension, the inner part the last. Zero keeps the plain layout.
 
-    The decision `tiles`, where the program has it, splits the axis along that dimension. Panels
-    then hold columns in the order of tiles, see `ansor.program.layout.PackedLayout`.
+    The decision `tiles`, if the program has it, splits the axis along that dimension. Panels then
+    have columns in the order of tiles, see `ansor.program.layout.PackedLayout`.
     """
 
     phase = Phase.STRUCTURE
@@ -82,7 +83,7 @@ class DotProducts(Step):
 @dataclass(frozen=True)
 class GroupedCacheRead(CacheRead):
     """A `CacheRead` whose copy has groups of `elements` along dimension `dim` of the buffer as its
-    last dimension. The other dimensions are in `order`, that one in groups.
+    last dimension. The dimensions before have the `order`; dimension `dim` counts groups.
     """
 
     dim: int = 0
@@ -101,8 +102,8 @@ class GroupedLayout(LayoutRewrite):
 class SplitAxis(Step):
     """Make two axes of spatial `axis` of `stage`: its quotient by `factor`, then the remainder.
 
-    Where `consumer` is named, it maps the stage's output element by element: its own axis and the
-    dimension of the buffer between the two are split alike. `factor` divides the extent.
+    `factor` divides the extent. A `consumer` is an elementwise map of the stage's output. Its axis,
+    and the dimension of the buffer between the two stages, are split in the same way.
     """
 
     phase = Phase.STRUCTURE
@@ -117,8 +118,8 @@ class SplitAxis(Step):
 class MoveAxis(Step):
     """Make spatial `axis` of `stage` its last one, which is vectorised.
 
-    `consumer` maps the stage's output element by element: its own axes and the dimensions of the
-    buffer between the two get the same order.
+    `consumer` maps the stage's output element by element. Its axes, and the dimensions of the
+    buffer between the two stages, get the same order.
     """
 
     phase = Phase.STRUCTURE
@@ -130,8 +131,8 @@ class MoveAxis(Step):
 
 @dataclass(frozen=True)
 class AsProduct(Step):
-    """Make `stage` a product of matrices whose sizes are multiples of `multiple`, its axes in the
-    groups of `contraction`; its operands become stages of their own (`operand_names`).
+    """Make `stage` a product of matrices whose sizes are multiples of `multiple`. Its axes form the
+    groups of `contraction`. Its operands become separate stages (`operand_names`).
 
     `consumer` maps the stage's output element by element and gets axes for rows and columns.
     """

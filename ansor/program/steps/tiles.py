@@ -11,10 +11,9 @@ from ansor.program.steps.gpu import TensorTile
 class DotTile(TensorTile):
     """Tile a sum of groups of products for an instruction on tiles, such as `tdpbf16ps`.
 
-    The innermost tile has up to 16 rows, groups and lanes along `matrix`, as the last columns of
-    the decisions say. Groups may run along several axes, those between the first and the last. The
-    spatial level around the tile is one of results that stay in registers during the innermost
-    reduction level.
+    The innermost tile has up to 16 rows, groups and lanes along `matrix`, given by the last columns
+    of the decisions. Groups may run along several axes, between the first and the last. The results
+    of the spatial level around the tile stay in registers during the innermost reduction level.
     """
 
     instruction: str

@@ -1,4 +1,4 @@
-"""What a report shows, without its form.
+"""The content of a report, independent of its format.
 
 In: a saved network, the data of its search and of a comparison (`inputs`), or records of a
 database. Out: one frozen `Document` (`document`), made by `collect`. The package

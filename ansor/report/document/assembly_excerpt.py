@@ -81,7 +81,7 @@ def _weight(line: str) -> int:
 
 
 def _densest(lines: list[str], most: int) -> int:
-    """Where the `most` lines with the most vector instructions begin."""
+    """Begin of the `most` lines with the most vector instructions."""
     if len(lines) <= most:
         return 0
     counts = [0]

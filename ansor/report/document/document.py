@@ -25,7 +25,7 @@ class FunctionRow:
         rate: operations per second.
         peak_share: `rate` over the machine's peak, 0 to 1 or a little more.
         speedup: over the untuned definition.
-        margin: how much longer the runner-up takes, as a share of the latency.
+        margin: additional time of the runner-up, as a share of the latency.
         spread: distance between the quartiles of the winner's turns, as a share of its latency.
         trials: measured programs.
         failed: of these, the failures.

@@ -1,4 +1,4 @@
-"""What reports are made of: a saved network with the files beside it, or records."""
+"""Inputs of reports: a saved network with the files beside it, or records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class NetworkInputs:
-    """A tuned network and what is known of it.
+    """A tuned network and its data for a report.
 
     Attributes:
         title: the name of the network or of its file.
@@ -56,7 +56,7 @@ def read_network(path: Path) -> NetworkInputs:
 
 
 def _remedy(folder: Path) -> str:
-    """What to give instead of a folder without a network."""
+    """The remedy for a folder without a network."""
     found = sorted(each.parent.name for each in folder.glob(f"*/{MODEL_FILE}"))
     if found:
         return f"has several networks; give one of its folders: {', '.join(found)}"

@@ -72,7 +72,7 @@ def network_document(inputs: NetworkInputs) -> Document:
 
 
 def _with_search(document: Document, search: SearchData) -> Document:
-    """The document with what the search measured.
+    """The document with the measurements of the search.
 
     Raises:
         StorageError: a trial is of a task that the network does not have.

@@ -107,7 +107,7 @@ def _row(database: Database, name: str, records: Sequence[Record]) -> FunctionRo
 
 
 def _environment(records: Sequence[Record]) -> dict[str, str]:
-    """What the records have in common, and how many records have it."""
+    """A common property of records, and their number."""
     if not records:
         return {}
     targets = Counter(record.target for record in records)

@@ -1,4 +1,4 @@
-"""`SearchData`: what a report knows of a search beyond the tuned network."""
+"""`SearchData`: the data of a search for a report, beyond the tuned network."""
 
 from __future__ import annotations
 

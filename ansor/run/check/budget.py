@@ -27,8 +27,7 @@ OWN = "the network in float32"
 class BudgetComparison:
     """Compares networks with results in float32, on the same inputs.
 
-    Extreme values are left out: one of them outweighs the rest of a tensor, and the figures are of
-    whole tensors.
+    Extreme values are left out, because one of them outweighs the rest of a tensor in the figures.
 
     Args:
         framework: that computed the results.
@@ -82,7 +81,7 @@ class BudgetComparison:
 def budget_comparison(
     mod: tvm.IRModule, original: SourceComparison | None, budget: ErrorBudget, target: Target
 ) -> BudgetComparison:
-    """What networks in short floats are compared with.
+    """The comparison for networks in short floats.
 
     Args:
         mod: the network in float32, optimised.

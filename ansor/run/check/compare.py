@@ -1,4 +1,4 @@
-"""How far results are from the original's, and how far they may be."""
+"""Differences between results and the original's, and their limits."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-# Errors that rounding explains, relative to the largest finite value of an output. A network sums
-# in another order than its original, layer after layer; its convolutions may use minimal filtering.
+# Errors from rounding, relative to the largest finite value of an output. Each layer of a network
+# adds up in another order than the original, and convolutions may use minimal filtering.
 NETWORK_TOLERANCE: Mapping[str, float] = MappingProxyType(
     {"float64": 1e-9, "float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1}
 )
-# The same of a single operator on the same operands.
+# The same for a single operator on the same operands.
 OPERATOR_TOLERANCE: Mapping[str, float] = MappingProxyType(
     {"float64": 1e-11, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}
 )
@@ -25,13 +25,13 @@ OPERATOR_TOLERANCE: Mapping[str, float] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Difference:
-    """How results differ from those of the original.
+    """The difference between results and the original's.
 
     Attributes:
         relative: largest error, relative to the largest finite value of its output; infinite
             where shapes, dtypes or NaNs differ.
-        excess: the error in units of what is allowed; above one, the results differ.
-        text: where, for people.
+        excess: ratio of the error to its limit; above 1, the results differ.
+        text: description of the place.
     """
 
     relative: float
@@ -77,7 +77,7 @@ def _exact(where: str, found: Array, expected: Array) -> Difference:
 
 
 def _rounded(where: str, found: Array, expected: Array, allowed: float) -> Difference:
-    """Of floats: what is not finite must be the same, the rest close."""
+    """The difference of floats: NaN and infinities must be equal, other elements close."""
     finite = np.isfinite(expected)
     if not np.array_equal(found[~finite], expected[~finite], equal_nan=True):
         return _infinite(f"{where} has other NaNs or infinities")

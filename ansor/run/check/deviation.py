@@ -1,4 +1,4 @@
-"""How far the results of a network in short floats are from those in float32."""
+"""Deviations of the results of a network in short floats from those in float32."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Deviation:
     """The deviation of results, each figure of the worst output.
 
     Attributes:
-        error: by the metric that has the budget.
+        error: by the metric of the budget.
         squared: normalised mean squared error.
         cosine: of the angle between both results as vectors.
         largest: largest difference, relative to the largest value.
@@ -44,7 +44,7 @@ class Deviation:
 
 @dataclass(frozen=True)
 class ErrorBudget:
-    """How far results may be from those in float32.
+    """The allowed deviation of results from those in float32.
 
     Attributes:
         limit: of the metric.
@@ -56,10 +56,10 @@ class ErrorBudget:
 
 
 def squared_error(expected: Array, actual: Array) -> float:
-    """The normalised mean squared error: squares of the differences over squares of the expected
-    values; infinite where other elements are NaN or infinite.
+    """The normalised mean squared error: sum of squared differences over sum of squared expected
+    values. It is infinite if different elements are NaN or infinite.
 
-    Of integers and truth values it is the share of the elements that differ.
+    For integers and truth values, it is the share of the elements that differ.
     """
     if not _is_float(expected):
         return float(np.mean(expected != actual)) if expected.size else 0.0
@@ -79,7 +79,7 @@ def deviation(expected: Sequence[Array], actual: Sequence[Array], metric: Metric
 
 
 def worst(found: Sequence[Deviation]) -> Deviation:
-    """The worst of each figure; no deviation if there are none."""
+    """The worst value of each figure; no deviation for an empty list."""
     return Deviation(
         max((one.error for one in found), default=0.0),
         max((one.squared for one in found), default=0.0),
@@ -115,7 +115,7 @@ def _is_float(array: Array) -> bool:
 
 
 def _finite(expected: Array, actual: Array) -> tuple[Array, Array] | None:
-    """The finite elements in float64; None where the others are not the same."""
+    """The finite elements in float64; None if the other elements are not equal."""
     e, a = (np.asarray(array, np.float64).reshape(-1) for array in (expected, actual))
     finite = np.isfinite(e)
     if (

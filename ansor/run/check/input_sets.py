@@ -23,9 +23,9 @@ class InputSet:
     """Inputs of one run.
 
     Attributes:
-        name: what is particular about them.
+        name: description of the inputs.
         arrays: the inputs in a row.
-        results: what the original makes of them.
+        results: of the original.
     """
 
     name: str
@@ -34,10 +34,10 @@ class InputSet:
 
 
 def input_sets(source: SourceModel, seed: int = 0) -> Iterator[InputSet]:
-    """The inputs to compare on, each with the original's results: the user's examples; ordinary
-    values; values near the ends of the dtypes' ranges.
+    """The inputs of the comparison, each with the original's results: the user's examples, ordinary
+    values, and values near the ends of the dtypes' ranges.
 
-    The original decides on what is legal: inputs at which it raises an error are left out, and
+    The original decides which inputs are legal. If it raises an error, the inputs are left out, and
     integers are then drawn from the range of the example's.
     """
     rng = np.random.default_rng(seed)

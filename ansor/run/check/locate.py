@@ -37,14 +37,14 @@ class Fault:
 
 
 def first_fault(source: SourceModel, arrays: Sequence[Array], execute: Execute) -> Fault | None:
-    """The first operator that differs from the original's, on the operands that it has there.
+    """The first operator whose result differs from the original's for the original's operands.
 
     Args:
         arrays: inputs of the model.
         execute: compiles and runs an imported module.
 
     Returns:
-        None if each operator is right alone.
+        None if each operator alone is right.
     """
 
     def compared(case: NodeCase) -> str:

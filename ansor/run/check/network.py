@@ -34,7 +34,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class NetworkCheck:
-    """How a network compares with its original.
+    """The comparison of a network with its original.
 
     Attributes:
         stage: "import", or "tuned network".
@@ -56,7 +56,7 @@ class NetworkCheck:
 
     @property
     def error(self) -> float:
-        """What has a budget; 0 where nothing has."""
+        """The error that a budget limits; 0 without a budget."""
         return 0.0 if self.deviation is None else self.deviation.error
 
     @property
@@ -86,7 +86,7 @@ def check_from_json(data: Mapping[str, Any]) -> NetworkCheck:
 
 
 class ResultError(UserError):
-    """A tuned network computes something else than the original model."""
+    """The results of a tuned network differ from the original model's."""
 
 
 class SourceComparison:
@@ -100,9 +100,9 @@ class SourceComparison:
     def __init__(self, source: SourceModel, target: Target) -> None:
         self._source = source
         self._target = check_target(target)
-        self.sets: list[InputSet] = []  # once the import has been checked
+        self.sets: list[InputSet] = []  # after the check of the import
         self._flips = False  # whether rounding flips steps of the network's own rounding
-        self.checks: list[NetworkCheck] = []  # the comparisons up to now
+        self.checks: list[NetworkCheck] = []  # the comparisons so far
 
     @property
     def framework(self) -> str:
@@ -110,7 +110,7 @@ class SourceComparison:
         return self._source.framework
 
     def check_import(self, mod: tvm.IRModule) -> None:
-        """Compares a network as it was imported and optimised, before it is tuned.
+        """Compares the imported and optimised network, before it is tuned.
 
         Raises:
             UnsupportedError: the network differs; names the first operator that does.
@@ -158,7 +158,7 @@ class SourceComparison:
         )
 
     def _compared(self, compiled: CompiledModel, inputs: InputSet) -> Difference:
-        """The difference, in units of what rounding explains of this network."""
+        """The difference, in units of the limit from rounding in this network."""
         found = difference(outputs_of(compiled, inputs.arrays), inputs.results, NETWORK_TOLERANCE)
         if found.excess <= 1:
             return found
@@ -166,13 +166,13 @@ class SourceComparison:
         return Difference(found.relative, found.excess / max(1.0, allowed), found.text)
 
     def _amplified(self, inputs: InputSet, step: float) -> float:
-        """How far the original's results move with rounding of its inputs, likewise."""
+        """Change of the original's results with rounding of its inputs, in units of the limit."""
         moved = [_moved(array, step) for array in inputs.arrays]
         results = self._source.run(moved)
         return CHECK.max_amplified * difference(results, inputs.results, NETWORK_TOLERANCE).excess
 
     def _flipped(self, inputs: InputSet) -> float:
-        """`_amplified` where each operator is right alone."""
+        """The limit of the difference if each operator alone is right."""
         return max(self._amplified(inputs, step) for step in CHECK.flipping_steps)
 
     def _refuse_import(self, inputs: InputSet, found: Difference) -> None:
@@ -208,12 +208,12 @@ def uncompilable(source: SourceModel, target: Target) -> Fault | None:
 
 
 def with_plain_loops(mod: tvm.IRModule) -> tvm.IRModule:
-    """An optimised network whose functions have their loops in an order that compilers can use."""
+    """An optimised network with loops in an order that compilers can use."""
     ordered = {}
     for function in extract_functions(mod):
         try:
             ordered[function.name] = reference_of(function.func).func
-        except UnsupportedError:  # no nest of loops, such as a call of TVM's runtime: it stays
+        except UnsupportedError:  # no nest of loops, such as a call of TVM's runtime: no change
             continue
     return apply_programs(mod, ordered)
 

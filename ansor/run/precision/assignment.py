@@ -1,4 +1,4 @@
-"""Which functions of a network multiply short floats, within an error budget."""
+"""The functions of a network that multiply short floats, within an error budget."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class Assignment:
 def within_budget(
     forms: NetworkForms, sensitivities: Sensitivities, limit: float, share: float = 1.0
 ) -> Assignment:
-    """All products in short floats, but for the most sensitive ones if the error is over a limit.
+    """All products in short floats, except the most sensitive ones if the error exceeds a limit.
 
     Args:
         forms: of the calls.
         sensitivities: of its functions.
         limit: of the error.
-        share: of the limit that short floats may use up.
+        share: of the limit that short floats may use.
 
     Raises:
-        ArgumentError: no assignment meets the limit; says how far the best one is.
+        ArgumentError: no assignment meets the limit; the message has the error of the best one.
     """
     whole, goal = sensitivities.error(forms.multiplying), share * limit
     if whole <= goal:
@@ -94,7 +94,7 @@ def as_network(
 
 
 def precision_rows(forms: NetworkForms, assignment: Assignment) -> tuple[PrecisionRow, ...]:
-    """For each function in which precision it runs, and why."""
+    """The precision of each function, and the reason for it."""
     uses = forms.flow.uses
     calls = Counter(use.function for use in uses)
     short = Counter(forms.function_of(number) for number in assignment.short)
@@ -113,7 +113,7 @@ def forms_of(network: Network, dtype: str) -> NetworkForms:
     """The forms that the calls of a network may take.
 
     Raises:
-        ArgumentError: it is a single operator, whose definition says what it multiplies.
+        ArgumentError: it is a single operator, whose definition fixes the dtypes of its operands.
     """
     if network.calling is None:
         raise ArgumentError(

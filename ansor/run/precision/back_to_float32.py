@@ -1,7 +1,7 @@
 """A tuned network whose error is over the budget: its most sensitive calls go back to float32.
 
-The choice before the search is made with plain loops. Tuned programs add up in another order, and
-they may be variants that round more, so that the error of the tuned network is another one.
+The choice before the search is made with plain loops. The tuned network has a different error:
+tuned programs add up in another order, and may be variants that round more.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ansor.run.tuned.tuned_model import TunedModel
 
 @dataclass(frozen=True, eq=False)
 class Allowed:
-    """A network and what its calls may be within an error budget.
+    """A network, and the allowed forms of its calls within an error budget.
 
     Attributes:
         network: in float32.
@@ -47,11 +47,12 @@ class Allowed:
 
         Args:
             tuned: networks in several precisions, and the results.
-            compiled: compiles another network with the best programs that are known.
-            note: tells a user what is going on.
+            compiled: compiles another network with the best known programs.
+            note: sends messages to the user.
 
         Raises:
-            ResultError: the error is over the budget in float32 too; says what the least one is.
+            ResultError: the error exceeds the budget even in float32; the message has the least
+                one.
         """
         checks = []
         for _, model in tuned:

@@ -1,7 +1,7 @@
-"""The cheapest of two choices for each node of a graph, where neighbours that differ cost more.
+"""The cheapest of two choices for each node of a graph, with a cost for different neighbours.
 
 It is a minimum cut (Greig, Porteous and Seheult, "Exact Maximum A Posteriori Estimation for Binary
-Images", 1989). The side of the source is one choice and that of the sink the other one. The cut
+Images", 1989). The side of the source is one choice, the side of the sink the other. The cut
 separates each node from the side that it does not choose, at the cost of its choice.
 """
 
@@ -21,7 +21,7 @@ _SOURCE, _SINK = "source", "sink"
 
 @dataclass(frozen=True)
 class Costs:
-    """What a node costs in seconds; infinite for a choice that it does not have."""
+    """The cost of a node's choices in seconds; infinite for an impossible choice."""
 
     first: float
     second: float
@@ -30,7 +30,7 @@ class Costs:
 def cheapest_second(
     nodes: Mapping[int, Costs], conversions: Mapping[tuple[int, int], float]
 ) -> frozenset[int]:
-    """The nodes that take the second choice in the cheapest assignment of all.
+    """The nodes with the second choice in the cheapest assignment.
 
     Args:
         nodes: by number; each has at least one choice.
@@ -53,14 +53,14 @@ def total_s(
     conversions: Mapping[tuple[int, int], float],
     second: frozenset[int],
 ) -> float:
-    """Seconds of an assignment, given by the nodes that take the second choice."""
+    """Seconds of an assignment, given by the nodes with the second choice."""
     own = sum(c.second if node in second else c.first for node, c in nodes.items())
     apart = ((one in second) != (other in second) for one, other in conversions)
     return own + sum(s for s, differs in zip(conversions.values(), apart, strict=True) if differs)
 
 
 def _add(graph: Any, one: Any, other: Any, seconds: float) -> None:
-    """An edge; without a capacity, which is infinite, for infinite seconds."""
+    """Adds an edge. Infinite seconds are an edge without a capacity."""
     if math.isinf(seconds):
         graph.add_edge(one, other)
         return

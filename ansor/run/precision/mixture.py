@@ -1,9 +1,8 @@
 """The fastest mixture of float32 and a shorter dtype in a network, by measured latencies.
 
-Each function has two forms: the one of the network in float32, and the one of the network in which
-all products multiply short floats. Both are tasks of one search, as variants of each other. Each
-call then takes one of the forms, so that the sum of the latencies and of the conversions between
-calls is least (`minimum_cut`).
+Each function has two forms: one in float32, and one of the network whose products all multiply
+short floats. Both forms are tasks of one search, as variants of each other. Each call then takes
+the form that minimises the sum of latencies and of conversions between calls (`minimum_cut`).
 
 Deviation: Alibaba's PAI estimates the costs of its mixed precision; here they are measured.
 """
@@ -29,7 +28,7 @@ Searches = Mapping[str, Sequence[TaskSearch]]  # of all tasks of each function
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """A network in float32 and in a short dtype, and all that lies between.
+    """A network in float32 and in a short dtype, and all mixtures of both.
 
     Attributes:
         wide: the network in float32.
@@ -51,7 +50,7 @@ class Mixture:
     def of(
         cls, wide: Network, forms: NetworkForms, allowed: Assignment, target_key: str
     ) -> Mixture:
-        """Between a network in float32 and its allowed assignment."""
+        """The mixture of a network in float32 and its allowed assignment."""
         reformed = with_forms(forms, forms.forms(allowed.short))
         short = as_network(wide, reformed, forms, allowed, target_key)
         names = (use.function for use in forms.flow.uses)
@@ -66,7 +65,7 @@ class Mixture:
 
     @property
     def _added(self) -> list[Task]:
-        """The tasks of the short network that the one in float32 lacks."""
+        """The tasks of the short network that the network in float32 lacks."""
         wide = {task.name for task in self.wide.tasks}
         return [task for task in self.short.tasks if task.name not in wide]
 
@@ -91,7 +90,7 @@ class Mixture:
 
         Args:
             searches: of the tasks of `both`.
-            conversion_s: seconds that the conversion of so many elements takes.
+            conversion_s: seconds of the conversion of a number of elements.
         """
         short = {task.name: task.group for task in self._added}
         seconds, promised = latencies(searches, short), promises(searches, short)
@@ -108,7 +107,7 @@ class Mixture:
         return {i: pair for i, pair in pairs if pair[0] != pair[1] and timed.issuperset(pair)}
 
     def _conversions(self, conversion_s: Callable[[int], float]) -> dict[tuple[int, int], float]:
-        """Seconds for each two calls between which a short tensor lies."""
+        """Seconds of the conversion for each two calls with a short tensor between them."""
         uses, free = self.forms.flow.uses, self._free
         stored = self.forms.stored_short(self.allowed.short)
         makers = {t: i for i, use in enumerate(uses) for t in use.outputs if t in stored}
@@ -139,7 +138,7 @@ def _text(seconds: float) -> str:
 def latencies(searches: Searches, short: Mapping[str, str]) -> dict[str, float]:
     """Seconds of each function in float32, and of each short form, by name.
 
-    What was not measured is infinite.
+    Forms without a measurement are infinite.
 
     Args:
         searches: of the tasks of each function.
@@ -149,7 +148,7 @@ def latencies(searches: Searches, short: Mapping[str, str]) -> dict[str, float]:
 
 
 def promises(searches: Searches, short: Mapping[str, str]) -> dict[str, float]:
-    """The same by the draft, before any measurement."""
+    """Seconds of each form by the draft, before any measurement."""
     return _least(searches, short, lambda search: search.promised_s or math.inf)
 
 
@@ -169,7 +168,7 @@ def costs_of(
 ) -> Costs:
     """The costs of both forms of a call.
 
-    If neither form was measured, the promises count. Without a promise the call stays in float32.
+    If no form was measured, the promises count. Without a promise, the call stays in float32.
     """
     for known in (seconds, promised):
         costs = Costs(*(known[name] for name in pair))

@@ -32,7 +32,7 @@ class PrecisionPhase:
         settings: of the run.
         target: that the networks are tuned for.
         text: canonical text of the target.
-        note: tells a user what is going on.
+        note: sends messages to the user.
         allowed: the networks in another precision that the error budget allows, by name.
         mixtures: of the networks whose precision the latencies choose, by name.
     """
@@ -47,7 +47,7 @@ class PrecisionPhase:
     def entered(self, name: str, network: Network, original: SourceComparison | None) -> Network:
         """An imported network in the precision of the settings, within their error budget.
 
-        Where the latencies choose, it has the functions in both precisions.
+        If latencies choose the precision, it has the functions in both precisions.
 
         Args:
             name: of the network.
@@ -99,5 +99,5 @@ class PrecisionPhase:
         return found
 
     def rivals(self, networks: Mapping[str, Network]) -> dict[str, list[Network]]:
-        """The mixture of each network and what competes with it: the network in one precision."""
+        """The mixture of each network, and its competitors: the network in a single precision."""
         return {name: [networks[name], *mixture.pure] for name, mixture in self.mixtures.items()}

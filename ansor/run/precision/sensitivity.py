@@ -19,12 +19,12 @@ Error = Callable[[frozenset[int]], float]  # of the network with these calls in 
 
 @dataclass(frozen=True)
 class Narrowed:
-    """What became of a set of calls in short floats.
+    """A set of calls in short floats after some went back to float32.
 
     Attributes:
         short: numbers of the calls that remain; None if no assignment meets the budget.
         back: numbers of the calls that went back to float32.
-        least_error: of all assignments that were tried.
+        least_error: of all tried assignments.
     """
 
     short: frozenset[int] | None
@@ -33,7 +33,7 @@ class Narrowed:
 
 
 class Sensitivities:
-    """How sensitive the functions of a network are to short floats.
+    """The sensitivities of a network's functions to short floats.
 
     The sensitivity of a function is the error of the network with this function alone in short
     floats, over the operations that float32 would make slower.
@@ -58,8 +58,8 @@ class Sensitivities:
     ) -> Narrowed:
         """Sends calls back to float32 one by one until the error is within the goal.
 
-        Errors add up nearly, which tells how many calls have to go before the error is computed
-        again.
+        Errors are almost additive. This gives the number of calls to change before the error is
+        computed again.
 
         Args:
             short: numbers of the calls that may stay in short floats.
@@ -83,7 +83,7 @@ class Sensitivities:
         return Narrowed(None, (), least)
 
     def reasons(self, back: Iterable[int]) -> dict[str, str]:
-        """Why calls are in float32, by the names of their functions."""
+        """The reasons why calls are in float32, by the names of their functions."""
         names = dict.fromkeys(map(self._forms.function_of, back))
         return {name: f"{SENSITIVE}{self._of_function(name):.1e}" for name in names}
 
@@ -99,7 +99,7 @@ class Sensitivities:
         return self.error(frozenset())
 
     def _share(self, call: int) -> float:
-        """A call's part of what its function adds to the error."""
+        """A call's part of its function's error."""
         name = self._forms.function_of(call)
         added = max(0.0, self._of_function(name) - self._base)
         return added / len(self._forms.calls_of({name}))

@@ -1,4 +1,4 @@
-"""How the budget of a search is divided among its tasks."""
+"""Divides the budget of a search among its tasks."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Allocation:
 
     Args:
         searches: of all tasks.
-        networks: how often each network runs each function, and the objective.
+        networks: number of calls of each function in each network, and the objective.
         chosen: names of the functions to tune; other functions are not measured.
         config: of the scheduler, and the size of a full batch.
-        effort: what the search has spent.
-        rounds: those under way.
+        effort: spent trials and seconds of the search.
+        rounds: the rounds under way.
         rng: of the scheduler.
     """
 
@@ -57,7 +57,7 @@ class Allocation:
         return self._effort.trials + self._rounds.trials
 
     def choose(self, budget: Budget) -> tuple[TaskSearch | None, str]:
-        """The task of the next round, or None and why no further round may begin."""
+        """The task of the next round, or None and the reason why no further round may begin."""
         if budget.trials is not None and self._begun >= budget.trials:
             return None, "all trials spent"
         if budget.seconds is not None and self._effort.elapsed_s >= budget.seconds:
@@ -70,7 +70,7 @@ class Allocation:
         return self._searches[number], ""
 
     def batch_size(self, search: TaskSearch, budget: Budget) -> int:
-        """A full batch, or less where the trials run out or trials or time would not go round."""
+        """A full batch, or a smaller one if trials or time are short for all tasks."""
         left = self._left(search, budget)
         batch = self._batch if left is None else min(self._batch, left)
         if budget.seconds is not None:
@@ -83,14 +83,14 @@ class Allocation:
         return min(batch, share, budget.trials - self._begun)
 
     def _affordable(self, spare_s: float) -> int:
-        """Trials of each function without a round that the first part of the time is enough for."""
+        """Trials for each function without a round, within the first part of the time."""
         cost_s, busy = self._effort.trial_s or self._config.trial_s, self._rounds.busy
         begun = {x.task.group for x in self._searches if x.history or x.task.key in busy}
         fresh = len(self._chosen - begun)
         return int(spare_s * self._config.warmup_share / cost_s / max(fresh, 1))
 
     def _progress(self, budget: Budget) -> list[TaskProgress]:
-        """What each task has achieved, and what a second of it is worth to the objective."""
+        """The progress of each task, and its weight in the objective."""
         begun = [bool(search.history) or not self._is_chosen(search) for search in self._searches]
         weights = self._networks.weights([search.best_s for search in self._searches], begun)
         return [
@@ -104,7 +104,7 @@ class Allocation:
         return search.task.group in self._chosen
 
     def _has_ended(self, search: TaskSearch, budget: Budget) -> bool:
-        """Whether a task may have no further round, whatever the scheduler expects of it."""
+        """Whether the limits of a task allow no further round."""
         return not self._is_chosen(search) or self._left(search, budget) == 0
 
     def _left(self, search: TaskSearch, budget: Budget) -> int | None:
@@ -113,11 +113,11 @@ class Allocation:
         return budget.per_task.left(self._effort.of_tasks[search.task.key], idle)
 
     def _promised_s(self, search: TaskSearch) -> float | None:
-        """What a task promises, where there are others to compare it with."""
+        """The promise of a task, if there are other variants."""
         return 0.0 if self._variants[search.task.group] == 1 else search.promised_s
 
     def _why_over(self, tasks: Sequence[TaskProgress], budget: Budget) -> str:
-        """Why the scheduler chose no task."""
+        """The reason why the scheduler chose no task."""
         left = [task for task in tasks if not task.exhausted]
         if not any(task.weight for task in tasks) and left:
             return OBJECTIVE_MET

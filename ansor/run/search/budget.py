@@ -13,9 +13,9 @@ INTERRUPTED = "interrupted"  # reason of a search that Ctrl-C ended
 
 @dataclass(frozen=True)
 class Budget:
-    """When to stop: after so many trials or seconds, whichever comes first; None is no limit.
+    """Limits of trials and seconds; the first that is reached ends the search. None is no limit.
 
-    With limits of each task the search also ends when all tasks have reached theirs.
+    With limits of each task, the search also ends when all tasks have reached their limits.
     """
 
     trials: int | None = None
@@ -35,7 +35,7 @@ class Budget:
         return Budget(trials, seconds, self.per_task.share(part))
 
     def after(self, search: Finish) -> Budget:
-        """What a search has left; nothing if it was interrupted."""
+        """The budget that a search has left; nothing after an interrupt."""
         if search.reason == INTERRUPTED:
             return NOTHING
         trials = None if self.trials is None else max(0, self.trials - search.trials)
@@ -47,7 +47,7 @@ NOTHING = Budget(trials=0)
 
 
 def together(first: Finish, last: Finish) -> Finish:
-    """The end of two searches, one after the other."""
+    """The end of two consecutive searches."""
     reason = first.reason if first.reason == INTERRUPTED else last.reason
     trials, elapsed_s = first.trials + last.trials, first.elapsed_s + last.elapsed_s
     is_complete = first.is_complete and last.is_complete

@@ -1,4 +1,4 @@
-"""What a search has spent so far."""
+"""The spent trials and time of a search."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Effort:
 
     Args:
         clock: seconds.
-        of_tasks: programs that earlier searches of the run have measured; it is counted on.
+        of_tasks: numbers of programs that earlier searches of the run have measured; updated.
     """
 
     def __init__(self, clock: Callable[[], float], of_tasks: Counter[str]) -> None:
@@ -32,11 +32,11 @@ class Effort:
 
     @property
     def trial_s(self) -> float | None:
-        """Seconds that a trial costs; None before the first one."""
+        """Mean seconds of a trial; None before the first one."""
         return self.rounds_s / self.trials if self.trials else None
 
     def begin_rounds(self) -> None:
-        """What follows counts as the time of rounds."""
+        """Starts to count the time of rounds."""
         self._last_s = self._clock()
 
     def end_round(self) -> None:

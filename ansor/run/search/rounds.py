@@ -25,13 +25,13 @@ class OpenRound:
     Attributes:
         search: of the task.
         candidates: the proposed programs.
-        asked: programs that the policy was asked for.
+        asked: number of requested programs.
         results: recorded measurements by the place of their program.
         recalled: of these, the measurements of an interrupted run.
         last: number of the last record of the interrupted run.
         submitted: places of the programs that the device measures at the moment.
         doubtful: measurements on a disturbed machine that may be made again.
-        tries: how often some have been made again.
+        tries: number of repetitions so far.
     """
 
     search: TaskSearch
@@ -55,15 +55,14 @@ class OpenRound:
 class Rounds:
     """Gives batches to a device and records the measurements.
 
-    A measurement is recorded as soon as it is there. Only what was measured on a disturbed machine
-    and may be among the best is measured again before. This is no further trial: a trial is a
-    program.
+    A measurement is recorded as soon as it is complete. Disturbed programs that may be among the
+    best are measured again before. This is no further trial: a trial is a program.
 
     Args:
         queue: of the device.
-        journal: of the run; what an interrupted run measured is not measured again.
+        journal: of the run; measurements of an interrupted run are not repeated.
         seed: of the search.
-        config: how often, and which programs are measured again.
+        config: choice and number of the repeated measurements.
     """
 
     def __init__(
@@ -105,17 +104,17 @@ class Rounds:
 
     @property
     def _waits(self) -> bool:
-        """Whether no round can finish before the device has measured something."""
+        """Whether all rounds wait for the device."""
         return all(each.submitted for each in self._open.values())
 
     def left_behind(self, searches: Sequence[TaskSearch]) -> list[tuple[TaskSearch, int]]:
-        """Takes in what an interrupted run measured and this one does not propose.
+        """Takes in measurements of an interrupted run that this run does not propose.
 
         The machine's parameters, a version or a policy may differ from those of that run. Nothing
-        is taken in as long as the run is repeated.
+        is taken in while this run repeats it.
 
         Returns:
-            the searches that got records, and how many.
+            the searches that got records, and their number.
         """
         if not (self._waits and self._journal.is_repeating):
             return []
@@ -127,8 +126,8 @@ class Rounds:
         return [(search, counts[search.task.key]) for search in fed]
 
     def finished(self) -> OpenRound:
-        """Waits for a round to finish. Those that need no device come first, in the order in which
-        an interrupted run finished them."""
+        """Waits for a round to finish. Rounds that need no device come first, in the order of the
+        interrupted run."""
         while self._waits:
             self._collect()
         done = [each for each in self._open.values() if not each.submitted]
@@ -137,7 +136,7 @@ class Rounds:
         return self._open.pop(own.search.task.key)
 
     def _collect(self) -> None:
-        """Waits for the next batch that the device has measured, and measures some again."""
+        """Waits for the next measured batch, and repeats some of its measurements."""
         self._journal.go_on()
         done = self._queue.collect()
         own = self._open[done.batch.task.key]
@@ -152,7 +151,7 @@ class Rounds:
     def _take(
         self, own: OpenRound, number: int, result: Measurement, host: str | None = None
     ) -> None:
-        """Takes in a measurement, of which the device may tell twice. A time that the machine
+        """Takes in a measurement, which the device may report twice. A time that the machine
         cannot reach is a failure.
 
         Args:
@@ -174,7 +173,7 @@ class Rounds:
             self._keep(own, place, result, host)
 
     def _may_be_better(self, own: OpenRound, result: Measurement) -> bool:
-        """Whether a program may be among the best, but for a disturbance."""
+        """Whether a disturbed program may be among the best."""
         if result.latency_s is None or not result.disturbed:
             return False
         best_s = own.best_s
@@ -204,8 +203,8 @@ class Rounds:
 
 
 def _more_credible(first: Measurement, second: Measurement) -> Measurement:
-    """Of a disturbed measurement and a later one of the same program: an undisturbed one, or else
-    the shorter one."""
+    """The more credible of a disturbed and a later measurement of a program: an undisturbed one, or
+    else the shorter one."""
     if second.latency_s is None or first.latency_s is None:
         return first
     is_better = not second.disturbed or second.latency_s < first.latency_s

@@ -1,4 +1,4 @@
-"""When the search of one task ends, beside the budget of the whole run."""
+"""Limits of the search of one task, beside the budget of the whole run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One task in a run: its policy, its history of rounds, its status for people and the scheduler."""
+"""One task in a run: its policy, its history of rounds, and its status."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def space_of(
 class TaskSearch:
     """A task, the policy that searches it, and its progress.
 
-    A policy may propose fewer programs than it is asked for, because it learns after each of its
-    generations. A round ends when as many have been measured, so that rounds of all policies count
-    the same.
+    A policy may propose fewer programs than requested, because it learns after each of its
+    generations. A round ends when the requested number has been measured, so that rounds of all
+    policies have equal weight.
 
     Attributes:
-        task: what is searched.
+        task: the searched task.
         policy: proposes programs.
         least_s: seconds that no program of the task can fall below on the machine.
         peak: seconds of the task at the peaks of the machine.
         history: seconds of the best program after each round, None before the first success.
-        trail: the same before the search and after each of its trials.
+        trail: seconds of the best program before the search and after each of its trials.
         errors: programs that failed, by kind, earlier runs' records included.
     """
 
@@ -79,19 +79,19 @@ class TaskSearch:
 
     @property
     def promised_s(self) -> float | None:
-        """Seconds that a random sample promises; None where there is no draft, of a schedule that a
+        """Seconds that a random sample promises; None without a draft, as for a schedule that a
         user wrote."""
         return None if self.task.by_hand is not None else self.policy.promise_s
 
     @cached_property
     def drafted(self) -> Candidate | None:
-        """What the draft prefers, for a task of which nothing is measured."""
+        """The program that the draft prefers, for a task without measurements."""
         return self.policy.draft_best()
 
     def restore(self, records: Sequence[Record]) -> int:
-        """Takes in records of the task; returns how many are in its space.
+        """Takes in records of the task; returns the number of those in its space.
 
-        A program that was ever found wrong counts as failed, however fast it was.
+        A program with a failed check counts as failed, even if it was fast.
         """
         wrong = [r.program for r in records if r.measurement.error is ErrorKind.WRONG]
         programs = [record.program for record in records]
@@ -100,13 +100,13 @@ class TaskSearch:
         )
         self._count(record.measurement for record in records)
         if self.best_s is not None:
-            self.history.append(self.best_s)  # a task that is known needs no first round
+            self.history.append(self.best_s)  # a task with records needs no first round
         self.trail[:] = [self.best_s]
         return found
 
     def seed(self, journal: Journal, earlier: Sequence[Database] = ()) -> int:
-        """Lets the search begin with the best of the task in earlier runs, and of tasks that have
-        the same structure.
+        """Lets the search begin with the best programs of earlier runs, for the task and for tasks
+        of the same structure.
 
         Args:
             journal: of this run.
@@ -118,7 +118,7 @@ class TaskSearch:
         return self.policy.seed([program for program in programs if program.sketch in names])
 
     def learn(self, batch: Sequence[Candidate], results: Sequence[Measurement], asked: int) -> None:
-        """Takes in the measurements of a batch, for which `asked` programs were asked for."""
+        """Takes in the measurements of a batch of `asked` requested programs."""
         latency_s = [result.latency_s for result in results]
         self._count(results)
         self.policy.learn(batch, latency_s)
@@ -139,11 +139,11 @@ class TaskSearch:
     def progress(
         self, weight: float, promised_s: float | None = 0.0, has_ended: bool = False
     ) -> TaskProgress:
-        """For the scheduler.
+        """The progress for the scheduler.
 
         Args:
-            weight: what a second of the task is worth.
-            promised_s: of a variant, what its best may take.
+            weight: decrease of the objective by a second of the task.
+            promised_s: expected seconds of a variant's best program.
             has_ended: whether the task may have no further round.
         """
         tag = "+".join(sorted({s.name.rstrip("0123456789") for s in self.task.dag.stages.values()}))
@@ -159,7 +159,7 @@ class TaskSearch:
 
     @property
     def status(self) -> TaskStatus:
-        """For callbacks and reports."""
+        """The status for callbacks and reports."""
         task, best = self.task, self.policy.best
         return TaskStatus(
             name=task.name,

@@ -1,6 +1,7 @@
-"""What a search takes from earlier runs: programs to begin with, and records to learn from.
+"""Data of earlier runs for a search: programs for the first batch, and records for the cost model.
 
-Nothing of it counts as measured, because another machine or another version may have measured it.
+Programs of earlier runs do not count as measured, because another machine or version may have
+measured them.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def teach(
 
     Args:
         model: of the search.
-        task: whose records count.
+        task: of the records.
         sketches: of the task.
         sources: records of earlier runs.
     """

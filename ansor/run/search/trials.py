@@ -1,4 +1,4 @@
-"""What a report shows of each measurement."""
+"""The data of each measurement in a report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LARGEST_SCORE = math.log(sys.float_info.max)
 
 
 def trial_of(task: str, elapsed_s: float, candidate: Candidate, result: Measurement) -> Trial:
-    """What a report shows of one measurement.
+    """The data of one measurement in a report.
 
     Args:
         task: its key.
@@ -28,6 +28,6 @@ def trial_of(task: str, elapsed_s: float, candidate: Candidate, result: Measurem
 
 
 def expected_seconds(score: float) -> float | None:
-    """The seconds of a score, a log-throughput; None if it is not finite or stands for no time."""
+    """The seconds of a score, a log-throughput; None if it is not finite or the seconds are not."""
     is_time = math.isfinite(score) and abs(score) < _LARGEST_SCORE
     return math.exp(-score) if is_time else None

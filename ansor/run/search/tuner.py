@@ -45,25 +45,25 @@ class Tuner:
     """Tunes the tasks of one or several networks on one device.
 
     Args:
-        tasks: what to tune, each definition once.
+        tasks: to be tuned, each definition once.
         machine: parameters for rules and the draft.
         search: rules, limits and draft of the kind of target.
         device: builds, times and checks programs.
-        journal: of the run: earlier records, where new ones go, and the time.
+        journal: of the run, with earlier records, the destination of new ones, and the time.
         config: all settings.
-        seed: the same seed gives the same candidates on a device that answers the same.
+        seed: the same seed gives the same candidates if the device gives the same answers.
         callbacks: told of progress.
         user_rules: derivation rules tried before the built-in ones.
-        calls: `[networks, tasks]`, how often each network runs each task; by default those of one
-            network, by the tasks' weights.
-        objective: what is to become small.
+        calls: `[networks, tasks]`, number of calls of each task in each network; by default one
+            network with the tasks' weights.
+        objective: function to be minimised.
         policy: makes the search of each task.
         executor: spreads the work of the policies over the cores.
-        cost_model: makes what learns from measurements.
+        cost_model: makes the model that learns from measurements.
         chosen: names of the functions to tune; by default all. Other functions are not measured.
-        earlier: records of earlier runs, to begin with and to learn from.
-        spent: by key, programs of each task that this run has measured; it is counted on.
-        measured: what this run has measured; it is extended.
+        earlier: records of earlier runs, for the first batches and the cost model.
+        spent: by key, number of programs of each task that this run has measured; updated.
+        measured: measurements of this run; extended.
     """
 
     def __init__(
@@ -138,11 +138,12 @@ class Tuner:
 
     @property
     def statuses(self) -> list[TaskStatus]:
-        """All tasks as they stand."""
+        """The current status of all tasks."""
         return [search.status for search in self.searches]
 
     def seed_unknown(self) -> None:
-        """Lets what the draft prefers of tasks without records descend from similar tasks."""
+        """Lets the draft's choices for tasks without records begin with programs of similar
+        tasks."""
         for search in self.searches:
             if not search.policy.trials:
                 search.seed(self._journal, self._earlier)
@@ -153,11 +154,11 @@ class Tuner:
         return sum((search.errors for search in self.searches), Counter[str]())
 
     def run(self, budget: Budget) -> Finish:
-        """Searches until the budget is spent, nothing is left to try, Ctrl-C, or an objective or a
-        database that fails.
+        """Searches until the budget is spent, no program is left, or Ctrl-C comes. A failure of an
+        objective or a database also ends the search.
 
-        Every measurement is in the database when this returns, but for one that could not be
-        written, and each task keeps its best.
+        At the end, every measurement is in the database, except one that could not be written.
+        Each task keeps its best program.
         """
         start = Start(
             self.statuses,
@@ -172,7 +173,7 @@ class Tuner:
             reason, is_complete = self._loop(budget), True
         except KeyboardInterrupt:
             reason = INTERRUPTED
-        except (ArgumentError, DatabaseError) as error:  # what was found until then is not lost
+        except (ArgumentError, DatabaseError) as error:  # results so far are not lost
             reason = str(error)
         finally:
             for left in self._open.abandon():
@@ -184,7 +185,7 @@ class Tuner:
         return finish
 
     def _loop(self, budget: Budget) -> str:
-        """Keeps all places of the device busy; returns why the search is over."""
+        """Keeps all places of the device busy; returns the reason for the end of the search."""
         if budget.is_empty:
             return "no budget"
         self._effort.begin_rounds()
@@ -200,7 +201,8 @@ class Tuner:
             self._report(done)
 
     def _fill(self, budget: Budget) -> str:
-        """Begins rounds while the device has places; returns why no further one may begin."""
+        """Starts rounds while the device has places; returns the reason why no further one may
+        start."""
         while self._open.has_place:
             search, reason = self._allocation.choose(budget)
             if search is None:
@@ -217,7 +219,7 @@ class Tuner:
         self.model.prepare()
 
     def _learn(self, done: OpenRound) -> None:
-        """Takes in the results of a round, which lacks some after an interrupt."""
+        """Takes in the results of a round; after an interrupt, some are missing."""
         places = sorted(done.results)
         results = [done.results[i] for i in places]
         batch = [done.candidates[i] for i in places]
@@ -228,7 +230,7 @@ class Tuner:
         self._effort.count(key, len(places))
 
     def _report(self, done: OpenRound) -> None:
-        """Tells of a finished round."""
+        """Reports a finished round."""
         latency_s = self.latency_s
         network_s = None if latency_s is None else float(latency_s.sum())
         event = event_of(done, self._told, self._effort, network_s)
@@ -237,7 +239,7 @@ class Tuner:
 
     @property
     def latency_s(self) -> npt.NDArray[np.float64] | None:
-        """Seconds of each network, the sum of its functions; None until each function has some."""
+        """Seconds of each network; None until each function has a program."""
         return self._networks.latency_s([search.best_s for search in self.searches])
 
     def _tell(self, event: Callable[[Callback], None]) -> None:

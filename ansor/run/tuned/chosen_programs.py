@@ -1,4 +1,4 @@
-"""`ChosenPrograms`: what a network was made of, before its programs were lowered."""
+"""`ChosenPrograms`: the definitions and programs of a network before they were lowered."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ChosenPrograms:
 
         Raises:
             ArgumentError: there is no such function.
-            UnsupportedError: a trace cannot carry the program.
+            UnsupportedError: a trace cannot express the program.
         """
         if function not in self.of:
             raise ArgumentError("function", function, f"give one of {', '.join(self.of)}")
@@ -41,7 +41,7 @@ class ChosenPrograms:
         """The traces of all functions that are scheduled, by their names in `mod`.
 
         Raises:
-            UnsupportedError: a trace cannot carry a program.
+            UnsupportedError: a trace cannot express a program.
         """
         scheduled = {name: task for name, (task, program) in self.of.items() if program.steps}
         return {task.name: self.trace(name) for name, task in scheduled.items()}

@@ -46,21 +46,21 @@ def export_saved(
 def load(
     path: str | os.PathLike[str], threads: int | None = None, *, recompile: bool = False
 ) -> TunedModel:
-    """Reads a tuned network, which is ready to run then: nothing is tuned, nor compiled.
+    """Reads a tuned network, which is ready to run: nothing is tuned or compiled.
 
-    Compiled is a file that another version of TVM has written, or with code that this package
-    cannot store (for GPUs, and other processors than x86-64).
+    There are two exceptions, which are compiled: a file of another version of TVM, and code that
+    this package cannot store (for GPUs, and processors other than x86-64).
 
     Args:
         path: a file that `TunedModel.save` wrote.
         threads: that the network runs on; all cores by default.
-        recompile: whether its loops are compiled for this machine, which takes some seconds; they
-            are as they were chosen for the machine that it was tuned on.
+        recompile: whether its loops are compiled for this machine, which takes some seconds. The
+            programs remain those for the machine of the search.
 
     Raises:
         ArgumentError: no such file, or fewer threads than one.
         StorageError: the file cannot be read, is not ours, or is damaged.
-        UnsupportedError: the file is for a machine that this one is not.
+        UnsupportedError: the file is for another kind of machine.
     """
     stored = load_model(path)
     count = start_threads(threads)

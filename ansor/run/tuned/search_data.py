@@ -25,12 +25,12 @@ from ansor.targets.target import Target, target_text
 def data_of_search(
     finish: Finish, history: SearchHistory, programs: ChosenPrograms, target: Target
 ) -> SearchData:
-    """What a report shows of a search.
+    """The data of a search in a report.
 
     Args:
         finish: its end.
-        history: what it measured.
-        programs: what it chose.
+        history: of its measurements.
+        programs: the chosen ones.
         target: of the programs.
     """
     return SearchData(
@@ -55,7 +55,7 @@ def loop_nests(history: SearchHistory, programs: ChosenPrograms) -> dict[str, st
 
 
 def loop_nest(sketches: Sequence[Sketch], program: Program) -> str | None:
-    """A program as pseudo code; None if it is of no sketch."""
+    """A program as pseudo code; None if it is of no known sketch."""
     for sketch in sketches:
         row = sketch.row_of(program)
         if row is not None:
@@ -64,7 +64,7 @@ def loop_nest(sketches: Sequence[Sketch], program: Program) -> str | None:
 
 
 def machine_figures(machine: Machine, target: Target) -> MachineFigures:
-    """The limits of a machine; those that nobody knows are None."""
+    """The limits of a machine; None for unknown ones."""
     peak_flops, bandwidth = map(_known, (machine.peak_flops, machine.memory_bandwidth))
     properties = dict(backend_of(target).machine.describe(machine))
     return MachineFigures(machine.name, peak_flops, bandwidth, properties)

@@ -1,4 +1,4 @@
-"""`SearchHistory`: what a tuned network keeps of its search, for explanations."""
+"""`SearchHistory`: the data of a search that a tuned network keeps for explanations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SearchHistory:
         config: limits of the search space.
         rules: of the user.
         trials: by function and kind of its variants, all measurements in the database.
-        measured: what this run has measured, in order.
+        measured: measurements of this run, in order.
         functions: the function of each task, by the key of the task.
     """
 

@@ -1,4 +1,4 @@
-"""`TunedModel`: what `auto_schedule` returns."""
+"""`TunedModel`: the result of `auto_schedule`."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class TunedModel:
     Attributes:
         compiled: the network in machine code; one for another machine cannot be called here.
         tasks: one entry per function of the network.
-        finish: how the search ended; None for a model that was loaded.
+        finish: outcome of the search; None for a model that was loaded.
         seed: of the search.
         baseline: the network before tuning; None for a model that was loaded.
-        calling: how it is called; None for tensors in a row.
+        calling: form of its calls; None for a sequence of tensors.
         state: initial values of tensors that the network keeps between calls, such as caches and
             counters.
         checks: how it compared with the original model, before and after tuning.
-        precision: what of it runs in which precision; empty for the precision of the model.
+        precision: precisions of its functions; empty for the precision of the model.
         programs: of its functions; None for a model that was loaded.
         history: of its search; None for a model that was loaded.
     """
@@ -71,7 +71,7 @@ class TunedModel:
     precision: tuple[PrecisionRow, ...] = ()
     programs: ChosenPrograms | None = None
     history: SearchHistory | None = None
-    # The state's values of now, and by process what a call holds: a model with state serves one
+    # The current values of the state, and a lock for each process. A model with state serves one
     # call at a time, and a forked child must not wait for a thread of its parent.
     _kept: list[Any] = field(default_factory=list, init=False, repr=False)
     _locks: dict[int, threading.Lock] = field(default_factory=dict, init=False, repr=False)
@@ -88,10 +88,10 @@ class TunedModel:
         return self.compiled
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the network on NumPy arrays or torch tensors; returns the kind that it is given.
+        """Runs the network on NumPy arrays or torch tensors; returns the kind of the arguments.
 
-        The arguments are those of the original model, or its tensors in a row. The result has the
-        original's structure; see `NamedOutputs` for dictionaries and dataclasses.
+        The arguments are those of the original model, or a sequence of its tensors. The result has
+        the original's structure; see `NamedOutputs` for dictionaries and dataclasses.
 
         Raises:
             ArgumentError: wrong number, structure, shape or dtype; names the argument.
@@ -121,7 +121,7 @@ class TunedModel:
         """The same network with naive loops.
 
         Raises:
-            UnsupportedError: the model was loaded, and its original is not at hand.
+            UnsupportedError: the model was loaded, and its original is not available.
         """
         if self.baseline is None:
             raise UnsupportedError(
@@ -142,7 +142,7 @@ class TunedModel:
         return Benchmark(self.compiled.latency(min_time_s=min_time_s, repeats=10), before)
 
     def report(self, benchmark: Benchmark | None = None) -> str:
-        """A table of the tasks for people; with a `benchmark`, the network's latency beside it.
+        """A readable table of the tasks; with a `benchmark`, also the network's latency.
 
         A network for another machine has no latency here.
         """
@@ -165,7 +165,7 @@ class TunedModel:
         return network_html(self.tasks)
 
     def search_data(self, name: str, benchmark: Benchmark | None = None) -> SearchData | None:
-        """What `ansor.write_report` shows of the search; None for a model that was loaded.
+        """The data of `ansor.write_report`; None for a model that was loaded.
 
         Args:
             name: of the network.
@@ -218,7 +218,7 @@ class TunedModel:
         return Summary(measured.latency_s, measured.untuned_s, peak)
 
     def source(self, function: str | None = None) -> str:
-        """The loops of a function as they are compiled, in TensorIR, which prints as Python.
+        """The compiled loops of a function in TensorIR, which prints as Python.
 
         Args:
             function: its name in the compiled network; an operator has only one.
@@ -268,7 +268,7 @@ class TunedModel:
         save_model(self._stored(), path)
 
     def _stored(self) -> StoredModel:
-        """The network with what is known of it."""
+        """The network with its notes."""
         notes: dict[str, Any] = {"tasks": [asdict(task) for task in self.tasks], "seed": self.seed}
         notes["threads"] = self.compiled.threads
         if self.calling is not None:
@@ -302,9 +302,9 @@ class TunedModel:
 
         Args:
             folder: a new one; see `ansor.frontend.deploy.metaschedule`.
-            traces: whether the network stands as it was before it was scheduled, and the records
-                have its programs as traces. By default its functions stand as they are compiled:
-                this runs as fast as here, see the page on MetaSchedule.
+            traces: whether the network has its definitions without schedules, and the records have
+                its programs as traces. By default the network has its compiled functions, which run
+                as fast as here, see the page on MetaSchedule.
 
         Returns:
             the number of records.
@@ -312,7 +312,7 @@ class TunedModel:
         Raises:
             ArgumentError: the folder has records or cannot be written to, or traces are asked of a
                 model that was loaded.
-            UnsupportedError: a trace cannot carry a program.
+            UnsupportedError: a trace cannot express a program.
         """
         target, threads = self.compiled.target, self.compiled.threads
         times = {task.name: task.latency_s for task in self.tasks}

@@ -1,11 +1,11 @@
-"""The program that each function ends with: re-timed, checked, or else the next one.
+"""The final program of each function: the fastest one whose results are right.
 
-Programs of all its variants compete. A function always has a runnable program: the best measured,
-the draft's best, and at the very last the definition as it was written.
+Programs of all its variants compete. A function always has a runnable program: the best measured
+one, else the draft's best, else the definition itself.
 
-Deviation: the paper keeps the fastest measurement. The fastest of many is often a lucky one, so the
-leaders are timed again in turns, those of a network in its whole sequence of calls, and the winner
-is compared with the definition.
+Deviation: the paper keeps the fastest measurement. The fastest of many measurements is often a
+lucky one, so the leaders are timed again in turns. For a network, these turns run its whole
+sequence of calls. The winner is compared with the definition.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from ansor.task import Task
 
 
 def nobody(chosen: Mapping[str, TaskProgram]) -> None:
-    """Who has no use for what may win before it has been checked."""
+    """Ignores the expected winners."""
 
 
 @dataclass(frozen=True, eq=False)
 class Winner:
-    """What a function of the network ends with.
+    """The final program of a function.
 
     Attributes:
         task: the variant of the function that won.
@@ -45,7 +45,7 @@ class Winner:
         latency_s: its median in the last comparison, None where it was not timed.
         difference: largest error of its output relative to the largest value of the reference,
             which is computed in float64.
-        note: what went wrong on the way, "" if nothing did.
+        note: errors of rejected programs, "" for none.
         runner_up_s: latency of the next best program in the last comparison.
         untuned_s: latency of the untuned program; None where it was not timed.
         spread: of the winner's turns, see `InTurns`; None where it is not known.
@@ -62,7 +62,7 @@ class Winner:
 
 
 def num_leaders(minutes: float | None, tasks: int, config: TuneConfig) -> int:
-    """How many programs of each task are timed again at the end; fewer where time is short."""
+    """Number of programs of each task that are timed again at the end; fewer if time is short."""
     most = config.measure.leaders
     if minutes is None:
         return most
@@ -71,7 +71,7 @@ def num_leaders(minutes: float | None, tasks: int, config: TuneConfig) -> int:
 
 
 def finish_seconds(leaders: int, tasks: int, config: TuneConfig, networks: int = 1) -> float:
-    """What comes after the search: timing leaders again, checking winners, compiling."""
+    """Seconds of the steps after the search: timing leaders again, checking winners, compiling."""
     per_task = config.finish_per_task_s + config.finish_per_leader_s * leaders
     return config.finish_base_s * networks + per_task * tasks
 
@@ -88,13 +88,13 @@ def choose_winners(
     """The fastest program of each function that computes the right result.
 
     Args:
-        functions: the searches of all variants of each; as the model gives it comes first.
+        functions: the searches of all variants of each; the variant of the model comes first.
         plan: how the network calls them.
-        count: how many leaders of a function are timed once more, so that noise does not decide:
-            in the run of the whole network, or, where that is a single call without variants, in
-            turns. With one, none is: what won the last comparison wins, unless something faster
-            was measured since.
-        ahead: told what will win, if it is right, before that is checked.
+        count: number of leaders of a function that are timed again, so that noise does not decide.
+            They run within the whole network, or in turns if it has a single call without
+            variants. With 1, the winner of the last comparison wins, unless a faster program was
+            measured since.
+        ahead: gets the expected winners before their results are checked.
     """
     leaders = {
         name: leaders_of(searches, database, config, count) for name, searches in functions.items()
@@ -114,7 +114,8 @@ def choose_winners(
 
 @contextmanager
 def _noted() -> Iterator[None]:
-    """What cannot be written is a warning here: the search is over, and its result is wanted."""
+    """Turns errors of writing into warnings, because the search is complete and its result is
+    needed."""
     try:
         yield
     except DatabaseError as error:
@@ -133,7 +134,7 @@ def _checked(
     config: MeasureConfig,
     ahead: Callable[[Mapping[str, TaskProgram]], None],
 ) -> dict[str, Winner]:
-    """Of each function the first of all that may win that is right; checked all at once."""
+    """The first leader of each function whose results are right. Functions are checked together."""
     most = config.max_checks
     waiting = {
         name: _in_order(searches, leaders[name], database, most)
@@ -164,7 +165,7 @@ def _checked(
 
 
 def _winner(x: Leader, leading: Sequence[Leader], difference: float | None, note: str) -> Winner:
-    """A leader that is right, with the times of those that it was compared with."""
+    """A leader whose results are right, with the times of the leaders behind it."""
     place = leading.index(x) if x in leading else len(leading)
     runners = [other.latency_s for other in leading[place + 1 :] if not other.is_untuned]
     untuned = [other.latency_s for other in leading if other.is_untuned]
@@ -181,7 +182,7 @@ def _winner(x: Leader, leading: Sequence[Leader], difference: float | None, note
 def _verified(
     tried: Mapping[str, Leader], device: Device, database: Database, config: MeasureConfig
 ) -> dict[str, Verification]:
-    """Whether programs are right: as the database knows it, or else as the device finds out."""
+    """Checks of programs: those in the database, or else new ones on the device."""
     known = {name: database.checked(x.task, x.program) for name, x in tried.items()}
     allowed = {
         name: min(config.verify_rtol, tolerance(x.task.dag, config)) for name, x in tried.items()
@@ -200,10 +201,11 @@ def _verified(
 def _in_order(
     variants: Sequence[TaskSearch], leaders: Sequence[Leader], database: Database, most: int
 ) -> Iterator[Leader]:
-    """What may win: the leaders, the next best measured up to `most`, and the draft's best."""
+    """The possible winners: the leaders, the next best measured up to `most`, and the draft's
+    best."""
     yield from leaders
     seen = [(leader.task.key, leader.program) for leader in leaders]
-    each = -(-most // len(variants))  # all programs of one may be wrong
+    each = -(-most // len(variants))  # all programs of one variant may be wrong
     rest = [x for search in variants for x in measured_leaders(search, database, each)]
     fresh = [x for x in sorted(rest, key=latency_of) if (x.task.key, x.program) not in seen]
     yield from fresh[: most - len(leaders)]

@@ -16,14 +16,14 @@ from ansor.run.winners.leaders import Leader, latency_of
 def retimed(
     leaders: Mapping[str, list[Leader]], plan: CallPlan, device: Device, config: MeasureConfig
 ) -> dict[str, list[Leader]]:
-    """The leaders with new latencies, best first; those that failed now come last."""
+    """The leaders with new latencies, best first; leaders that failed come last."""
     known = {name: leading for name, leading in leaders.items() if leading}
     tasks = {leader.task.key for leading in known.values() for leader in leading}
     if len(plan.calls) > 1 or len(tasks) > 1:
         again = _rehearsed(known, plan, device, config)
     else:
         again = {name: in_turns(leading, device, config) for name, leading in known.items()}
-    # Where nothing could be timed again, what was measured before still counts.
+    # If nothing could be timed again, earlier measurements count.
     kept = {
         n: leading if any(x.latency_s is not None for x in leading) else known[n]
         for n, leading in again.items()
@@ -53,7 +53,7 @@ def in_turns(
     """Programs of one task with their latencies in turns.
 
     Args:
-        most: rounds; by default as many as `config` has time for.
+        most: number of rounds; by default as many as the time of `config` allows.
     """
     programs = [leader.program for leader in leaders]
     turn_s = sum(config.compare_runs * (leader.latency_s or 0.0) for leader in leaders)
@@ -64,7 +64,7 @@ def in_turns(
 
 
 def _with_time(leader: Leader, turns: InTurns | None) -> Leader:
-    """A leader with its latest time; with none, if that is no time."""
+    """A leader with its latest time, without one if that is invalid."""
     if turns is None or not is_time(turns.latency_s, leader.least_s):
         return replace(leader, latency_s=None, spread=None)
     return replace(leader, latency_s=turns.latency_s, spread=turns.spread)

@@ -20,7 +20,7 @@ class Leader:
 
     Attributes:
         latency_s: None if it was never measured.
-        time_s: when it was, in seconds since 1970.
+        time_s: time of its measurement, in seconds since 1970.
         least_s: seconds that no program of the task can fall below.
         spread: of its turns in the last comparison, see `InTurns`.
         disturbed: whether the machine was slow or busy when it was measured.
@@ -36,7 +36,7 @@ class Leader:
 
     @property
     def is_untuned(self) -> bool:
-        """Whether it is the definition as it was written."""
+        """Whether it is the definition itself."""
         return not self.program.steps
 
 
@@ -64,15 +64,15 @@ def leaders_of(
 
 
 def _doubtful(ranked: Sequence[Leader], limit_s: float, config: MeasureConfig) -> list[Leader]:
-    """Programs beyond the limit of leaders that are below it on a quiet machine, perhaps."""
+    """Disturbed programs beyond the limit of leaders that may be below it on a quiet machine."""
     most_s = latency_of(ranked[0]) * config.again_factor if ranked else 0.0
     return [x for x in ranked if x.disturbed and limit_s < latency_of(x) <= most_s]
 
 
 def _preferred(leaders: Sequence[Leader], variants: Sequence[TaskSearch]) -> Leader | None:
-    """What the draft preferred of the best variant, if it is not among the leaders.
+    """The program of the best variant that the draft preferred, if it is not among the leaders.
 
-    Its only measurement may have been disturbed: a search is not to end with anything slower.
+    Its only measurement may have been disturbed. A search must not end with a slower program.
     """
     for search in variants:
         preferred = search.policy.preferred
@@ -85,8 +85,8 @@ def _preferred(leaders: Sequence[Leader], variants: Sequence[TaskSearch]) -> Lea
 
 
 def _elected(first: Task, ranked: Sequence[Leader], database: Database) -> list[Leader]:
-    """What won the last comparison of a function's leaders; nothing if something that is faster
-    was measured since."""
+    """The winner of the last comparison of a function's leaders; none if a faster program was
+    measured since."""
     last = database.elected(first.key, first.target)
     if last is not None and not last.program.steps:
         is_known = not ranked or ranked[0].time_s <= last.time_s
@@ -104,7 +104,7 @@ def were_elected(
     """Whether the leaders of each function were compared after a time.
 
     Args:
-        functions: the searches of all variants of each; as the model gives it comes first.
+        functions: the searches of all variants of each; the variant of the model comes first.
         database: of the elections.
         since_s: in seconds since 1970.
     """
@@ -114,9 +114,8 @@ def were_elected(
 
 
 def _diverse(ranked: Sequence[Leader], count: int) -> list[Leader]:
-    """Half of them the first, the others the best of each way to share work among the cores.
-
-    In a network it matters where the next function finds its input.
+    """Half of the leaders are the first ones. The others are the best for each way to share work
+    among the cores, because the place of a result in the caches matters to the next function.
     """
     ways: dict[object, Leader] = {}
     for leader in ranked:

@@ -1,4 +1,5 @@
-"""The definition as it was written, against the best programs: tuning must not make it slower."""
+"""Compares definitions without schedules with the best programs: tuning must not make them
+slower."""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ def with_untuned(
 ) -> dict[str, list[Leader]]:
     """The leaders of each function with its untuned program among them, fastest first.
 
-    An untuned program may take a thousand times as long as the best. It is run where it is expected
-    to fit into `config.untuned_s`, all functions together, those that may win first. A program that
-    comes near the best is compared with it in turns.
+    An untuned program may take a thousand times as long as the best. It is run if its expected time
+    fits into `config.untuned_s` for all functions together; likely winners come first. A program
+    near the best is compared with it in turns.
     """
     found = {name: list(leading) for name, leading in leaders.items()}
     ahead = {n: leading[0] for n, leading in found.items() if leading and leading[0].latency_s}
@@ -42,7 +43,7 @@ def with_untuned(
 
 
 def expected_s(task: Task, config: MeasureConfig) -> float:
-    """Seconds of all runs of the untuned program, as its iterations make one expect."""
+    """Expected seconds of all runs of the untuned program, by its iterations."""
     stages = task.dag.stages.values()
     iterations = sum(math.prod(axis.size for axis in stage.axes) for stage in stages)
     return config.untuned_runs * config.iteration_s * iterations
@@ -60,9 +61,9 @@ def _placed(
 
 
 def _compared(best: Leader, untuned: Leader, device: Device, config: MeasureConfig) -> Leader:
-    """The untuned program with a latency that relates to the best one's as in turns with it.
+    """The untuned program with its latency scaled to the best one's, by a comparison in turns.
 
-    The latency of the best stays that of its comparison with the other leaders.
+    The best program keeps its latency from the comparison with the other leaders.
     """
     if best.task is untuned.task:
         again, untuned = in_turns([best, untuned], device, config)

@@ -18,9 +18,9 @@ class Caches:
 
 
 def read_caches(directory: Path = SYSTEM) -> Caches | None:
-    """The data caches of one core; None where the system does not tell.
+    """The data caches of one core; None if the system does not report them.
 
-    Without a third level the second counts as the last.
+    Without a third level, the second counts as the last.
     """
     found: dict[int, int] = {}
     lines: list[int] = []

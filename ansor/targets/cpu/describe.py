@@ -32,7 +32,7 @@ def describe(hardware: Hardware) -> Mapping[str, str]:
 
 
 def _instructions(hardware: Hardware) -> Mapping[str, str]:
-    """The instructions for products in low precision, and why those on tiles are not used."""
+    """The instructions for products in low precision, and the reason why tiles are not used."""
     rates = ", ".join(f"{unit.instruction} {unit.per_cycle:.2f}" for unit in hardware.dot_units)
     found = {"low precision": f"{rates} per cycle and thread"} if rates else {}
     reason = why_no_tiles_here()

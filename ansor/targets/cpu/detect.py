@@ -19,10 +19,10 @@ from ansor.targets.cpu.probe.meter import Spec
 from ansor.targets.cpu.target import text
 from ansor.targets.cpu.vectors import vector_unit
 
-_LEAST_WAITING = 16.0  # multiply-adds; a core without a scheduler starts the next run late
-_EXPLAINED = 1.15  # of the cycles that a kernel must take: what else it takes may be its ends
+_LEAST_WAITING = 16.0  # least window in multiply-adds; a measured one is lower on in-order cores
+_EXPLAINED = 1.15  # ratio of measured to expected cycles that the ends of loops may explain
 # Cycles until a sum can be used: uops.info, Zen 4 and Sapphire Rapids; Arm's optimisation guide of
-# Neoverse V1. Where a step is several instructions, only the additions wait for the sum.
+# Neoverse V1. If a step has several instructions, only the additions wait for the sum.
 _LATENCIES = {
     "vdpbf16ps": 6.0,
     "vpdpbusd": 4.0,
@@ -37,15 +37,15 @@ _LATENCIES = {
 _WIDENING = {"vpmaddwd": 2.5}
 # Of products of tiles: Intel's manual of optimization, "Intel AMX".
 _TILES_PER_CYCLE, _TILE_LATENCY = 1 / 16, 52.0
-_NO_SLOWER = 0.75  # of the speed on whole registers; half of it where units are as wide as they
+_NO_SLOWER = 0.75  # share of the speed on whole registers; units of full width give half
 
 
 def detect(target: Target, threads: int, *, run: Run | None = None) -> Hardware:
-    """The parameters of this machine for programs on `threads` threads; for the code of another
-    machine, those of a core that is known.
+    """The parameters of this machine for programs on `threads` threads; for code of another
+    machine, the parameters of a known core.
 
-    Takes three to eleven seconds the first time, as the machine is measured; then the result is
-    read from the user's cache. What cannot be found out keeps its default.
+    The first call measures the machine, which takes three to eleven seconds. Later calls read the
+    result from the user's cache. Unknown parameters keep their defaults.
 
     Args:
         target: a CPU target.
@@ -60,7 +60,7 @@ def detect(target: Target, threads: int, *, run: Run | None = None) -> Hardware:
 
 
 def read_system(target: Target, threads: int) -> Hardware:
-    """What the target and the system say, without measuring anything."""
+    """The parameters that the target and the system give, without any measurement."""
     known = known_core(target)
     if known is not None:
         known = replace(known, cores=threads)
@@ -69,7 +69,7 @@ def read_system(target: Target, threads: int) -> Hardware:
 
 
 def described(target: Target, threads: int, name: str, caches: Caches | None) -> Hardware:
-    """The parameters that a target and the name and the caches of a processor say."""
+    """The parameters that follow from a target, and from the name and the caches of a processor."""
     unit = vector_unit(target)
     hardware = Hardware(
         name=name,
@@ -103,10 +103,10 @@ def _dot_units(target: Target, hardware: Hardware) -> tuple[DotUnit, ...]:
 
 
 def with_probe(hardware: Hardware, probe: Probe) -> Hardware:
-    """`hardware` with what was measured.
+    """`hardware` with the measured parameters.
 
-    The clock is the one at which `fma_per_cycle` gives the measured peak, so `peak_flops` is the
-    peak that was measured whatever the processor issues per cycle.
+    The clock is the one at which `fma_per_cycle` gives the measured peak. So `peak_flops` is the
+    measured peak, even if `fma_per_cycle` is wrong.
     """
     hardware = _with_vector_issue(_with_slots(hardware, probe), probe)
     per_cycle = 2 * hardware.lanes(4) * hardware.fma_per_cycle * hardware.cores
@@ -137,10 +137,10 @@ def _measured_units(hardware: Hardware, probe: Probe, frequency_hz: float) -> tu
 
 
 def _with_chains(hardware: Hardware, chain_s: tuple[float, float], frequency_hz: float) -> Hardware:
-    """`hardware` with the latency of a multiply-add, and with how many wait at once.
+    """`hardware` with the latency of a multiply-add, and with the number w of waiting ones.
 
-    A run of so many that each waits for the one before, n, takes n - w latencies, as the next run
-    begins when w of this one are left.
+    A run of n dependent multiply-adds takes n - w latencies, because the next run begins when w of
+    them are left.
     """
     (short, long), (short_s, long_s) = CHAINS, chain_s
     latency_s = (long_s - short_s) / (long - short)
@@ -164,8 +164,8 @@ def _with_slots(hardware: Hardware, probe: Probe) -> Hardware:
 
 
 def _with_vector_issue(hardware: Hardware, probe: Probe) -> Hardware:
-    """`hardware` with how many operations on whole registers it issues per cycle, where neither its
-    units nor its loads explain the time of multiply-adds that each load an operand.
+    """`hardware` with the number of operations on whole registers that it issues per cycle. It is
+    needed if neither units nor loads explain the time of multiply-adds with a loaded operand.
 
     A step of that kernel is 12 multiply-adds, 12 loads of one element and one of a vector.
     """
@@ -185,7 +185,7 @@ def peak_flops(
 
     Args:
         target: a CPU target.
-        fresh: measure now, whatever was measured before.
+        fresh: measure even if there is an earlier result.
         run: does the measuring; by default a process of its own.
     """
     found = measured(spec_of(target, read_system(target, threads)), run=run, fresh=fresh)
@@ -193,19 +193,20 @@ def peak_flops(
 
 
 def peak_meter_here(target: Target, threads: int) -> Callable[[], float]:
-    """Tells the peak in GFLOP/s at any moment, for this process, whose pool of threads has its size
-    already."""
+    """A function that measures the current peak in GFLOP/s in this process. The pool of threads
+    must have its size."""
     flops = peak_meter(spec_of(target, read_system(target, threads)))
     return lambda: flops() / 1e9
 
 
 def start_meter_here(target: Target, threads: int) -> Callable[[], float]:
-    """Tells the seconds that the start of threads takes at any moment, for such a process."""
+    """A function that measures the current seconds of a start of threads, like
+    `peak_meter_here`."""
     return start_meter(spec_of(target, read_system(target, threads)))
 
 
 def spec_of(target: Target, hardware: Hardware) -> Spec:
-    """What the micro-benchmark measures for a target."""
+    """The specification of the micro-benchmark for a target."""
     return Spec(
         text(target, hardware.cores), hardware.cores, hardware.vector_bytes, hardware.cache_bytes
     )

@@ -1,4 +1,4 @@
-"""Fills in a `Hardware` for another machine, whose files can be read and which runs kernels."""
+"""Fills in a `Hardware` for another machine that provides its files and runs kernels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansor.targets.cpu.probe.kept import measured, named_processor
 from ansor.targets.cpu.probe.meter import Spec
 
 _CPUINFO = "/proc/cpuinfo"
-_CACHES = 5  # of one core that Linux lists, at most: three levels, one of them or two in halves
+_CACHES = 5  # most caches of a core in Linux: three levels, up to two of them in halves
 _FIELDS = ("level", "type", "size", "coherency_line_size")
 
 
@@ -45,7 +45,7 @@ class _Described:
 def detect_elsewhere(target: Target, threads: int, system: System) -> Hardware:
     """The parameters of another machine; see `ansor.targets.cpu.detect.detect`.
 
-    What was measured is kept in the user's cache, by the name of the processor.
+    Measurements are kept in the user's cache, by the name of the processor.
     """
     found = _read(system)
     name = found.name or str(target.attrs.get("mcpu", "")) or str(target.kind.name)
@@ -55,7 +55,7 @@ def detect_elsewhere(target: Target, threads: int, system: System) -> Hardware:
 
 
 def _read(system: System) -> _Described:
-    """The name and the caches of a processor, as its system says."""
+    """The name and the caches of a processor, from its system's files."""
     names = [f"index{number}/{field}" for number in range(_CACHES) for field in _FIELDS]
     texts = system.files([_CPUINFO, *(f"{SYSTEM}/{name}" for name in names)])
     with tempfile.TemporaryDirectory(prefix="ansor-") as folder:

@@ -13,7 +13,8 @@ from tvm.target import codegen
 
 from ansor.targets.host.tiles import why_no_tiles
 
-# LLVM's names of what it uses unasked; others are for systems, or say what is fast.
+# LLVM's names of instruction sets for ordinary code. Others are for operating systems, or describe
+# what is fast.
 _USED = re.compile(
     r"(sse|ssse|avx|amx|fma|f16c|bmi|lzcnt|popcnt|movbe|gfni|vaes|vpclmulqdq|xop|tbm|cmov|adx"
     r"|neon|fp-armv8|fullfp16|sve|sme|dotprod|bf16|i8mm|lse|rdm)"
@@ -32,7 +33,7 @@ def architecture(target: tvm.target.Target) -> str:
 
 
 def needed_features(target: tvm.target.Target) -> tuple[str, ...]:
-    """Instruction sets that a target's code may use, in LLVM's words."""
+    """Instruction sets that a target's code may use, by LLVM's names."""
     return tuple(sorted(name for name in map(str, _features(target)) if _USED.match(name)))
 
 
@@ -42,8 +43,10 @@ def _features(target: tvm.target.Target) -> Collection[str]:
 
 
 def features_here() -> frozenset[str]:
-    """Instruction sets of this processor, in LLVM's words: those that LLVM finds, and those of
-    which the operating system has the flag. It may refuse those for tiles."""
+    """Instruction sets of this processor, by LLVM's names.
+
+    LLVM detects them, or the operating system has a flag for them. Sets for tiles are missing if
+    the system does not allow them."""
     found = _llvm_finds()
     flags = {_bare(_ALIASES.get(flag, flag)) for flag in _flags()}
     here = frozenset(name for name, has in found.items() if has or _bare(name) in flags)

@@ -21,8 +21,8 @@ Figures without a public source:
 - Bytes per cycle from the second level and from the last level. Half a line and a quarter of one
   are estimates. On Graviton2 they agree with [Arm]: 73.4 and 35.9 GB/s of one core are 29 and 14
   bytes per cycle.
-- Memory of Graviton3, Graviton4 and Apple M1: the rate of their channels, which is an upper bound.
-- Fields that no entry names have the defaults of `Hardware`, which are of no Arm core.
+- Memory of Graviton3, Graviton4 and Apple M1. The rate of their channels is an upper bound.
+- Fields that no entry names. They have the defaults of `Hardware`, which describe no Arm core.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def _core(
 _K, _M = 1 << 10, 1 << 20
 KNOWN_CORES: Mapping[str, Hardware] = MappingProxyType(
     {
-        # [AWS]: cores, clock, caches, 2 SIMD pipelines. [Arm]: all cores read 169.6 GB/s; the
-        # channels of DDR4-3200 have 204.8. [LLVM]: a store of a register takes both of the
+        # [AWS]: cores, clock, caches, 2 SIMD pipelines. [Arm]: all cores read 169.6 GB/s. The
+        # channels of DDR4-3200 have 204.8 GB/s. [LLVM]: a store of a register takes both of the
         # pipelines that load. The front end is that of Cortex-A76.
         "neoverse-n1": _core(
             name="Graviton2 (Neoverse N1)",

@@ -34,20 +34,20 @@ def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
 
 
 def peak_of(instruction: str) -> PeakInstruction:
-    """The loop that measures the instruction of a unit, or one that is as fast."""
+    """The loop that measures the instruction of a unit, or an instruction of the same rate."""
     units = {each.name: each.unit for each in TILE_INSTRUCTIONS}
     return peak_named(units.get(instruction) or instruction_named(instruction).mnemonic)
 
 
 def prefers_narrow_weights(target: Target) -> bool:
-    """Whether the fastest instruction for `uint8` times `int8` suits weights of 7 bits alone."""
+    """Whether the fastest instruction for `uint8` times `int8` requires weights of 7 bits."""
     dtypes = ("uint8", "int8", "int32")
     fitting = (each for each in dot_instructions(target) if each.takes(dtypes))
     return next((each.narrow for each in fitting), False)
 
 
 def activations(target: Target) -> str | None:
-    """The dtype that the fastest instruction multiplies by `int8`; None if there is none."""
+    """The dtype that the fastest instruction multiplies by `int8`; None without an instruction."""
     for each in dot_instructions(target):
         left, right = each.operands
         if right == "int8":
@@ -58,7 +58,7 @@ def activations(target: Target) -> str | None:
 def why_not_short(target: Target, dtype: str) -> str | None:
     """Why a target has no instruction for products of a dtype; None if it has one.
 
-    The reason names the flags of which one would do.
+    The reason names the sufficient flags.
     """
     family = architecture(target)
     sets = _PRODUCTS.get((family, dtype))
@@ -73,8 +73,8 @@ def why_not_short(target: Target, dtype: str) -> str | None:
 def conversion_s(machine: Hardware, elements: int) -> float:
     """Seconds to convert elements between float32 and a dtype of two bytes within a function.
 
-    The values pass once through the last cache in both dtypes. It is an upper estimate: a function
-    that reads or writes them anyway moves less.
+    The values pass once through the last cache in both dtypes. This is an upper estimate, because
+    a function may read or write them anyway.
     """
     bytes_per_s = machine.cache_bandwidth[1] * machine.frequency_hz * machine.cores
     return elements * _BYTES / bytes_per_s

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DotUnit:
-    """How fast a core issues an instruction that adds up groups of products.
+    """The rate of an instruction that adds up groups of products.
 
     Attributes:
         instruction: its name, see `ansor.program.dot_instructions`.
         per_cycle: instructions on whole registers that a core issues per cycle.
         latency: cycles until a sum can be used.
-        widening: instructions that widen a register of either operand to two, 0 where none do.
-        vectors: instructions on vectors that one does the work of; 256 of one on tiles.
+        widening: instructions that widen a register of either operand to two; 0 for none.
+        vectors: instructions on vectors with the same work; 256 for an instruction on tiles.
     """
 
     instruction: str
@@ -26,39 +26,39 @@ class DotUnit:
 
     @property
     def operand_registers(self) -> int:
-        """Registers that a register of an operand takes."""
+        """Registers for one register of an operand, after widening."""
         return 2 if self.widening else 1
 
 
 @dataclass(frozen=True)
 class Hardware:
-    """One CPU as the cost model sees it.
+    """The parameters of a CPU for the cost model.
 
     Attributes:
         name: processor, for reports.
         cores: threads that a program may use.
         vector_bytes: width of a vector register.
         vector_registers: number of vector registers.
-        slots: turns that an instruction on a whole register takes in its unit: 2 where units are
-            half as wide as registers (AVX-512 on Zen 4), so that one on half of it takes 1.
+        slots: turns of an instruction on a whole register in its unit. It is 2 if units are half as
+            wide as registers (AVX-512 on Zen 4); half a register then takes 1 turn.
         fma_per_cycle: multiply-adds on whole registers a core issues per cycle.
         fma_latency: cycles from a multiply-add to the next one that adds to its result.
         loads_per_cycle: loads of whole registers a core issues per cycle.
         stores_per_cycle: stores of whole registers a core issues per cycle.
-        scheduler_window: multiply-adds that wait for what they add to at once; those behind them
-            wait too, whatever they add to.
+        scheduler_window: number of multiply-adds that can wait for their sums at the same time. All
+            later ones wait, too.
         issue_width: operations of any kind a core issues per cycle.
-        vector_issue: operations on whole registers a core issues per cycle, loads and stores among
-            them, where its units could take more; infinite elsewhere. Registers twice as wide as
-            units make two operations of an instruction on some processors (Zen 1).
+        vector_issue: operations on whole registers a core issues per cycle, with loads and stores;
+            infinite if only the units limit them. On some processors (Zen 1), an instruction on a
+            register twice as wide as the units is two operations.
         frequency_hz: sustained clock.
         cache_bytes: L1 data, L2 (per core) and last-level (as shared by the cores).
         cache_bandwidth: bytes per cycle and core from L2, last level, memory.
         memory_bandwidth: bytes per second of the whole machine.
         parallel_overhead_s: seconds to start and join a parallel loop.
         line_bytes: cache line.
-        tlb_pages: pages of 4 KiB whose addresses a core translates at once; 64 to 96 today.
-        tlb_miss_cycles: cycles that any other page costs, most of it hidden; fitted on Zen 5.
+        tlb_pages: entries of a core's first TLB, for pages of 4 KiB; 64 to 96 on current cores.
+        tlb_miss_cycles: cycles of a miss, most of them hidden; fitted on Zen 5.
         dot_units: instructions of the target that add up groups of products.
     """
 
@@ -106,7 +106,7 @@ class Hardware:
     def product_flops(self, item_bytes: int) -> float:
         """Operations per second of sums of products, at most, by the bytes of an operand.
 
-        Shorter elements fill vectors with more of them. Units of groups may be faster still.
+        Vectors have more of shorter elements. Instructions for groups may be faster.
         """
         group = max(1, 4 // item_bytes)
         vectors = max([self.fma_per_cycle, *(u.vectors * u.per_cycle for u in self.dot_units)])

@@ -17,17 +17,17 @@ from ansor.targets.text import canonical, malformed
 KIND = "llvm"
 NATIVE = "native"
 _KEPT = ("mcpu", "mattr", "mtriple")
-# Level 3 makes our programs no faster (55 of eleven operators take 1.00 times as long on average,
-# each 0.88 to 1.11), as they ask for what they want unrolled, and takes up to five times as long
-# to compile unrolled transforms.
+# LLVM's optimisation level. Our programs say which loops to unroll, and level 3 makes them no
+# faster: 55 programs of eleven operators take 1.00 times as long on average (0.88 to 1.11). It
+# takes up to five times as long to compile unrolled transforms.
 _OPT_LEVEL = 2
-# Options of LLVM that bound what takes it quadratic time or worse. With both, 42 programs of 14
-# operators take 1.01 times as long to run, and half the time to become machine code.
-# - Memory accesses of one block that its two schedulers compare each with each (default 1000): a
-#   tile of 400 stores took them 5 s, now 0.3.
-# - Casts within casts that it looks through when it finds how indices evolve (default 8): the
-#   transforms of a 3-D convolution took 0.9 to 2.7 s, now 0.1. Without any, a product of
-#   matrices took 4.6 times as long.
+# Options that bound analyses of LLVM with quadratic time or worse. With both, 42 programs of 14
+# operators take 1.01 times as long to run, and half the time to compile.
+# - Memory accesses of a block that two schedulers compare with each other (default 1000). A tile
+#   of 400 stores takes them 5 s by default, and 0.3 s with the option.
+# - Depth of nested casts in the analysis of indices (default 8). The transforms of a 3-D
+#   convolution take 0.9 to 2.7 s by default, and 0.1 s with the option. Without any casts, a
+#   product of matrices runs 4.6 times as long.
 _LLVM_OPTIONS = ("-dag-maps-huge-region:uint=200", "-scalar-evolution-max-cast-depth:uint=2")
 
 
@@ -72,7 +72,7 @@ def check(target: Target, given: object) -> None:
 
 
 def text(target: Target, threads: int) -> str:
-    """Processor, features, and as "num-cores" the number of threads; the triple where it is not
+    """Processor, features, and the number of threads as "num-cores"; also the triple if it is not
     this system's."""
     kept = {key: _plain(value) for key, value in target.attrs.items() if key in _KEPT and value}
     if kept.get("mtriple") == str(codegen.llvm_get_system_triple()):
@@ -81,7 +81,7 @@ def text(target: Target, threads: int) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """`value` as JSON has it; features in alphabetical order."""
+    """`value` in its JSON form; features in alphabetical order."""
     return str(value) if isinstance(value, str) else sorted(str(item) for item in value)
 
 
@@ -104,5 +104,5 @@ def _short(target: Target) -> str:
 def compiler_target(target: Target) -> Target:
     """The target with the level and the options of LLVM's optimisation."""
     given = target.export()
-    options = [*_LLVM_OPTIONS, *given.get("cl-opt", ())]  # the target's own come last and count
+    options = [*_LLVM_OPTIONS, *given.get("cl-opt", ())]  # the target's own come last and prevail
     return tvm.target.Target({**given, "opt-level": _OPT_LEVEL, "cl-opt": options})

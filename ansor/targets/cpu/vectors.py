@@ -10,7 +10,7 @@ from tvm.target import codegen
 
 @dataclass(frozen=True)
 class VectorUnit:
-    """Width of a vector register in bytes, and how many of them there are."""
+    """Width of a vector register in bytes, and the number of registers."""
 
     bytes: int
     registers: int
@@ -27,7 +27,7 @@ _SCALAR = VectorUnit(4, 16)
 
 
 def vector_unit(target: tvm.target.Target) -> VectorUnit:
-    """The widest vector unit of `target`; one fp32 element where none is known."""
+    """The widest vector unit of `target`; one fp32 element if none is known."""
     for feature, unit in _UNITS:
         if codegen.llvm_cpu_has_features(feature, target):
             return unit

@@ -19,8 +19,8 @@ _REMEDY = "install the CUDA toolkit, or pip install nvidia-cuda-nvcc"
 
 
 def compiler_variables() -> dict[str, str]:
-    """The environment in which TVM finds a CUDA compiler: NVRTC where its Python bindings are,
-    which is faster, or else nvcc; unchanged where there is neither."""
+    """The environment in which TVM finds a CUDA compiler: NVRTC, which is faster, if its Python
+    bindings are installed, else nvcc; unchanged without both."""
     if "TVM_CUDA_COMPILE_MODE" in os.environ or _has_nvrtc():
         return {}
     try:
@@ -56,12 +56,12 @@ def find_nvcc() -> str:
 
 
 def plain_target(target: Target) -> Target:
-    """The target as it is: nothing of it is for LLVM."""
+    """The unchanged target, because it has no options for LLVM."""
     return target
 
 
 def with_threads(mod: tvm.IRModule, target: Target) -> tvm.IRModule:
-    """A module in which each function without a schedule has TVM's default schedule, one thread
-    per element."""
+    """The module with TVM's default schedule, one thread per element, for functions without a
+    schedule."""
     with target:
         return ApplyDefaultSchedule(Fallback())(mod)

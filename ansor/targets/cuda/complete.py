@@ -1,4 +1,4 @@
-"""Adds what is still to be decided of a structure for a GPU: threads, vectors, unrolling."""
+"""Adds the remaining decisions to a structure for a GPU: threads, vectors, unrolling."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from ansor.targets.cuda.machine import Gpu
 
 
 def complete_for_gpu(state: State, gpu: Gpu, config: SketchConfig) -> Sketch:
-    """Returns the sketch with every annotation a hole, steps in the order of their replay."""
+    """Returns the sketch with a decision for every annotation, and steps in the order of replay."""
     return _GpuBuilder(state, config.gpu).build()
 
 
 class _GpuBuilder:
-    """Collects steps by phase; a later phase may rely on what an earlier one did."""
+    """Collects steps by phase; a later phase may rely on earlier ones."""
 
     def __init__(self, state: State, config: GpuSketchConfig) -> None:
         self.dag, self.steps, self.config = state.dag, state.steps, config
@@ -78,7 +78,7 @@ class _GpuBuilder:
         return decision.name
 
     def _bind(self, name: str) -> list[Step]:
-        """A root stage that is not tiled: its loops for threads, its vectors."""
+        """Steps of a root stage that is not tiled: loops for threads, and vectors."""
         stage = self.dag.stages[name]
         axis = vector_axis(stage)
         if axis is None:  # a single element
@@ -90,12 +90,13 @@ class _GpuBuilder:
         extent = stage.axes[axis].extent
         if isinstance(extent, HoleExtent):
             return StripMine(stage.name, axis, None)
-        # What a reduction without a place in registers adds up is an element at a time.
+        # A reduction without a place in registers adds up one element at a time.
         widths = (1,) if stage.reduce else self.config.vector_widths
         return StripMine(stage.name, axis, self._decide(vectors(stage.name, extent, widths)))
 
     def _vectorize(self, name: str, roles: Roles) -> list[Step]:
-        """What is written to memory is, in vectors; what is fetched or shared has its own."""
+        """Vectorises stages that write to memory. Fetched and shared stages have their own
+        vectors."""
         stage, place = self.dag.stages[name], roles.placed.get(name)
         if vector_axis(stage) is None or isinstance(roles.shape.get(name), MultiLevelTile):
             return []

@@ -31,9 +31,9 @@ def read_gpu(target: Target) -> Gpu:
 
 
 def gpu_lanes() -> list[dict[str, str]]:
-    """The variables that show a process one GPU only, of each that is like this machine's first.
+    """Environment variables that make a single GPU visible, for each GPU that equals the first.
 
-    One empty set where there is none.
+    One empty set without a GPU.
     """
     kinds: list[tuple[str, str]] = []
     while (device := tvm.runtime.cuda(len(kinds))).exist:

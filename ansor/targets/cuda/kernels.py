@@ -22,23 +22,23 @@ from ansor.program.steps import (
 Counts = npt.NDArray[np.int64]  # [P]
 
 _ALIGNMENT = 64  # bytes, of each array in shared memory; TVM's generated code
-_GATHER_REGISTERS = 4  # of an unrolled, conditional load: its address and its condition; ptxas
-_BASE_REGISTERS = 26  # addresses, indices and what else any kernel needs; fitted on ptxas' counts
+_GATHER_REGISTERS = 4  # address and condition of an unrolled, conditional load; ptxas
+_BASE_REGISTERS = 26  # addresses, indices and others of any kernel; fitted on ptxas' counts
 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """One root stage with all that is computed inside its loops; every array is `[P]`.
+    """One root stage with all stages inside its loops; every array is `[P]`.
 
     Attributes:
         root: its name.
         members: all its stages.
         blocks: of the grid.
         threads: of a block.
-        vthreads: virtual threads, whose work each thread does in turns.
+        vthreads: virtual threads of each thread, which does their work in turn.
         shared_bytes: of shared memory that a block declares.
-        registers: that a thread needs, estimated.
-        ahead: rounds of fetching that are under way while another one is worked on.
+        registers: of a thread, estimated.
+        ahead: rounds that are fetched ahead of the current one.
     """
 
     root: str
@@ -52,7 +52,7 @@ class Kernel:
 
 
 def kernels(nest: LoopNest) -> list[Kernel]:
-    """Of every root stage that is bound, in the order of the graph."""
+    """The kernels of all bound root stages, in the order of the graph."""
     roles = nest.population.sketch.roles
     return [_kernel(nest, name) for name in nest.population.sketch.dag.order if name in roles.bound]
 
@@ -101,18 +101,18 @@ def points_from(stage: StageNest, first: int) -> Counts:
 
 
 def own_iterations(stage: StageNest) -> Counts:
-    """`[P]`: iterations of a stage's own loops, each time that its host comes by."""
+    """`[P]`: iterations of a stage's own loops in one iteration of its host's loops."""
     return _product(stage, stage.num_host, len(stage.loops))
 
 
 def _shared_bytes(nest: LoopNest, name: str, threads: Counts) -> Counts:
-    """What a stage keeps in shared memory, and what threads need to add up together: a partial
-    result of each warp, and the result, where there is more than one warp."""
+    """`[P]`: bytes of a stage in shared memory. A reduction that threads share needs a partial
+    result of each warp and the result as well, if there is more than one warp."""
     dag, stage = nest.population.sketch.dag, nest.stages[name]
     item_bytes = dag.buffers[stage.stage.output].item_bytes
     roles = nest.population.sketch.roles
     placed = roles.placed.get(name)
-    if placed is None:  # the tile that each warp leaves
+    if placed is None:  # the results of each warp's tile
         return _aligned(own_iterations(stage) * (threads // WARP) * item_bytes)
     if not isinstance(placed, ReduceInBlock):
         return _aligned(_fetched(nest, stage, placed, item_bytes) * item_bytes)
@@ -147,17 +147,17 @@ def rounds_ahead(nest: LoopNest, root: str) -> Counts:
 
 
 def _buffers(nest: LoopNest, root: str) -> Counts:
-    """`[P]`: copies of shared memory that hold what is fetched for a tiled stage."""
+    """`[P]`: buffers in shared memory for the fetches of a tiled stage."""
     return rounds_ahead(nest, root) + 1
 
 
 def _aligned(size: Counts) -> Counts:
-    """Bytes that an array takes up."""
+    """Bytes of an array, rounded up to the alignment."""
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
 def _results(nest: LoopNest, name: str, vthreads: Counts) -> Counts:
-    """Registers that hold what a stage computes before it is written to memory."""
+    """Registers of a stage's results before they are written to memory."""
     sketch, stage = nest.population.sketch, nest.stages[name]
     if sketch.roles.scope.get(name, "").startswith("wmma"):
         return _fragments(nest, name)
@@ -181,8 +181,8 @@ def _fragments(nest: LoopNest, name: str) -> Counts:
 
 
 def gathers(nest: LoopNest, name: str, threads: Counts) -> Counts:
-    """`[P]`: turns that a thread takes to fetch a stage's elements, if in each it has to find out
-    where they are, as for a matrix that is put together from something else; else 0."""
+    """`[P]`: loads of a thread at computed addresses when it fetches a stage, such as a matrix that
+    holds the windows of an image; 0 if addresses are affine."""
     stage, placed = nest.stages[name], nest.population.sketch.roles.placed.get(name)
     plain = all(read.is_affine for read in stage.stage.reads)
     if not isinstance(placed, CooperativeFetch) or plain:
@@ -201,7 +201,7 @@ def _addresses(nest: LoopNest, name: str, threads: Counts) -> Counts:
 def _operands(nest: LoopNest, root: str, vthreads: Counts) -> Counts:
     """Registers for operands: of one step of the reduction, each once.
 
-    The compiler loads them as they are needed, so the larger of the two sides waits in registers.
+    The compiler loads operands when they are needed, so that the larger side stays in registers.
     """
     stage, roles = nest.stages[root], nest.population.sketch.roles
     if not isinstance(roles.bound[root], BindTiles):

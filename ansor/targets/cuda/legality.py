@@ -1,4 +1,4 @@
-"""Which GPU programs may be compiled at all, by arithmetic on the nest."""
+"""The legality of GPU programs, by arithmetic on the nest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_GRID = 2**31 - 1  # blocks along x; CUDA C++ Programming Guide
 
 
 def legal_on_gpu(nest: LoopNest, gpu: Gpu, config: SketchConfig) -> Bools:
-    """`[P]`: whether every kernel keeps within what the GPU has, and what compiles in seconds."""
+    """`[P]`: whether every kernel keeps the limits of the GPU, and compiles in seconds."""
     ok = np.ones(nest.size, dtype=np.bool_)
     limits = config.gpu
     for kernel in kernels(nest):

@@ -9,11 +9,11 @@ from ansor.errors import UnsupportedError
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU as the cost model sees it. "SM" is a streaming multiprocessor.
+    """The parameters of a GPU for the cost model. "SM" is a streaming multiprocessor.
 
     Attributes:
         name: product, for reports.
-        arch: architecture as the compiler knows it.
+        arch: the compiler's name of the architecture.
         multiprocessors: number of SMs.
         frequency_hz: boost clock of the SMs.
         warp: threads that run in step.
@@ -21,10 +21,10 @@ class Gpu:
         fma_per_cycle: fp32 multiply-adds of an SM each cycle.
         tensor_fma_per_cycle: fp16 multiply-adds of an SM's tensor cores each cycle, by the
             instructions of a single warp.
-        special_per_cycle: exponentials and the like of an SM each cycle.
+        special_per_cycle: exponentials and similar functions of an SM each cycle.
         threads_per_block: most threads of a block.
-        threads_per_sm: most threads at home in an SM.
-        blocks_per_sm: most blocks at home in an SM.
+        threads_per_sm: most resident threads of an SM.
+        blocks_per_sm: most resident blocks of an SM.
         registers_per_sm: registers of 32 bits.
         registers_per_thread: most registers of a thread; more spill to memory.
         shared_per_block: bytes of shared memory that a block may declare statically.
@@ -33,8 +33,8 @@ class Gpu:
         l2_bytes: last-level cache.
         l2_bandwidth: bytes per second.
         memory_bandwidth: bytes per second.
-        memory_latency_s: of a load that finds nothing in the caches.
-        launch_s: seconds that a kernel takes to start, as the next one sees it.
+        memory_latency_s: of a load that misses all caches.
+        launch_s: overhead of a kernel's start in a sequence of kernels.
         tf32: whether tensor cores may round operands in float32 to tf32, 10 bits of mantissa.
     """
 
@@ -64,27 +64,28 @@ class Gpu:
 
     @property
     def most_shared_per_block(self) -> int:
-        """Bytes of shared memory that a block may ask for when it is started; the system keeps one
-        KiB of it from compute capability 8.0 on."""
+        """Bytes of shared memory that a block may have at its start. From compute capability 8.0
+        on, the system reserves one KiB."""
         reserved = 0 if self.arch in ("sm_70", "sm_75") else 1 << 10
         return self.shared_per_sm - reserved
 
     @property
     def copies_asynchronously(self) -> bool:
-        """Whether memory is copied to shared memory while threads go on; from compute capability
+        """Whether memory is copied to shared memory while threads continue; from compute capability
         8.0 on (CUDA C++ Programming Guide, "Asynchronous Data Copies")."""
         return int(self.arch[3:5]) >= 80
 
     def multiplies(self, dtype: str) -> bool:
-        """Whether tensor cores take operands of a dtype: float16, and from compute capability 8.0
-        on bfloat16, and float32 as tf32 where that is asked for (CUDA C++ Programming Guide, "Warp
-        Matrix Functions")."""
+        """Whether tensor cores multiply operands of a dtype.
+
+        All take float16. From compute capability 8.0 on they take bfloat16, and float32 if the
+        target allows tf32 (CUDA C++ Programming Guide, "Warp Matrix Functions")."""
         late = dtype == "bfloat16" or (dtype == "float32" and self.tf32)
         return dtype == "float16" or (late and has_tf32(self.arch))
 
     def tensor_rate(self, item_bytes: int) -> float:
-        """Multiply-adds of an SM's tensor cores each cycle, by the size of their operands: those in
-        tf32 take twice as long as those in half precision (NVIDIA's white papers)."""
+        """Multiply-adds of an SM's tensor cores each cycle, by the size of their operands. In tf32
+        they take twice as long as in half precision (NVIDIA's white papers)."""
         return self.tensor_fma_per_cycle * 2 / item_bytes
 
     @property
@@ -104,13 +105,13 @@ class Gpu:
 
 
 def has_tf32(arch: str) -> bool:
-    """Whether an architecture's tensor cores know bfloat16 and tf32."""
+    """Whether an architecture's tensor cores support bfloat16 and tf32."""
     return int(arch[3:5]) >= 80
 
 
 # Limits: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability".
 # Clocks, sizes and bandwidths: NVIDIA's white papers of one product each; the bandwidth of the
-# second cache as published micro-benchmarks find it.
+# second cache is from published micro-benchmarks.
 _KNOWN = (
     Gpu("V100", "sm_70", 80, 1.53e9, 2048, 32, 96 << 10, 6 << 20, 2.2e12, 0.90e12, 64, 512),
     Gpu("T4", "sm_75", 40, 1.59e9, 1024, 16, 64 << 10, 4 << 20, 1.3e12, 0.32e12, 64, 512),
@@ -126,7 +127,7 @@ def gpu_of(arch: str, tf32: bool = False) -> Gpu:
     """The typical GPU of an architecture; `tf32` as for `Gpu`.
 
     Raises:
-        UnsupportedError: nothing is known of it.
+        UnsupportedError: an unknown architecture.
     """
     for gpu in _KNOWN:
         if arch.removesuffix("a") == gpu.arch:

@@ -1,9 +1,9 @@
-"""Huge pages: for what networks stream from memory, and for arrays that are never timed.
+"""Huge pages: for weights that networks stream from memory, and for arrays that are never timed.
 
-Under Linux' default, "madvise", a program asks for them. Weights pass through the caches at each
-run and span more pages than the processor keeps addresses of: a network's are laid in one block of
-huge pages, and so is what stands for them while programs are timed. Arrays that results are checked
-with are written once: most of that time goes into getting pages, of which huge ones are fewer.
+Under Linux' default, "madvise", a program asks for them. Weights pass through the caches in each
+run, and span more pages than the TLB of the processor holds. A network's weights therefore lie in
+one block of huge pages, and so do their substitutes while programs are timed. Arrays that check
+results are written once. Most of this time is spent on page faults, which huge pages make rare.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-PAGE_BYTES = 4096  # of x86-64; addresses beyond are as good as random to a cache
+PAGE_BYTES = 4096  # of x86-64; caches see higher address bits as random
 HUGE_PAGE_BYTES = 2 << 20
 LINE_BYTES = 64  # of the caches of x86-64 and of most Arm processors
 ALIGNMENT_BYTES = 64  # of arrays in a block; what TVM's kernels rely on
-# The environment of a process whose other arrays are to lie as TVM's own: NumPy asks for huge
-# pages, TVM does not, and memory that the one has freed may serve the other.
+# The environment of a process whose NumPy arrays have pages like TVM's. NumPy asks for huge pages,
+# TVM does not, and either may reuse memory that the other has freed.
 PLAIN_PAGES: Mapping[str, str] = MappingProxyType({"NUMPY_MADVISE_HUGEPAGE": "0"})
 
 
 def huge_block(size_bytes: int) -> npt.NDArray[np.uint8]:
-    """`[size_bytes]` zeros in huge pages, where the system has them."""
+    """`[size_bytes]` zeros in huge pages, if the system has them."""
     return _block(size_bytes, huge=True)
 
 
 def plain_block(size_bytes: int) -> npt.NDArray[np.uint8]:
-    """`[size_bytes]` zeros in pages as everything else gets them."""
+    """`[size_bytes]` zeros in default pages."""
     return _block(size_bytes, huge=False)
 
 
@@ -40,7 +40,7 @@ def scratch_block(size_bytes: int) -> npt.NDArray[np.uint8]:
 
 
 def _block(size_bytes: int, huge: bool) -> npt.NDArray[np.uint8]:
-    # Not shared: huge pages of shared memory are another setting, by default "never".
+    # Private memory: huge pages of shared memory have another setting, by default "never".
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     memory = mmap.mmap(-1, size_bytes + HUGE_PAGE_BYTES, flags=flags)
     if huge and hasattr(mmap, "MADV_HUGEPAGE"):
@@ -51,5 +51,5 @@ def _block(size_bytes: int, huge: bool) -> npt.NDArray[np.uint8]:
 
 
 def aligned(size_bytes: int) -> int:
-    """Bytes that an array takes in a block, up to where the next one may begin."""
+    """Bytes of an array in a block, up to the next possible begin."""
     return -(-size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES

@@ -15,8 +15,8 @@ _V1 = {"cpu": ("cpu,cpuacct", "cpu"), "memory": ("memory",)}
 def quota_cores(root: Path = _ROOT) -> int | None:
     """Whole cores that the process may use all the time; None without a limit.
 
-    The tightest limit of the process's group and those around it counts, rounded down, but at least
-    one: with more threads than that, all of them are stopped for a part of each period.
+    The tightest limit of the process's group and its parent groups counts, rounded down, but at
+    least one. With more threads than the limit, all are stopped for a part of each period.
 
     Args:
         root: of the file system; another one for tests.
@@ -26,7 +26,7 @@ def quota_cores(root: Path = _ROOT) -> int | None:
 
 
 def available_bytes(root: Path = _ROOT) -> int:
-    """Memory that processes can get without a swap, at most what the process's group may use.
+    """Memory that is available without swapping, at most the limit of the process's group.
 
     Args:
         root: as for `quota_cores`.
@@ -36,9 +36,9 @@ def available_bytes(root: Path = _ROOT) -> int:
 
 
 def _groups(root: Path, controller: str) -> Iterator[Path]:
-    """Folders of the process's groups with a controller, and of those around them.
+    """Folders of the process's groups with a controller, and of their parent groups.
 
-    In a container the path may be the host's, of which only the end is mounted, or nothing.
+    In a container, the path may be the host's. Then only its end is mounted, or nothing.
     """
     mounted = root / "sys/fs/cgroup"
     for line in _read(root / "proc/self/cgroup").splitlines():
@@ -53,7 +53,7 @@ def _groups(root: Path, controller: str) -> Iterator[Path]:
 
 
 def _cores(group: Path) -> float | None:
-    """Cores that a group may use; None without a limit, or where there is no such group."""
+    """Cores that a group may use; None without a limit or a group."""
     quota, period = _read(group / "cpu.max").split() or ("max", "1")
     if quota == "max":
         quota = _read(group / "cpu.cfs_quota_us").strip() or "-1"
@@ -62,7 +62,7 @@ def _cores(group: Path) -> float | None:
 
 
 def _bytes(group: Path) -> int | None:
-    """Memory that a group may use; None without a limit, or where there is no such group."""
+    """Memory that a group may use; None without a limit or a group."""
     text = (_read(group / "memory.max") or _read(group / "memory.limit_in_bytes")).strip()
     return int(text) if text.isdecimal() else None
 
@@ -70,5 +70,5 @@ def _bytes(group: Path) -> int | None:
 def _read(file: Path) -> str:
     try:
         return file.read_text()
-    except OSError:  # no such group, or none that may be looked at: it then limits nothing
+    except OSError:  # no group, or no permission to read it: no limit
         return ""

@@ -1,4 +1,4 @@
-"""How long the threads of this process have waited for a core that other work held."""
+"""The time for which the threads of this process have waited for a core."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_BYTES = 128
 
 
 class RunDelay:
-    """A meter for the threads that exist when it is made; they must be those of the kernels.
+    """A meter for the threads that exist when it is made, which must include the kernels' threads.
 
     A system without these statistics has no delays.
     """
@@ -24,7 +24,8 @@ class RunDelay:
             self._files += [os.open(task / _FILE, os.O_RDONLY) for task in _TASKS.iterdir()]
 
     def seconds(self) -> float:
-        """Of all these threads since they began. A thread that still waits is not counted yet."""
+        """The sum over these threads since their start. A thread that still waits is not counted
+        yet."""
         return sum(map(_waited_ns, self._files)) / 1e9
 
     def close(self) -> None:
@@ -37,7 +38,7 @@ class RunDelay:
 
 
 def _waited_ns(file: int) -> int:
-    """Of one thread; zero after its end."""
+    """Nanoseconds that one thread has waited; zero after its end."""
     with suppress(OSError, IndexError):
         return int(os.pread(file, _MOST_BYTES, 0).split()[_WAITED])
     return 0

@@ -1,12 +1,12 @@
-"""The threads that parallel loops of this process run on: one pool for all.
+"""One pool of threads for all parallel loops of this process.
 
-TVM's own pools (one for each thread that calls) never grow, are gone in a forked child, and wait
-for every thread to be scheduled: beside one busy process a network takes many times its latency, as
-each of its loops waits for a core that has other work. Modules that are loaded after `start` use
-this pool instead, in which the caller waits for nothing that has not begun (`pool_code`).
+TVM's pools (one for each calling thread) never grow, and do not exist in a forked child. They wait
+until every thread is scheduled. Beside one busy process a network takes many times its latency,
+because each of its loops waits for a core with other work. Modules that are loaded after `start`
+use this pool instead. Its caller never waits for a task that has not begun (`pool_code`).
 
-One thread at a time has the pool. Others that call meanwhile run their loops alone, which is no
-slower than to take turns.
+One thread at a time has the pool. Other callers run their loops alone, which is no slower than
+taking turns.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ansor.targets.host.thread_pool_code import (
 
 _LAUNCH = b"__TVMBackendParallelLaunch"  # the pointer that TVM's code calls through
 _ALL_SIGNALS = signal.valid_signals()
-_changing = threading.Lock()  # held by who adds threads
+_changing = threading.Lock()  # held while threads are added
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class _Native:
 
 @cache
 def _native() -> _Native:
-    """Compiles the pool's code and lets what TVM loads from now on call it."""
+    """Compiles the pool's code, and lets modules that TVM loads later call it."""
     path = f"/proc/self/fd/{_in_memory(pool_ir(_data_layout()))}"
     module = tvm.get_global_func("ffi.Module.load_from_file.ll")(path, "ll")
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(module))  # threads run it until the process ends
@@ -73,14 +73,14 @@ def _native() -> _Native:
 
 
 def _in_memory(text: str) -> int:
-    """A file that is nowhere but in memory; never closed, as it is read once in a process."""
+    """A file in memory only; never closed, because it is read once in a process."""
     descriptor = os.memfd_create("pool")
     os.write(descriptor, text.encode())
     return descriptor
 
 
 def _data_layout() -> str:
-    """LLVM's line of this machine's data layout, as TVM has it."""
+    """LLVM's data layout of this machine, from TVM."""
     nothing = tirx.PrimFunc([], tirx.Evaluate(tirx.const(0, "int32")))
     module = tvm.IRModule({"nothing": nothing.with_attr("global_symbol", "nothing")})
     text: str = codegen.build_module(module, tvm.target.Target("llvm")).inspect_source("ll")
@@ -89,14 +89,14 @@ def _data_layout() -> str:
 
 @dataclass(eq=False)
 class _Pool:
-    """Memory of a pool, and where its workers run: the i-th on the i-th of `cores`."""
+    """Memory of a pool, and the cores of its workers: the i-th worker runs on the i-th core."""
 
     memory: Any = field(default_factory=lambda: plain_block(POOL_BYTES))
     cores: list[int | None] = field(default_factory=list)
 
     @property
     def address(self) -> int:
-        """Where the memory lies."""
+        """Address of the memory."""
         return int(self.memory.ctypes.data)
 
     def set(self, offset: int, kind: Any, value: int) -> None:
@@ -119,12 +119,12 @@ class _Pool:
 
 
 def _start_thread(function: int, argument: int, core: int | None) -> None:
-    """Starts a native thread that takes no signals."""
+    """Starts a native thread that receives no signals."""
     libc = ctypes.CDLL(None)
     handle = ctypes.c_ulong()
     before = os.sched_getaffinity(0)
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _ALL_SIGNALS)
-    try:  # a thread begins with the mask and the cores of the one that starts it
+    try:  # a thread inherits the signal mask and the cores of its creator
         if core is not None:
             os.sched_setaffinity(0, {core})
         start = (ctypes.c_void_p(function), ctypes.c_void_p(argument))
@@ -141,11 +141,11 @@ _current: _Pool | None = None
 
 
 def start(threads: int, cores: Collection[int]) -> None:
-    """Sees to it that so many threads can run a loop, the calling one included.
+    """Starts threads until `count` threads can run a loop, with the calling one.
 
     Args:
-        cores: one for each thread, the first for the calling one; those that are there already keep
-            theirs. Threads beyond them are not bound.
+        cores: one for each thread, the first for the calling one. Existing threads keep theirs.
+            Threads without a core are not bound.
 
     Raises:
         OSError: the system allows no further thread.
@@ -164,7 +164,7 @@ def start(threads: int, cores: Collection[int]) -> None:
 
 
 def prepare() -> None:
-    """Compiles what `start` needs, which takes a few hundredths of a second; starts nothing."""
+    """Compiles the code for `start`, in a few hundredths of a second; starts no thread."""
     _native()
 
 
@@ -174,15 +174,16 @@ def num_threads() -> int:
 
 
 def cores_of_workers(threads: int) -> frozenset[int]:
-    """Cores that the workers are bound to which help the calling thread in a loop."""
+    """Cores of the workers that help the calling thread in a loop."""
     cores = [] if _current is None else _current.cores[: threads - 1]
     return frozenset(core for core in cores if core is not None)
 
 
 @contextmanager
 def holding(threads: int) -> Iterator[bool]:
-    """Lets the calling thread's loops run on so many threads, and yields True, unless another
-    thread has the pool now: the loops run on the calling thread alone then. `start` comes first."""
+    """Lets the loops of the calling thread run on `threads` threads, and yields True. If another
+    thread has the pool, it yields False, and the loops run on the calling thread alone. `start`
+    must have been called."""
     native = _native()
     held = bool(native.acquire(threads))
     try:
@@ -193,7 +194,7 @@ def holding(threads: int) -> Iterator[bool]:
 
 
 def _after_fork() -> None:
-    """Lets a child begin without workers: there are none in it."""
+    """Resets the pool in a forked child, which has no workers."""
     global _current, _changing
     _changing = threading.Lock()
     if _current is not None:

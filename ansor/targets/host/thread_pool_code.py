@@ -1,21 +1,22 @@
 """The native code of the thread pool (`ansor.targets.host.thread_pool`), as LLVM IR.
 
-A worker has a slot, whose state says what becomes of the task that lies in it:
+A worker has a slot. Its state is that of the task in it:
 
     IDLE ──▶ OFFERED ──▶ RUNNING ──▶ IDLE
       ▲         │           │          ▲
     ASLEEP      ▼           ▼          │
            taken back     AWAITED ─────┘
 
-The launching thread offers one task to each worker, runs its own, and takes back what no worker
-has begun: it waits only for what runs. Both sides poll for a while (`IDLE_POLLS`, `JOIN_POLLS`) and
-then sleep in the kernel (ASLEEP: a worker; AWAITED: the launching thread), until the other side
-wakes them. On a busy machine this is what counts: a thread that waits leaves its core to others,
-and has its share of it when there is work again.
+The launching thread offers one task to each worker, runs its own, and takes back tasks that no
+worker has begun. So it only waits for running tasks. Both sides poll for a while (`IDLE_POLLS`,
+`JOIN_POLLS`) and then sleep in the kernel (ASLEEP: a worker; AWAITED: the launching thread), until
+the other side wakes them. This matters on a busy machine: a waiting thread leaves its core to other
+work, and the scheduler then prefers it when there is work again.
 
-Fields of a pool, in memory that `ansor.targets.host.thread_pool` provides (see `POOL_BYTES`):
-`owner` the thread that launches, or 0; `workers` how many slots have a thread; `limit` tasks of a
-launch, of a thread that holds the pool; `fail` the function that sets TVM's error.
+A pool is in memory that `ansor.targets.host.thread_pool` provides (see `POOL_BYTES`). It has four
+fields. Field `owner` is the launching thread or 0. Field `workers` is the number of slots with a
+thread. Field `limit` is the number of tasks of a launch by the holder of the pool. Field `fail` is
+the function that sets TVM's error.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MAX_WORKERS = 255
 SLOT_BYTES = 128  # two cache lines, which the processor fetches together
 FIRST_SLOT_BYTES = 128
 POOL_BYTES = FIRST_SLOT_BYTES + MAX_WORKERS * SLOT_BYTES
-IDLE_POLLS = 20_000  # 0.3 ms to 1 ms, by processor: calls that follow each other find workers awake
+IDLE_POLLS = 20_000  # 0.3 ms to 1 ms: workers are awake for consecutive calls
 JOIN_POLLS = 4_000  # pieces of work are much shorter
 FUNCTIONS = ("use", "acquire", "release", "launch", "worker")
 PREFIX = "ansor_pool_"  # of the functions' symbols
@@ -51,7 +52,7 @@ def pool_ir(layout: str, machine: str | None = None) -> str:
         machine: name of the architecture, such as "aarch64"; by default that of this machine.
 
     Raises:
-        KeyError: an architecture that it does not know.
+        KeyError: an unknown architecture.
     """
     pause, futex = _MACHINES[machine or platform.machine()]
     table = ", ".join(f"ptr @{PREFIX}{name}" for name in FUNCTIONS)

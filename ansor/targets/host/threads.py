@@ -21,13 +21,13 @@ SPIN_VARIABLE = "TVM_THREAD_POOL_SPIN_COUNT"
 SPIN_COUNT = 2_000  # polls (1 ms) before an idle thread of TVM's pool sleeps; TVM's own: 300000
 _SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
-_chosen: int | None = None  # threads of what is compiled or run without a number of its own
+_chosen: int | None = None  # default number of threads for compiling and running
 
 
 def available_cores() -> int:
     """Physical cores that this process may use; hyper-threads of one core count once.
 
-    A container's share of the processor is so many cores, too.
+    A container's share of the processor limits the number, too.
     """
     allowed, physical, quota = allowed_cores(), psutil.cpu_count(logical=False), quota_cores()
     return min(limit for limit in (len(allowed), physical, quota) if limit)
@@ -41,7 +41,7 @@ def allowed_cores() -> set[int]:
 def pool_variables(threads: int) -> dict[str, str]:
     """Environment variables of a process whose kernels run on `threads` threads.
 
-    Those of TVM's own pool, which peers run on, are bound to cores, as ours are.
+    The threads of TVM's own pool, which peers use, are bound to cores like ours.
     """
     return {
         THREADS_VARIABLE: str(threads),
@@ -51,17 +51,17 @@ def pool_variables(threads: int) -> dict[str, str]:
 
 
 def module_path(*first: str) -> dict[str, str]:
-    """Environment variable of a Python process that finds the modules of this one, and before
-    them those of other directories."""
+    """Environment variable with which a Python process finds the modules of this one. Modules of
+    other directories come first."""
     paths = [*first, *sys.path]  # "" is the current directory
     return {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, paths))}
 
 
 def running_threads() -> int:
-    """Threads that kernels of this process run on, where nothing else is said; starts them.
+    """Default number of threads for kernels of this process; starts the threads.
 
-    As many as `use_threads` was told last, or else as the environment says (see `pool_variables`),
-    or else all available cores.
+    The number is that of the last `use_threads`, else that of the environment (see
+    `pool_variables`), else all available cores.
     """
     count = _chosen or _said() or available_cores()
     _start(count)
@@ -74,7 +74,7 @@ def _said() -> int | None:
 
 
 def use_threads(count: int) -> None:
-    """Lets kernels of this process run on `count` threads from now on; more or fewer at any time.
+    """Lets kernels of this process run on `count` threads from now on; the number may change.
 
     Raises:
         ArgumentError: count below one, or more than the system allows.
@@ -87,8 +87,8 @@ def use_threads(count: int) -> None:
 
 
 def start_threads(threads: int | None) -> int:
-    """Lets kernels of this process run on so many threads from now on, on all cores for None;
-    returns their number.
+    """Lets kernels of this process run on a number of threads from now on, on all cores for None;
+    returns the number.
 
     Raises:
         ArgumentError: a number below one, or more than the system allows.
@@ -99,7 +99,7 @@ def start_threads(threads: int | None) -> int:
 
 
 def _start(count: int) -> None:
-    """Raises an `ArgumentError` where the system does not allow so many threads."""
+    """Raises an `ArgumentError` where the system does not allow this number of threads."""
     if pool.num_threads() >= count:
         return
     try:
@@ -109,7 +109,7 @@ def _start(count: int) -> None:
 
 
 def _one_per_core(allowed: Collection[int]) -> list[int]:
-    """Processors, one of each core."""
+    """Processors: a single one for each core."""
     found: dict[str, int] = {}
     for number in sorted(allowed):
         found.setdefault(_siblings(number), number)
@@ -117,21 +117,21 @@ def _one_per_core(allowed: Collection[int]) -> list[int]:
 
 
 def _siblings(processor: int) -> str:
-    """What the hyper-threads of a core have in common."""
+    """A text that only the hyper-threads of one core share."""
     try:
         return Path(_SIBLINGS.format(processor)).read_text()
-    except OSError:  # the system does not say: each is a core
+    except OSError:  # the system has no such file: each processor is a core
         return str(processor)
 
 
 @contextmanager
 def on_threads(count: int) -> Iterator[None]:
-    """Lets loops that the calling thread runs meanwhile take so many threads, which it keeps off
-    the cores of; on its own, while another thread uses them.
+    """Lets loops of the calling thread run on a number of threads inside the context. The calling
+    thread leaves the cores of the others. Loops run on it alone while another thread has the pool.
 
-    Workers are bound to cores, and the caller is kept off these. Free ones that sleep after a
-    kernel were woken on the caller's core: of the bursts of kernels 50 ms apart, 60 % ran at half
-    speed; bound, 1 %.
+    Workers are bound to cores, and the caller does not run on these. Without this, Linux woke
+    sleeping workers on the caller's core. Of bursts of kernels at intervals of 50 ms, 60 % ran at
+    half speed, against 1 % with bound workers.
     """
     _start(count)
     with pool.holding(count) as held, on_cores(free_cores(count) if held else ()):
@@ -139,10 +139,10 @@ def on_threads(count: int) -> Iterator[None]:
 
 
 def free_cores(threads: int | None = None) -> frozenset[int]:
-    """Cores of the calling thread that no worker is bound to; none if none is.
+    """Cores of the calling thread without a bound worker; none if no worker is bound.
 
     Args:
-        threads: that share a loop with the calling one, itself included; by default all there are.
+        threads: number of threads of a loop, with the calling one; by default all.
     """
     bound = pool.cores_of_workers(threads or pool.num_threads())
     allowed = allowed_cores()
@@ -151,7 +151,7 @@ def free_cores(threads: int | None = None) -> frozenset[int]:
 
 @contextmanager
 def on_cores(cores: Collection[int]) -> Iterator[None]:
-    """Keeps the calling thread on these cores for a while; on any, if there are none."""
+    """Keeps the calling thread on these cores inside the context; on any core if there are none."""
     if not cores:
         yield
         return

@@ -1,4 +1,4 @@
-"""Whether Linux lets this process use registers of tiles (AMX)."""
+"""Asks Linux for the permission to use registers of tiles (AMX)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
 
 @cache
 def why_no_tiles() -> str | None:
-    """Why this process may not use tiles; None if it may.
+    """The reason why this process may not use tiles; None if it may.
 
-    It asks the system, once. Without the permission, the first instruction on tiles ends a process.
-    A virtual machine may have the processor's flags and refuse, and so does Linux where a signal
-    handler's stack is too small for the state of tiles.
+    The function asks the system once. Without the permission, the first instruction on tiles ends a
+    process. A virtual machine may show the processor's flags and refuse. Linux also refuses if a
+    signal handler's stack is too small for the state of tiles.
     """
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         return "only Linux on x86-64 is asked for the permission to use tiles"

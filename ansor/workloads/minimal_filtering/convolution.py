@@ -1,4 +1,4 @@
-"""Recognises convolutions of images and volumes by what a stage reads, in any layout."""
+"""Recognises convolutions of images and volumes by the reads of a stage, in any layout."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _found(
 
 
 def _around_images(dag: ComputeDAG, buffer: str, layout: Layout) -> PaddedSource | None:
-    """What a buffer holds with zeros around its sides, and nothing else."""
+    """The source of a buffer that is a copy with zeros at its sides."""
     source = source_of(dag, buffer)
     if source is None or any(source.before[d] or source.after[d] for d in (layout[0], layout[-1])):
         return None

@@ -1,4 +1,4 @@
-"""What the axes of a convolution's stage are, told by what it reads."""
+"""The roles of the axes of a convolution's stage, derived from its reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Layout = tuple[int, ...]  # where each dimension of the canonical order stands
 
 
 class ConvolutionRoles(NamedTuple):
-    """Axes of a convolution's stage, and dimensions of its operands, by what they are.
+    """Axes of a convolution's stage, and dimensions of its operands, by their roles.
 
     Attributes:
         places: rows and columns of the result, of volumes after their depth.
@@ -37,7 +37,7 @@ class ConvolutionRoles(NamedTuple):
 
 
 def roles_of(stage: Stage, data: Access, weight: Access) -> ConvolutionRoles | None:
-    """What the axes are if these are the data and the kernels; None if it is no convolution."""
+    """The roles of the axes for these data and kernels; None if it is no convolution."""
     return _convolved(stage, data, weight) or _transposed(stage, data, weight)
 
 
@@ -78,7 +78,7 @@ def _convolved(stage: Stage, data: Access, weight: Access) -> ConvolutionRoles |
 
 
 def _transposed(stage: Stage, data: Access, weight: Access) -> ConvolutionRoles | None:
-    """Of the transpose of a convolution with a stride of two, in one group."""
+    """The roles in the transpose of a convolution with a stride of two, in one group."""
     out = plain_axes(stage.writes[0])
     if not len(out) == len(data.indices) == len(weight.indices) == 4:
         return None
@@ -139,7 +139,7 @@ def _plain(access: Access) -> list[int | None]:
 
 
 def plain_axes(access: Access) -> list[int]:
-    """The same, where every dimension is another axis; else none."""
+    """The axis of each dimension, if all axes are distinct; else none."""
     axes = [axis for axis in _plain(access) if axis is not None]
     return axes if len(set(axes)) == len(access.indices) else []
 

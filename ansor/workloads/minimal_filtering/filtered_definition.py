@@ -82,7 +82,7 @@ def _replaced(
 def _definition(
     data: Any, weight: Any, out: Any, conv: Convolution, transform: Transform
 ) -> tirx.PrimFunc:
-    """The convolution as a function of its own, with the layouts of these buffers."""
+    """The convolution as a separate function, with the layouts of these buffers."""
     images, kernels = (te.placeholder(b.shape, str(b.dtype), b.name) for b in (data, weight))
     last = _permuted(images, conv.data_layout, "images")
     inner = transformed(_permuted(kernels, conv.weight_layout, "weights"), transform)

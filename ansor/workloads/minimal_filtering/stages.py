@@ -38,7 +38,7 @@ class DepthForm:
 
 @dataclass(frozen=True)
 class Form:
-    """What a convolution is, besides its operands and what its transform says.
+    """The parameters of a convolution beside its operands and its transform.
 
     Attributes:
         before: zeros at the top and the left of the data.
@@ -199,7 +199,7 @@ def joined(tiles: Any, form: Form, name: str) -> Any:
 
 
 def _place_in(tile: int, apart: int) -> Callable[[Any], tuple[Any, Any]]:
-    """Which tile an output is in, and where in it."""
+    """The tile of an output, and its place in the tile."""
 
     def place(at: Any) -> tuple[Any, Any]:
         if apart == 1:

@@ -34,7 +34,7 @@ def transform_weight(weight: Array, transform: Transform, dtype: str = "float32"
 
 
 def transformed(weight: Any, transform: Transform) -> Any:
-    """The same as stages, of a TE tensor, one side after the other."""
+    """The transformed weights as stages of a TE tensor, one side after the other."""
     size, taps = transform.size, transform.taps
     weight = _kernels_apart(weight, transform) if transform.phases > 1 else weight
     *depth, _, _, channels, filters = (int(extent) for extent in weight.shape)
@@ -55,7 +55,7 @@ def transformed(weight: Any, transform: Transform) -> Any:
 
 
 def _kernels_apart(weight: Any, transform: Transform) -> Any:
-    """The taps of each phase, as data has what they meet; zero where it has fewer."""
+    """The taps of each phase, in the order of the data; zeros for missing taps."""
     *depth, rows, columns, channels, filters = (int(extent) for extent in weight.shape)
     taps, phases = transform.taps, transform.phases
     zero = tirx.const(0, str(weight.dtype))

@@ -5,7 +5,7 @@ Toom and Cook multiply polynomials, by their values at a few points. With a stri
 taps, even and odd inputs are filtered apart, after Huang et al., "DWM: A Decomposable Winograd
 Method for Convolution Acceleration" (AAAI 2020): by two taps and by one. So are even and odd
 outputs of the transpose of such a convolution: each meets two of its four taps. With more taps,
-the inputs of each phase are channels of their own, and all phases are filtered as one.
+the inputs of each phase are channels of their own, and all phases are filtered together.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Transform:
 
     @property
     def taps(self) -> int:
-        """Those of a kernel along each side, of each phase (r)."""
+        """Taps of a kernel along each side, for each phase (r)."""
         return len(self.weight[0])
 
     @property
     def inputs(self) -> int:
-        """Those of a tile along each side, of each phase (d)."""
+        """Inputs of a tile along each side, for each phase (d)."""
         return len(self.data[0])
 
     @property
@@ -149,7 +149,7 @@ def _of_both_phases(one: Transform) -> Transform:
 
 
 def _by_phases(one: Transform, stride: int) -> Transform:
-    """The same for inputs and taps at a distance of `stride`."""
+    """The transform for inputs and taps at a distance of `stride`."""
     return replace(one, stride=stride, phases=stride)
 
 

@@ -51,7 +51,7 @@ def export_network(
 
     Args:
         model: the network with machine code.
-        state: initial values of what it keeps between calls.
+        state: initial values of the tensors that it keeps between calls.
         calling: how the original model is called; it has the names of the outputs.
         threads: that it was tuned for.
         folder: a new one, or an empty one.
@@ -99,7 +99,7 @@ def _code(model: DeployableNetwork) -> MachineCode:
 
 
 def _libraries(target: Target, runtime: Folder | None) -> list[Path]:
-    """TVM's runtime libraries for a target; none where they are not known."""
+    """TVM's runtime libraries for a target; none if they are unknown."""
     if runtime is not None:
         found = [Path(runtime, name) for name in RUNTIME_LIBRARIES]
         missing = [path.name for path in found if not path.is_file()]

@@ -1,4 +1,4 @@
-"""Control flow whose course is known: branches chosen, loops unrolled."""
+"""Control flow that is known at import: branches are chosen, loops are unrolled."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def control_flow(
         run: converts the nodes of a branch or a step.
         node: of the control flow.
         operands: its operands.
-        values: what is known around it, by name.
+        values: results of the nodes around it, by name.
 
     Raises:
-        OperatorError: what it does depends on values.
+        OperatorError: the control flow depends on values of the inputs.
     """
     flow = _Flow(bb, run, node, values)
     return {"If": flow.branch, "Loop": flow.loop, "Scan": flow.scan}[node.op_type](operands)

@@ -20,8 +20,8 @@ from ansor.config import IMPORTS
 Array = npt.NDArray[Any]
 
 _RANDOM = ("Random", "Bernoulli", "Multinomial", "Dropout")
-# Of which ONNX's reference computes something else than its runtimes, or nothing that is a tensor.
-# What is dequantised stays a quantised weight.
+# For these, ONNX's reference differs from runtimes, or its result is no tensor.
+# A dequantised weight stays a quantised weight.
 _NOT_FOLDED = frozenset(("Resize", "Upsample", "Constant", "If", "DequantizeLinear"))
 
 

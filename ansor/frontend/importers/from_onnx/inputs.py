@@ -65,7 +65,7 @@ def _with_sizes(value: Any, sizes: Sizes) -> Any:
 
 
 def _with_default(value: Any, size: int | None) -> Any:
-    """The declaration with this size of its dynamic dimensions, if it is known how many it has."""
+    """The declaration with this size for its dynamic dimensions, if its rank is known."""
     ty = value.type.tensor_type
     if size is None or not ty.HasField("shape"):
         return value
@@ -90,7 +90,7 @@ def _check_static(inputs: list[Any]) -> None:
 
 
 def _dynamic(value: Any) -> Iterator[str]:
-    """What is not static in the shape of an input."""
+    """The dynamic dimensions of an input."""
     if not value.type.tensor_type.HasField("shape"):
         yield f"input {value.name!r} has no known shape"
     for axis, dim in enumerate(value.type.tensor_type.shape.dim):
@@ -103,7 +103,7 @@ def _fixed(index: int, pair: tuple[Any, Any], sizes: dict[str, int]) -> Any:
     """The declaration of an input with the shape of an array; `sizes` are of symbols seen so far.
 
     Raises:
-        ArgumentError: no array, or one that does not fit.
+        ArgumentError: no array, or a wrong one.
     """
     value, array = pair
     argument, ty = f"example_inputs[{index}]", value.type.tensor_type

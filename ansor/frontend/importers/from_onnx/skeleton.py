@@ -1,4 +1,4 @@
-"""ONNX models as this package reads them: complete, valid, of static shapes, without weights.
+"""ONNX models in the form that this package reads: complete, valid, static, without weights.
 
 A `Skeleton` is a model whose large weights are kept beside it, so that ONNX's own tools, which
 serialise a model on every call, see a few kilobytes.
@@ -52,7 +52,7 @@ def read_onnx(source: Any) -> Any:
 
 
 def label(source: Any) -> str:
-    """What messages call the model."""
+    """The name of the model in messages."""
     return os.fspath(source) if isinstance(source, str | os.PathLike) else type(source).__name__
 
 
@@ -95,7 +95,7 @@ def _check_complete(model: Any, where: str) -> None:
 def skeleton_of(model: Any, where: str, example_inputs: object, sizes: Sizes) -> Skeleton:
     """The model with static shapes, those of `example_inputs` or `sizes` if there are any.
 
-    `where` is what messages call it.
+    `where` is its name in messages.
 
     Raises:
         ArgumentError: not valid ONNX, a dynamic dimension, wrong `example_inputs`.

@@ -1,4 +1,4 @@
-"""An ONNX model as what its import is compared with."""
+"""An ONNX model as the reference for its import."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class OnnxSource:
 
     @property
     def framework(self) -> str:
-        """What runs the model."""
+        """Name of the runtime."""
         return "ONNX Runtime" if isinstance(self._session, _Runtime) else "ONNX's reference"
 
     @cached_property
@@ -114,8 +114,8 @@ class _Runtime:
         import onnxruntime  # optional
 
         options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4  # what it would warn of is no concern of the user's
-        # Fused and reordered arithmetic is what the import is not compared with.
+        options.log_severity_level = 4  # its warnings are irrelevant to the user
+        # The import is not compared with fused and reordered arithmetic.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         self._session = onnxruntime.InferenceSession(
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
@@ -139,7 +139,7 @@ def _runner(model: Any) -> Any:
     if find_spec("onnxruntime") is not None:
         try:
             return _Runtime(model)
-        except Exception:  # an operator or a version that it does not know: the reference may
+        except Exception:  # an unsupported operator or version: the reference may support it
             pass
     contributed = [node for node in model.graph.node if node.domain == DOMAIN]
     if contributed:
@@ -163,7 +163,7 @@ def _declared(name: str, value: Any) -> Any:
 
 
 def _key(node: Any, values: Any, weights: Any) -> Any:
-    """What decides on the code of a node: operator, attributes, shapes, constants' values."""
+    """The key of a node's code: operator, attributes, shapes, constants' values."""
     attributes = sorted(attribute.SerializeToString() for attribute in node.attribute)
     operands = [
         (np.shape(values[name]), str(np.asarray(values[name]).dtype))

@@ -1,7 +1,7 @@
-"""From a graph of ONNX nodes to a Relax function, node by node.
+"""Translates a graph of ONNX nodes to a Relax function, node by node.
 
-A node whose operands are known is evaluated. Of the others each is converted by the converter of
-its operator, or by the body that ONNX gives for it.
+A node whose operands are known is evaluated. The converter of its operator converts any other node,
+or the body that ONNX defines for the operator.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _bound(bb: relax.BlockBuilder, value: Any) -> Any:
 
 
 def _settled(value: Any) -> Any:
-    """Small constants and empty tensors as arrays, which later nodes may need to know."""
+    """Small constants and empty tensors as arrays, because later nodes may need their values."""
     if value is None or isinstance(value, np.ndarray):
         return value
     shape = static_shape(value)

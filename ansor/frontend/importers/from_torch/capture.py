@@ -32,11 +32,11 @@ class Examples:
 def examples_for(model: torch.nn.Module, example_inputs: object) -> Examples:
     """The arguments that a user gives: a tensor, a sequence of arguments, or arguments by name.
 
-    Each tensor is copied: an exporter takes one tensor in two places for one input.
+    Each tensor is copied, because an exporter treats one tensor in two places as one input.
 
     Raises:
-        ArgumentError: no `example_inputs`, an argument of no such name, or one that holds what is
-            neither a tensor nor a number.
+        ArgumentError: no `example_inputs`, an unknown argument, or a value that is neither a tensor
+            nor a number.
     """
     if example_inputs is None:
         remedy = "a PyTorch module needs example inputs, one for each argument of its forward"
@@ -79,7 +79,7 @@ def _leaf(place: str, value: object) -> Any:
 
 
 def tensor_of(array: Any) -> torch.Tensor:
-    """A tensor with the array's values, in memory of its own."""
+    """A tensor with the array's values, in separate memory."""
     dense = np.array(array, order="C")
     if dense.dtype == ml_dtypes.bfloat16:
         return torch.from_numpy(dense.view(np.int16)).view(torch.bfloat16)
@@ -87,7 +87,7 @@ def tensor_of(array: Any) -> torch.Tensor:
 
 
 def array_of(tensor: torch.Tensor) -> Any:
-    """The tensor's values as a NumPy array in memory of its own."""
+    """The tensor's values as a NumPy array in separate memory."""
     dense = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous().clone()
     if dense.dtype == torch.bfloat16:
         return dense.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
@@ -95,10 +95,10 @@ def array_of(tensor: torch.Tensor) -> Any:
 
 
 def export_program(model: torch.nn.Module, examples: Examples) -> ExportedProgram:
-    """The module in eval mode as an exported program; its mode is left as it was.
+    """The module in eval mode as an exported program; its own mode does not change.
 
     Raises:
-        UnsupportedError: what PyTorch cannot export.
+        UnsupportedError: PyTorch cannot export the module.
     """
     with eval_mode(model):
         try:
@@ -142,7 +142,7 @@ def _copy(value: Any) -> Any:
 
 
 def _values(value: Any) -> Iterator[Any]:
-    """The value and all that it holds, in dictionaries, sequences and dataclasses."""
+    """The value and all its parts, in dictionaries, sequences and dataclasses."""
     yield value
     parts: Sequence[Any] = ()
     if isinstance(value, Mapping):
@@ -157,7 +157,7 @@ def _values(value: Any) -> Iterator[Any]:
 
 @contextmanager
 def eval_mode(model: torch.nn.Module) -> Iterator[None]:
-    """Puts the module into eval mode for a while."""
+    """Puts the module into eval mode inside the context."""
     training = [module for module in model.modules() if module.training]
     for module in training:  # an exported program's module has no `eval`
         module.training = False

@@ -1,7 +1,7 @@
-"""Which operators are expressed by others before they are converted.
+"""The decomposition of operators before conversion.
 
-PyTorch's core ATen decompositions, and further ones for what is outside of the core. What the rest
-of the compiler knows as a whole stays whole: convolutions, products, normalisations, softmax.
+PyTorch's core ATen decompositions, and further ones for operators outside of the core. Operators
+that the compiler supports are kept: convolutions, products, normalisations, softmax.
 """
 
 from __future__ import annotations

@@ -42,12 +42,12 @@ from ansor.frontend.signature import InputSpec, check_dtype, static_extent
 def import_torch(model: Any, example_inputs: object, sizes: Sizes) -> ImportedModel:
     """A `torch.nn.Module` (with example inputs) or an `ExportedProgram`, its weights as constants.
 
-    A module is captured in eval mode; its own mode is left as it was.
+    A module is captured in eval mode; its own mode does not change.
 
     Raises:
         ArgumentError: missing or wrong `example_inputs` or sizes.
-        UnsupportedError: what PyTorch cannot export, what is not the same at every call, or an
-            operator that cannot be converted.
+        UnsupportedError: PyTorch cannot export the model, its calls differ, or an operator cannot
+            be converted.
     """
     with _quiet():
         module, examples, program = _captured(model, example_inputs, sizes)
@@ -129,7 +129,7 @@ def _hint(extent: Any) -> int:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """PyTorch's exporter warns of its own code, which no user can act on."""
+    """Suppresses warnings of PyTorch's exporter about its own code."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

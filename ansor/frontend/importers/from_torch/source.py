@@ -1,4 +1,4 @@
-"""A PyTorch model as what its import is compared with."""
+"""A PyTorch model as the reference for its import."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TorchSource:
     Attributes:
         model: the user's module, or an exported program's.
         calling: of the model.
-        num_arguments: how many of the arguments are positional.
+        num_arguments: number of positional arguments.
         program: decomposed; its user inputs are `inputs`.
         state: names of the buffers whose values are the last inputs and the last outputs.
         import_module: imports a module with its inputs, for nodes alone.
@@ -47,7 +47,7 @@ class TorchSource:
     framework: str = "PyTorch"
 
     def run(self, arrays: Sequence[Array]) -> tuple[Array, ...]:
-        """Runs the model itself, in eval mode; one with state is copied before."""
+        """Runs the model itself, in eval mode; a model with state is copied before."""
         count = len(arrays) - len(self.state)
         tensors = [tensor_of(array) for array in arrays]
         model = copy.deepcopy(self.model) if self.state else self.model
@@ -96,7 +96,7 @@ class _Watcher(torch.fx.Interpreter):  # type: ignore[misc]
     """Runs a graph and collects each distinct operator with its values.
 
     Args:
-        found: where the cases go.
+        found: list of the cases.
     """
 
     def __init__(

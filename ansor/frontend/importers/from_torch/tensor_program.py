@@ -46,8 +46,8 @@ def tensor_program(program: ExportedProgram, parameters: Sequence[str]) -> Tenso
         parameters: names of the arguments by position.
 
     Raises:
-        UnsupportedError: the model writes to its inputs, or returns what is neither a tensor nor a
-            plain constant.
+        UnsupportedError: the model writes to its inputs, or returns a value that is neither a
+            tensor nor a plain constant.
     """
     calling = _calling(program, parameters)
     outputs = program.graph_signature.output_specs

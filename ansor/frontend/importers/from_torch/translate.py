@@ -116,7 +116,7 @@ def named_errors(node: torch.fx.Node) -> Iterator[None]:
 
 
 def _reason_and_remedy(error: Exception) -> tuple[str, str]:
-    """What is wrong with an operator, in one line, and what to do."""
+    """The error of an operator in one line, and the remedy."""
     if isinstance(error, UserError):
         return error.problem, error.remedy
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,4 +1,4 @@
-"""Adaptive pooling: as many windows as are asked for, of different sizes where they must be."""
+"""Adaptive pooling: a given number of windows, of different sizes if necessary."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from ansor.frontend.importers.conversion import shape_of
 
 @dataclass(frozen=True)
 class Sampling:
-    """How positions are read.
+    """The interpretation of positions.
 
     Attributes:
         mode: "linear", "nearest" or "cubic".

@@ -25,7 +25,7 @@ def from_front(bb: relax.BlockBuilder, indices: Any, extents: Sequence[int]) -> 
         extents: of the axis that they index, or one for each element along their last axis.
 
     Raises:
-        OperatorError: constant places of which one is outside.
+        OperatorError: a constant place is outside.
     """
     dtype = str(indices.ty.dtype)
     if dtype.startswith("uint"):
@@ -57,7 +57,7 @@ def take(bb: relax.BlockBuilder, data: Any, indices: Any, axis: int) -> Any:
 
 
 def gather(bb: relax.BlockBuilder, data: Any, indices: Any, axis: int) -> Any:
-    """Elements of `data`, whose place along an axis an element of `indices` says."""
+    """Elements of `data`; an element of `indices` is the place along an axis."""
     shape = shape_of(data)
     return bb.emit(op.gather_elements(data, from_front(bb, indices, [shape[axis]]), axis))
 
@@ -72,7 +72,7 @@ def gather_nd(bb: relax.BlockBuilder, data: Any, indices: Any, batch_dims: int) 
 def scatter(
     bb: relax.BlockBuilder, data: Any, indices: Any, updates: Any, axis: int, reduction: str
 ) -> Any:
-    """`data`, with `updates` put, or combined, where `indices` says along an axis.
+    """`data`, with `updates` put, or combined, at the places of `indices` along an axis.
 
     Args:
         reduction: "update", "add", "mul", "max" or "min".

@@ -21,7 +21,7 @@ class Piece:
     Attributes:
         below: the end of the range.
         of_root: the variable is the square root of `w`, not `w`.
-        centre: what is subtracted from the variable.
+        centre: subtracted from the variable.
         coefficients: the highest power first.
     """
 

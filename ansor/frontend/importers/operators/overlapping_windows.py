@@ -15,7 +15,7 @@ from ansor.frontend.importers.conversion import shape_of
 
 @dataclass(frozen=True)
 class WindowAxis:
-    """How windows lie along an axis of an image.
+    """The windows along an axis of an image.
 
     Attributes:
         extent: of the image.

@@ -19,7 +19,7 @@ class Windows:
     Attributes:
         before: padding at the beginning of each axis.
         after: padding at its end.
-        out: how many windows there are; the last ones may reach past the padding.
+        out: number of windows; the last ones may reach past the padding.
     """
 
     extents: tuple[int, ...]
@@ -32,7 +32,7 @@ class Windows:
 
     @property
     def overhang(self) -> tuple[int, ...]:
-        """How far the last window of each axis reaches past the padding."""
+        """Elements by which the last window of each axis exceeds the padding."""
         reach = [
             (o - 1) * s + (k - 1) * d + 1
             for o, s, k, d in zip(self.out, self.stride, self.kernel, self.dilation, strict=True)
@@ -120,7 +120,7 @@ def average_pool(
 ) -> relax.Expr:
     """The sum of each window by the number of its elements, or by a given divisor.
 
-    Padding counts or not; what lies past it never does.
+    Padding counts or not; elements past it never count.
     """
     ndim = len(at.extents)
     if at.is_plain and divisor is None and ndim in AVERAGE_POOLS:
@@ -179,7 +179,7 @@ def _flat(at: Windows, where: Sequence[Any]) -> Any:
 
 
 def nothing(index_dtype: str, dtype: str) -> tuple[Any, Any]:
-    """What is worse than any (place, value)."""
+    """The smallest (place, value) of all."""
     return tirx.const(2**62, index_dtype), te.min_value(dtype)
 
 
@@ -190,7 +190,7 @@ def first_largest(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _count(at: Windows, out: Sequence[Any], dtype: str, include: bool, divisor: int | None) -> Any:
-    """What a window's sum is divided by."""
+    """The divisor of a window's sum."""
     if divisor is not None:
         return tirx.const(divisor, dtype)
     count = tirx.const(1, "int32")

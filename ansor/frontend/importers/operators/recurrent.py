@@ -21,7 +21,8 @@ from ansor.frontend.rewrite import constant
 
 @dataclass(frozen=True)
 class Weights:
-    """Of one direction of a layer: I inputs, G gates, H units, P of them after a projection.
+    """The weights of one direction of a layer: I inputs, G gates, H units, P of them after a
+    projection.
 
     Attributes:
         input: `[G * H, I]`.
@@ -42,7 +43,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What a direction of a layer gives.
+    """The results of a direction of a layer.
 
     Attributes:
         sequence: `[T, B, P]`, the hidden state after each step.
@@ -67,12 +68,12 @@ def recurrent_layer(
     Args:
         bb: where expressions are bound.
         x: `[T, B, I]`.
-        cell: what a step computes.
+        cell: the operation of a step.
         weights: all of the dtype of `x`.
         states: the first hidden state `[B, P]`, and the first cell `[B, H]` of an LSTM.
         backwards: the last step comes first; results keep the order of the inputs.
-        lengths: `[B] int32`: steps of each row. What follows leaves the states as they are and
-            gives zeros.
+        lengths: `[B] int32`: steps of each row. Later steps do not change the states, and give
+            zeros.
     """
     steps = shape_of(x)[0]
     step = _Step(bb, cell, weights, _input_products(bb, x, cell, weights), lengths)

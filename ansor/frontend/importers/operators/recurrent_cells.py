@@ -19,14 +19,14 @@ LSTM, GRU, RNN = "lstm", "gru", "rnn"
 
 @dataclass(frozen=True)
 class Cell:
-    """What a recurrent layer computes.
+    """The operation of a recurrent layer.
 
     Attributes:
         kind: `LSTM`, `GRU` or `RNN`.
         gates: a letter for each gate in the order of the weights' rows: of "ifgo" for an LSTM
             (input, forget, candidate, output), of "rzn" for a GRU (reset, update, candidate), "h".
         activations: of the gates, of the candidate, of the cell where there is one.
-        clip: bound of what goes into the activations of gates and candidate; None for none.
+        clip: bound of the operands of gates' and candidate's activations; None for none.
         reset_after: a GRU's reset gate is applied after the product with the state, not before.
         coupled: an LSTM's forget gate is one minus its input gate.
     """
@@ -57,7 +57,7 @@ class Operands:
         bias: `[H]`, added to a GRU's candidate before the reset gate is applied.
         peepholes: `[3, H]`, of input, output and forget gate.
         projection: `[H, P]`.
-        lengths: `[B] int32`: how many steps each row has.
+        lengths: `[B] int32`: number of steps of each row.
     """
 
     inputs: Any
@@ -72,7 +72,7 @@ class Operands:
 
     @property
     def step(self) -> Any:
-        """The index, within bounds whatever the tensor holds."""
+        """The index, clamped to the bounds."""
         last = tirx.IntImm("int32", int(self.inputs.shape[0]) - 1)
         return te.max(te.min(self.index[0], last), tirx.IntImm("int32", 0))
 

@@ -23,14 +23,14 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class ResizedAxis:
-    """How an axis is resized.
+    """The resizing of an axis.
 
     Attributes:
         place: of the axis.
         extent: of the input.
         out: extent of the result.
-        scale: how many times the axis grows; need not be `out / extent`.
-        region: beginning and end of what is cropped, as parts of the extent.
+        scale: ratio of growth; need not be `out / extent`.
+        region: beginning and end of the cropped part, as shares of the extent.
     """
 
     place: int
@@ -42,7 +42,7 @@ class ResizedAxis:
 
 @dataclass(frozen=True)
 class Method:
-    """How elements are combined.
+    """The combination of elements.
 
     Attributes:
         mode: "nearest", "linear" or "cubic".
@@ -98,7 +98,7 @@ def nearest_places(places: Array, mode: str) -> Array:
     }
     if mode not in by_mode:
         raise OperatorError(f"its rounding {mode} is not supported")
-    # A place that is whole but for rounding errors is whole.
+    # A place that is an integer up to rounding errors is an integer.
     whole = np.round(places * 2) / 2
     exact = np.where(np.abs(places - whole) < 1e-6, whole, places)
     return by_mode[mode](exact)
@@ -116,7 +116,7 @@ def _cubic(distance: Array, a: float) -> Array:
 
 
 def weights(axis: ResizedAxis, method: Method) -> tuple[Array, Array]:
-    """`[out, K] int64` places of elements, and `[out, K] float64` how much each counts."""
+    """`[out, K] int64` places of elements, and `[out, K] float64` weights."""
     x = coordinates(axis, method.coordinates)
     if method.mode == "nearest":
         places = np.clip(nearest_places(x, method.nearest), 0, axis.extent - 1)

@@ -1,4 +1,4 @@
-"""Where elements belong in a sorted sequence."""
+"""Positions of elements in a sorted sequence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tvm import relax, te, tirx
 def searchsorted(
     bb: relax.BlockBuilder, bounds: relax.Expr, data: relax.Expr, right: bool, dtype: str
 ) -> relax.Expr:
-    """How many bounds lie before each element: they are counted, so that loops are plain.
+    """Number of bounds before each element. All bounds are compared, so that loops are plain.
 
     Args:
         bounds: `[N]`, or `[*rows, N]` for data `[*rows, M]`, sorted along the last axis, of the

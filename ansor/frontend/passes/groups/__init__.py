@@ -1,1 +1,1 @@
-"""Reductions of products in whole groups of neighbours, which instructions multiply at once."""
+"""Reductions of products in whole groups of neighbours, for instructions that multiply groups."""

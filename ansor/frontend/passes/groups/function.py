@@ -1,7 +1,7 @@
-"""A function whose products have zeros behind the ends of their operands.
+"""Pads the operands of a function's products with zeros at their ends.
 
-The values of parameters that are known get the zeros before compilation. What the function makes
-element by element gets them where it is made. Other operands are copied.
+Known values of parameters get the zeros before compilation. A stage that computes an operand
+element by element also writes its zeros. Other operands are copied.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def in_whole_groups(
     Args:
         func: a compute definition, not scheduled.
         constants: positions of the parameters that may become longer.
-        group_size: elements of the groups in which operands of these dtypes are multiplied for
-            such a sum; None for none.
+        group_size: elements of a group for the dtypes of operands and sum; None without an
+            instruction.
 
     Raises:
         UnsupportedError: the function is no plain definition.
@@ -80,7 +80,7 @@ def _may_grow(dag: ComputeDAG, buffer: str) -> bool:
 
 
 def _filled(func: tirx.PrimFunc, dag: ComputeDAG, groups: UnfilledGroups) -> tirx.PrimFunc:
-    """The function with a longer reduction, and with operands that are zero behind their ends."""
+    """The function with a longer reduction, and with operands padded with zeros at their ends."""
     longer = {
         buffer: _longer(buffer, groups.dims[name], groups.size)
         for buffer, name in buffer_names(func).items()

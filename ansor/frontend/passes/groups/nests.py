@@ -66,7 +66,7 @@ def zero_behind(nest: Any, axis: int) -> Any:
 
 
 def _where(inside: Any, value: Any) -> Any:
-    """A value, or zero; one condition is enough for a value that is zero elsewhere, too."""
+    """A value, or zero. For a value that already has a condition, both conditions become one."""
     zero = tirx.const(0, str(value.ty.dtype))
     if isinstance(value, ir.Call) and is_condition(value) and is_zero(value.args[2]):
         condition, kept, _ = value.args

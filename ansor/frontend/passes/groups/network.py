@@ -1,4 +1,4 @@
-"""A network whose products have whole groups, with zeros behind the ends of its weights."""
+"""A network whose products have whole groups, with zeros at the ends of its weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansor.program.dot_instructions import DotInstruction
 
 
 def with_whole_groups(mod: tvm.IRModule, instructions: Collection[DotInstruction]) -> tvm.IRModule:
-    """The network with reductions of whole groups where instructions multiply groups.
+    """The network with reductions of whole groups for instructions that multiply groups.
 
     Names of functions and all results stay the same. Weights become longer.
 
@@ -52,7 +52,7 @@ def _filled(
 
 
 def _calling(variables: Mapping[str, Any], functions: Mapping[str, tirx.PrimFunc]) -> Any:
-    """The rule that lets calls reach these functions, with weights of the shapes that they take."""
+    """The rule that redirects calls to these functions, with weights of their shapes."""
 
     def called(call: Any, lookup: Lookup) -> Any:
         name = str(call.args[0].name_hint) if op_name(call) == "relax.call_tir" else ""
@@ -66,7 +66,7 @@ def _calling(variables: Mapping[str, Any], functions: Mapping[str, tirx.PrimFunc
 
 
 def _in_shape(value: Any, operand: Any, param: Any) -> Any:
-    """An operand, with zeros behind its ends if it is a constant of a smaller shape."""
+    """An operand, padded with zeros at its ends if it is a constant of a smaller shape."""
     if not isinstance(value, GenericConst):
         return operand
     array = value.value.numpy()

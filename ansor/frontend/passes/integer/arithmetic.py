@@ -24,14 +24,14 @@ _EXACT = frozenset(("int8", "uint8", "int16", "uint16"))  # in float32
 
 
 def in_arithmetic(call: Any, lookup: Lookup) -> Any:
-    """A call of the two operators in simple ones; constants are dequantised."""
+    """A call of either operator as simple operators; constants are dequantised."""
     if op_name(call) == QUANTIZE:
         return _quantized(call, lookup)
     return _dequantized(call, lookup) if op_name(call) == DEQUANTIZE else call
 
 
 def without_integers(call: Any, lookup: Lookup, graph: Bindings) -> Any:
-    """A `dequantize` of a `quantize` in float32, where nothing else reads the integers.
+    """A `dequantize` of a `quantize` in float32, if nothing else reads the integers.
 
     Args:
         graph: of the module that the call belongs to.
@@ -100,7 +100,7 @@ def _less(limit: int, zero: Parameter, rank: int) -> Any:
 
 
 def _divided(data: Any, scale: Parameter, rank: int) -> Any:
-    """Divided as quantisers do it: a product with the reciprocal may round to another step."""
+    """A quotient, as in quantisers. A product with the reciprocal may round to another step."""
     return data if _is_one(scale) else op.divide(data, operand(scale, rank))
 
 

@@ -1,4 +1,4 @@
-"""What the variables of a module are bound to, and how often they are read."""
+"""The values of a module's variables, and the numbers of their uses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Bindings:
 
     Attributes:
         values: in the order of the bindings.
-        uses: times that a variable is read, as an operand or a result.
+        uses: number of reads of a variable, as an operand or a result.
     """
 
     values: Mapping[Any, Any]
@@ -25,7 +25,7 @@ class Bindings:
 
     @staticmethod
     def of(mod: tvm.IRModule) -> Bindings:
-        """Those of a module."""
+        """The bindings of a module."""
         values: dict[Any, Any] = {}
         uses: Counter[Any] = Counter()
         for function in mod.functions.values():
@@ -34,7 +34,7 @@ class Bindings:
         return Bindings(values, uses)
 
     def value(self, expr: Any) -> Any:
-        """What an operand is bound to, if only one call reads it; else itself."""
+        """The value of an operand, if only one call reads it; else the operand itself."""
         return self.values.get(expr, expr) if self.uses.get(expr, 0) == 1 else expr
 
 

@@ -23,8 +23,8 @@ _GROUP = 4  # integers of 8 bits in a word of 32, which `vpdpbusd` and `sdot` ta
 def with_whole_channels(mod: tvm.IRModule) -> tvm.IRModule:
     """`mod` with zeros after the channels of convolutions whose channels fill no whole groups.
 
-    Only where the result is channels-last, the weights are constant, and there is one group of
-    filters.
+    This applies if the result is channels-last, the weights are constant, and there is one group
+    of filters.
     """
     return rewrite_calls(mod, _whole)
 

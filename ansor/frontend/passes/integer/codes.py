@@ -20,9 +20,9 @@ from ansor.frontend.rewrite import Lookup, constant, op_name, static_shape
 
 EIGHT_BITS = frozenset(("int8", "uint8"))
 _LIMITS = np.iinfo(np.int8)
-# From the integers of the other dtype of 8 bits: half of their number.
+# Difference between the two dtypes of 8 bits: half of the number of integers.
 _STEPS = {"uint8": np.asarray(128, np.int32), "int8": np.asarray(-128, np.int32)}
-_WIDE = "int16"  # holds what lies between
+_WIDE = "int16"  # for the values in between
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Codes:
 
 
 def codes_of(expr: Any, lookup: Lookup) -> Codes | None:
-    """The 8-bit integers that a float32 or int32 tensor is made of; None if it is not."""
+    """The 8-bit integers of a dequantised float32 or int32 tensor; None for other tensors."""
     value = lookup(expr)
     if op_name(value) == "relax.dequantize":
         return _dequantized(value, lookup)
@@ -71,7 +71,7 @@ def _along(expr: Any, dtype: str, axis: int, shape: tuple[int, ...], lookup: Loo
 
 
 def _centred(value: Any, lookup: Lookup) -> Codes | None:
-    """Of `astype(data, int32)`, or of that less a zero point."""
+    """The codes of `astype(data, int32)`, with or without a subtracted zero point."""
     zero: Parameter = np.zeros((), np.int32)
     if op_name(value) == "relax.subtract":
         shape = static_shape(value.args[1])
@@ -85,7 +85,7 @@ def _centred(value: Any, lookup: Lookup) -> Codes | None:
 
 
 def _constant(values: Array) -> Codes | None:
-    """Of `int32` values whose range has 8 bits."""
+    """The codes of `int32` values whose range has 8 bits."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     shift = 0 if low >= _LIMITS.min and high <= _LIMITS.max else low - int(_LIMITS.min)
     if high - shift > _LIMITS.max:
@@ -94,7 +94,7 @@ def _constant(values: Array) -> Codes | None:
 
 
 def signed(codes: Codes, lookup: Lookup) -> Codes:
-    """The same tensor of `int8`, with a zero point of 0 where its values are known and fit."""
+    """The same tensor in `int8`, with a zero point of 0 if its values are known and fit."""
     values = known(codes.data, lookup)
     if values is not None and is_known(codes.zero):
         centred = values.astype(np.int32) - codes.zero
@@ -113,7 +113,8 @@ def of_dtype(codes: Codes, dtype: str, lookup: Lookup) -> Codes:
 
 
 def moved(data: Any, dtype: str, lookup: Lookup) -> Any:
-    """8-bit integers in `uint8` or `int8`, the other of both, as far above the least as before."""
+    """8-bit integers in the other dtype of `uint8` and `int8`, at the same distance from the
+    least."""
     values = known(data, lookup)
     if values is not None:
         return constant(values.astype(np.int32) + _STEPS[dtype], dtype)
@@ -125,7 +126,7 @@ def moved(data: Any, dtype: str, lookup: Lookup) -> Any:
 
 
 def moved_back(data: Any, dtype: str, lookup: Lookup) -> Any | None:
-    """The integers of a dtype that `moved` made the data of, if it did."""
+    """The original integers of data from `moved`, if the data come from it."""
     cast = lookup(data)
     if op_name(cast) != "relax.astype":
         return None

@@ -32,8 +32,8 @@ def integer_convolution(
 
     The data has the dtype `activations`, or its own.
 
-    None if an operand is not made of 8-bit integers, or the weights have a zero point that their
-    range leaves no room for.
+    None if an operand has no 8-bit integers, or if the range of the weights has no room for their
+    zero point.
     """
     data, weight = (codes_of(arg, lookup) for arg in call.args)
     if data is None or weight is None or not _has_plain_layout(call):
@@ -54,14 +54,14 @@ def _has_single_parameters(data: Codes) -> bool:
 
 
 def _has_plain_layout(call: Any) -> bool:
-    """Whether it is as importers write it."""
+    """Whether a convolution has the layouts of importers."""
     axes = SPATIAL[NAMES[op_name(call)]]
     layouts = [str(getattr(call.attrs, key)) for key in ("data_layout", "kernel_layout")]
     return layouts == [f"NC{axes}", f"OI{axes}"]
 
 
 def _scale(data: Codes, weight: Codes, rank: int) -> Parameter | None:
-    """Of the sums, `[]` or `[1, C, 1, ...]`."""
+    """The scale of the sums, `[]` or `[1, C, 1, ...]`."""
     if data.scale is None or weight.scale is None:
         return None
     own = weight.scale
@@ -71,10 +71,10 @@ def _scale(data: Codes, weight: Codes, rank: int) -> Parameter | None:
 
 
 def _sums(call: Any, data: Codes, weight: Codes, values: Array) -> tuple[Any, Parameter]:
-    """The convolution, and what its zero point adds to it; both `int32`.
+    """The convolution, and the terms of its zero point; both `int32`.
 
-    Padding holds the zero point. One that is not known cannot be padded with: then padding holds 0,
-    and the border's own terms are in the constant.
+    Padding has the zero point as its value if it is known. Otherwise padding is 0, and the constant
+    has separate terms for the border.
     """
     padding = [int(size) for size in call.attrs.padding]
     zero = data.zero
@@ -105,7 +105,7 @@ def _convolved(call: Any, data: Any, weight: Any, padding: list[int]) -> Any:
 
 
 def _sums_of_weights(call: Any, values: Array, padding: list[int]) -> Array:
-    """For each point of the output, the sum of the weights that lie on data; `[1, C, *spatial]`."""
+    """For each point of the output, the sum of the weights that meet data; `[1, C, *spatial]`."""
     shape, out = static_shape(call.args[0]) or (), static_shape(call) or ()
     result = values.sum(axis=1, dtype=np.int32)
     sizes = zip(call.attrs.strides, call.attrs.dilation, padding, strict=False)

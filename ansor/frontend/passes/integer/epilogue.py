@@ -1,4 +1,4 @@
-"""What follows the sums of an integer product: zero points, bias, scale."""
+"""The epilogue of an integer product: zero points, bias, scale."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansor.frontend.passes.integer.parameters import (
 )
 from ansor.frontend.rewrite import constant
 
-# Half of the range, so that what is added for zero points fits too.
+# Half of the range, so that the terms of zero points fit, too.
 _LIMIT = np.iinfo(np.int32).max // 2
 _PRECISION = np.finfo(np.float32).eps
 
@@ -32,8 +32,8 @@ def with_epilogue(
 ) -> Any:
     """`(total + terms) * scale + bias`, float32; without a scale the sums alone, int32.
 
-    Everything known is one integer constant, the bias too where that is possible. All arguments
-    broadcast against the sums, which have a rank.
+    All known terms are one integer constant, also the bias if possible. All arguments broadcast
+    against the sums, which have a rank.
     """
     steps = None if bias is None or scale is None else integer_bias(bias, scale)
     given = [term for term in terms if is_known(term)]
@@ -50,7 +50,7 @@ def with_epilogue(
 def integer_bias(bias: Array, scale: Parameter) -> Array | None:
     """A float32 bias that is a whole number of steps of the sums, in steps; `int32`.
 
-    None if it is something else, the scale is not known, or the range of int32 does not suffice.
+    None for another bias, an unknown scale, or values outside of int32.
     """
     if not is_known(scale):
         return None

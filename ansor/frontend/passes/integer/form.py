@@ -1,4 +1,4 @@
-"""Networks with quantised tensors, computed in integers where they can be."""
+"""Networks with quantised tensors, computed in integers if possible."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def integer_form(mod: tvm.IRModule, activations: str | None = None) -> tvm.IRMod
       them, so that rounding and clipping end the function.
     - Data movement and maxima stay in 8 bits.
 
-    A module without any of this is returned as it is.
+    A module without quantised tensors does not change.
     """
     if not _has_integers(mod):
         return mod
@@ -49,7 +49,7 @@ def integer_form(mod: tvm.IRModule, activations: str | None = None) -> tvm.IRMod
 
 
 def _without_integers_between(mod: tvm.IRModule) -> tvm.IRModule:
-    """`mod` without integers that one operator of the same function reads."""
+    """`mod` without integers that only an operator of the same function reads."""
     graph = Bindings.of(mod)
     ends = ends_of(graph)
 

@@ -15,7 +15,7 @@ from ansor.frontend.rewrite import Lookup, op_name, static_shape
 
 DEQUANTIZE, QUANTIZE, CONCAT = "relax.dequantize", "relax.quantize", "relax.concat"
 TRANSPOSE = "relax.permute_dims"
-# Of their first operand, they give back some elements in some order.
+# They return some elements of their first operand, in some order.
 _MOVES = frozenset(
     (
         *("relax.reshape", "relax.expand_dims", "relax.squeeze", "relax.flatten", TRANSPOSE),
@@ -26,7 +26,7 @@ _MOVES = frozenset(
 
 
 def on_integers(call: Any, lookup: Lookup) -> Any:
-    """`move(dequantize(x))` as `dequantize(move(x))`, and what that makes of `quantize`."""
+    """`move(dequantize(x))` as `dequantize(move(x))`, without a `quantize` of the result."""
     name = op_name(call)
     if name in _MOVES:
         return _moved(call, lookup)
@@ -48,7 +48,7 @@ def _moved(call: Any, lookup: Lookup) -> Any:
 
 
 def _axis_after(call: Any, source: Any) -> int | None:
-    """The axis of the scale after the move; None where it is no axis of its own."""
+    """The axis of the scale after the move; None if it is merged with another one."""
     if _is_single(source):
         return -1
     if op_name(call) != TRANSPOSE:
@@ -96,7 +96,8 @@ def _integer_dtype(call: Any) -> str:
 
 
 def _quantized(call: Any, lookup: Lookup) -> Any:
-    """Without a way back and forth. Parts of a row are quantised one by one, where they arise."""
+    """`quantize` without a conversion in both directions. Concatenated parts are quantised
+    separately, in their functions."""
     source = lookup(call.args[0])
     if op_name(source) != CONCAT or not _is_single(call):
         return _part(call, call.args[0], lookup)
@@ -105,7 +106,7 @@ def _quantized(call: Any, lookup: Lookup) -> Any:
 
 
 def _part(call: Any, data: Any, lookup: Lookup) -> Any:
-    """The data, quantised as a call does it."""
+    """The data, quantised by the parameters of a call."""
     source = lookup(data)
     if op_name(source) == DEQUANTIZE and _is_single(call) and _agree(call, source, lookup):
         return source.args[0]

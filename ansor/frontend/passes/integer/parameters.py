@@ -1,4 +1,4 @@
-"""Scales and zero points: arrays where they are known, expressions where the network computes them.
+"""Scales and zero points: arrays if they are known, expressions if the network computes them.
 
 Every parameter broadcasts against the tensor that it belongs to.
 """
@@ -21,7 +21,7 @@ op = relax.op
 
 
 def known(expr: Any, lookup: Lookup) -> Array | None:
-    """The values of a constant; None of anything else."""
+    """The values of a constant; None for other expressions."""
     value = lookup(expr)
     return np.asarray(value.value.numpy()) if isinstance(value, GenericConst) else None
 

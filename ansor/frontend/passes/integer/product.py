@@ -31,8 +31,8 @@ def integer_product(
 
     The left matrix has the dtype `activations`, or its own.
 
-    None if an operand is not made of 8-bit integers, or its parameters vary along other axes than
-    the rows of the left or the columns of the right matrix.
+    None if an operand has no 8-bit integers, or if its parameters vary along other axes than the
+    rows of the left or the columns of the right matrix.
     """
     left, right = (codes_of(arg, lookup) for arg in call.args)
     if left is None or right is None or (left.scale is None) != (right.scale is None):

@@ -1,4 +1,4 @@
-"""Scales of results, moved into the scales of what they are computed from.
+"""Moves the scales of results into the scales of their operands.
 
 `round((sums * a + other * b) / c)` is `round(sums * (a / c) + other * (b / c))`: one multiplication
 for each operand, and none at the end.
@@ -23,9 +23,9 @@ _LINEAR = frozenset(("relax.add", "relax.subtract", "relax.maximum", "relax.mini
 
 
 def with_unit_scales(mod: tvm.IRModule) -> tvm.IRModule:
-    """Every `quantize` with a known scale has a scale of 1 where its operand can be scaled instead.
+    """Replaces the known scale of a `quantize` by 1, if its operand can be scaled instead.
 
-    Only values that nothing else reads are changed: others would be computed twice.
+    Only values with a single reader change. Others would be computed twice.
     """
     graph = Bindings.of(mod)
 
@@ -49,7 +49,8 @@ def _with_unit_scale(call: Any, graph: Bindings) -> Any:
 
 
 def _scaled(expr: Any, factor: Array, rank: int, graph: Bindings) -> Any | None:
-    """The expression times a positive factor, without a multiplication of its own; else None."""
+    """The expression times a positive factor without a further multiplication, None if
+    impossible."""
     if isinstance(expr, GenericConst):
         return operand(expr.value.numpy() * factor, rank)
     call = graph.value(expr)

@@ -1,7 +1,7 @@
 """Activations of the dtype that a target's instructions multiply by `int8`.
 
-Quantised networks have `uint8` or `int8`. Both are the same numbers where zero points differ by
-128, so only constants change.
+Quantised networks have `uint8` or `int8`. Both represent the same numbers if zero points differ by
+128, so that only constants change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ansor.frontend.rewrite import Lookup, op_name, rewrite_calls
 def with_activations(mod: tvm.IRModule, dtype: str) -> tvm.IRModule:
     """`mod` whose tensors are quantised to `uint8` or to `int8`.
 
-    What reads them in another way than `dequantize` reads them in their own dtype.
+    Readers other than `dequantize` read them in their own dtype.
     """
 
     def quantized(call: Any, lookup: Lookup) -> Any:

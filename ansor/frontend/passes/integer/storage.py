@@ -1,7 +1,7 @@
 """Tensors between functions in 8 bits.
 
-Fusion extends a product by all that follows it, a conversion to float32 for the next function too.
-Where another product takes the operator after that, four times the bytes would be stored.
+Fusion extends a product by all following operators, also by a conversion to float32 for the next
+function. If another product is fused with the next operator, four times the bytes are stored.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _JOINS = frozenset(("relax.add", "relax.subtract", "relax.multiply"))
 def stored_in_eight_bits(mod: tvm.IRModule) -> tvm.IRModule:
     """`mod` with outputs of its dataflow blocks where a tensor of 8 bits ends a function.
 
-    Fusion goes past no output. Of two products whose results one operator joins, the first takes
-    the operator, and the other ends. A tensor is quantised in the order of its memory, so it ends
-    before it is transposed.
+    Fusion ends at outputs. If an operator joins the results of two products, it is fused with the
+    first one, and the function of the other one ends. A tensor is quantised in the order of its
+    memory, so that its function ends before a transposition.
     """
     ends = ends_of(Bindings.of(mod))
     return with_outputs(mod, ends)[0] if ends else mod

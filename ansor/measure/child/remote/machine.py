@@ -1,4 +1,4 @@
-"""What is read and measured of the machine of a server."""
+"""Reads files of a server and measures its machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ansor.targets.library import deployable
 
 _PATH_BYTES, _CONTENT_BYTES = 256, 1 << 16  # with a zero at the end
 _READ = "ansor_read_file"
-# Reads a file with the C library of the server; the content stays as it is where that fails.
+# Reads a file with the C library of the server; the content does not change on failure.
 _READ_IR = f"""
 @mode = private constant [2 x i8] c"r\\00"
 declare ptr @fopen(ptr, ptr)
@@ -73,7 +73,7 @@ def _reader() -> tvm.IRModule:
 
 
 def kernel_library(module: tvm.IRModule, target: str, linker: str | None) -> Library:
-    """A function as it is, built for a server."""
+    """A function, built for a server without a schedule."""
     suffix, code = deployable(tvm.compile(module, tvm.target.Target(target)).mod, linker)
     params = tuple(
         Parameter(tuple(map(int, param.shape)), str(param.dtype)) for param in module[ENTRY].params
@@ -89,7 +89,7 @@ def probe_there(session: RemoteSession, spec: Spec, linker: str | None) -> Probe
 def _meter(
     session: RemoteSession, linker: str | None, module: tvm.IRModule, target: str, number: int
 ) -> Callable[[], float]:
-    """Tells seconds of the fastest run on a server; all arguments are arrays of zeros."""
+    """Returns seconds of the fastest run on a server; all arguments are arrays of zeros."""
     library = kernel_library(module, target, linker)
     loaded: Any = session.load(library)
     arrays = [

@@ -50,7 +50,7 @@ class RemoteRunner:
     _session: RemoteSession | None = None
 
     def answer(self, request: RemoteRequest) -> object:
-        """Does what the request asks for."""
+        """Executes a request."""
         match request:
             case Export(key, program, linker):
                 return self._library(key, program, linker)
@@ -66,7 +66,7 @@ class RemoteRunner:
                 return self._there(request)
 
     def _there(self, request: RemoteRequest) -> object:
-        """Does something in the session that is open."""
+        """Calls a function in the open session."""
         session, config = self._session, self.table.config
         assert session is not None
         with _on_server(session):
@@ -116,12 +116,12 @@ class RemoteRunner:
                     prepared.task, prepared.program, module, session.device
                 )
         finally:
-            self._session = None  # which ends the session: this process lives on
+            self._session = None  # this ends the session; the process continues
 
 
 @contextmanager
 def _on_server(session: RemoteSession) -> Iterator[None]:
-    """Gives every exception a kind: that of the program, as long as the server answers."""
+    """Gives every exception a kind: an error of the program if the server still answers."""
     try:
         yield
     except Exception as error:

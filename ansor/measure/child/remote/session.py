@@ -1,7 +1,7 @@
 """A session with one server of TVM's RPC.
 
-A server that hangs blocks its client in native code. Only worker processes open sessions therefore:
-they can be killed.
+A server that hangs blocks its client in native code. Therefore only worker processes open sessions,
+because they can be killed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BIG_CORES = 1  # TVM's ThreadGroup::AffinityMode: the fastest cores first
 
 
 class ServerError(Exception):
-    """A server cannot run programs as they were compiled."""
+    """A server cannot run the compiled programs."""
 
 
 class RemoteSession:
@@ -36,7 +36,7 @@ class RemoteSession:
 
     Attributes:
         device: the CPU of the server.
-        conditions: tell whether the server is disturbed.
+        conditions: test whether the server is disturbed.
 
     Raises:
         Exception: of many kinds, from TVM, if the server does not open the session.
@@ -80,10 +80,10 @@ class RemoteSession:
         return self._session.load_module(name)
 
     def arguments(self, library: Library) -> list[Any]:
-        """Random arguments on the server; they stay for the next library with such parameters."""
+        """Random arguments on the server, kept for the next library with equal parameters."""
         known, arrays = self._arrays
         if known != library.params:
-            self._arrays = (None, [])  # their memory may be needed
+            self._arrays = (None, [])  # frees their memory first
             arrays = on_device(random_arrays(library, self._config, low=-1.0), self.device)
             self._arrays = (library.params, arrays)
         return arrays
@@ -102,7 +102,7 @@ class RemoteSession:
         return [float(seconds) for seconds in evaluator(*arguments).results]
 
     def _sentinel(self, library: Library) -> Sentinel:
-        """Tells whether the cores of the server run at full speed."""
+        """A test whether the cores of the server run at full speed."""
         module = self.load(library)
         arrays = on_device(random_arrays(library, self._config, low=0.0), self.device)
         return Sentinel(

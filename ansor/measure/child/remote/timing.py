@@ -37,19 +37,19 @@ class RemoteKernel:
 
     @property
     def others_s(self) -> float:
-        """Nothing runs between the runs."""
+        """Zero: nothing runs between the runs."""
         return 0.0
 
     def total(self, number: int) -> float:
-        """Seconds of `number` runs; TVM runs once more before, which does not count."""
+        """Seconds of `number` runs; TVM's additional first run does not count."""
         return number * self._mean(number)
 
     def run(self) -> Run:
-        """Tells the mean seconds of some runs."""
+        """Returns the mean seconds of some runs."""
         return self._mean
 
     def conditions(self, first_s: float) -> Conditions:
-        """Those of the session."""
+        """The conditions of the session."""
         return self.session.conditions
 
     def _mean(self, number: int) -> float:

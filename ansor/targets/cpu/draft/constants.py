@@ -6,11 +6,11 @@ The probe measures the rest of a CPU (`ansor.targets.cpu.machine.Hardware`).
 programs of eight operators, and the preferred programs of searches for 57 tasks. A change of one
 constant needs a new fit, see `benchmarks.fit_draft` and `docs/decisions.md`. "Chosen" is a
 plausible value without a fit.
-"Left out" is the change with the neutral value on the measured programs of a Zen 4 (33 operators),
-none of which took part in the fit: the mean Spearman correlation, and the mean best of five drafts.
-A constant without effect there stays if it models a rare condition, another processor, or a risk
-that a mean does not show. The probe of this Zen 4 starts threads in 36 ns, so its programs say
-little about constants of threads.
+"Left out" gives two changes with the neutral value: of the mean Spearman correlation, and of the
+mean best of five drafts. They are measured on programs of 33 operators on a Zen 4. The fit used
+none of these programs. A constant without effect there stays if it models a rare condition, another
+processor, or a risk that a mean does not show. This Zen 4 starts threads in 36 ns, so that its
+programs say little about constants of threads.
 "LLVM" is LLVM 22, which TVM 0.27.0 contains; programs are compiled at its level 2.
 """
 

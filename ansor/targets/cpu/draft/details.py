@@ -98,7 +98,7 @@ def _register_bytes(block: Block, promoted: Promoted) -> float:
 
 
 def _row_bytes(profile: StageProfile, hardware: Hardware) -> float:
-    """The same of a stage that an instruction on tiles computes."""
+    """Bytes of loads and stores of a stage that an instruction on tiles computes."""
     (tile,) = tile_blocks({"": profile}, hardware).values()
     return float((tile.steps * (tile.loads + tile.stores))[0]) * ROW_BYTES
 

@@ -130,7 +130,7 @@ def _arithmetic_cycles(
 
 
 def _unit(profile: StageProfile, hardware: Hardware) -> DotUnit | None:
-    """What executes the instruction that adds up groups of a stage."""
+    """The unit for the instruction that adds up groups of a stage."""
     nest = profile.nest
     return hardware.dot_unit(nest.tile_instruction or nest.stage.instruction)
 

@@ -39,8 +39,8 @@ def stall_cycles(profile: StageProfile, cold: Floats, busy: Floats, cores: int) 
     """`[P]`: cycles that a stage waits for its constant operands.
 
     A stage without prefetches waits for the whole transfer. A stage with prefetches waits for the
-    first part of each core, or for the start of each run, and for the part of the transfer that
-    is longer than the work (measured on Zen 5).
+    first part of each core, or for the start of each run. If the transfer takes longer than the
+    work, the stage also waits for the difference (measured on Zen 5).
 
     Args:
         cold: `[P]`: cycles to stream the constant operands.

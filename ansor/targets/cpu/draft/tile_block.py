@@ -1,8 +1,8 @@
 """The demands of one step of a stage that an instruction on tiles computes.
 
 A step is one iteration of the innermost reduction level: it loads the operands of all result tiles
-and multiplies them. A tile is loaded row by row, each by one load of 64 bytes (Intel's manual of
-optimization, "Intel AMX": a load of a tile takes 8 cycles of two ports).
+and multiplies them. A tile is loaded row by row, with a load of 64 bytes for each row. A load of a
+tile takes 8 cycles of two ports (Intel's manual of optimization, "Intel AMX").
 """
 
 from __future__ import annotations

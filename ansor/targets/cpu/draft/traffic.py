@@ -77,7 +77,7 @@ def traffic_bytes(profile: StageProfile, hardware: Hardware, core: CoreConstants
 
 
 def crossings(profile: StageProfile, hardware: Hardware, core: CoreConstants) -> Crossings:
-    """What of a stage enters the caches. The last cache has to hold the private buffers of all
+    """Bytes of a stage that enter the caches. The last cache must hold the private buffers of all
     threads."""
     line = np.float32(hardware.line_bytes)
     pairs = [(access, access.lines(hardware.line_bytes) * line) for access in profile.accesses]

@@ -1,4 +1,4 @@
-"""``python -m ansor.targets.cpu.probe SPEC``: the micro-benchmark, in a process of its own."""
+"""``python -m ansor.targets.cpu.probe SPEC``: the micro-benchmark, in a separate process."""
 
 from __future__ import annotations
 

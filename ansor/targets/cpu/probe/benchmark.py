@@ -1,4 +1,4 @@
-"""Measures this machine, in a process of its own: ``python -m ansor.targets.cpu.probe SPEC``.
+"""Measures this machine in a separate process: ``python -m ansor.targets.cpu.probe SPEC``.
 
 TVM sizes its pool of threads on first use and from the environment, so the number of threads can
 be chosen only before a process runs its first kernel. The result goes to standard output as JSON.
@@ -22,35 +22,35 @@ from ansor.targets.cpu.probe.meter import Meter, Spec, seconds_meter
 
 T = TypeVar("T")
 
-REVISION = 7  # of what is measured, and how; what another one found is measured again
+REVISION = 7  # of the measurements; results of other revisions are measured again
 _FMA_ROUNDS = 4096  # about 0.4 ms at 250 GFLOP/s
-CHAINS = (192, 512)  # multiply-adds, each waiting for the one before; more than a scheduler holds
+CHAINS = (192, 512)  # dependent multiply-adds; more than a scheduler holds
 _CHAIN_RUNS = 128
-_PLACES = 3  # in memory, where each is tried
-_ATTEMPTS = 8  # at most: to see all cores free of other work at once
-_PAUSE_S = 0.1  # between them, and between passes
-_ALL_CORES = 0.9  # of a single core's rate, times cores: better is not to be expected
-_BUSY = 0.55  # of the same: one core that is shared halves what all reach, lower clocks never do
-_PASSES = 5  # over what other work may disturb for a while
-_STREAM_BYTES = 64 << 20  # read in one run from a cache; from memory, one pass over the array
-_L2_SHARE = 0.375  # of the second cache; half of it is read a fifth faster than other sizes (Zen 5)
-_MEMORY_FACTOR = 4  # an array this many times the last level comes from memory
+_PLACES = 3  # in memory for each measurement
+_ATTEMPTS = 8  # at most, until all cores are free of other work
+_PAUSE_S = 0.1  # between attempts, and between passes
+_ALL_CORES = 0.9  # of a single core's rate, times cores: the best rate to expect
+_BUSY = 0.55  # of the same; below it a core is shared, which halves the rate of all
+_PASSES = 5  # of measurements that other work may disturb
+_STREAM_BYTES = 64 << 20  # read from a cache in one run; from memory, the array is read once
+_L2_SHARE = 0.375  # of the second cache; just half of it is read a fifth faster (Zen 5)
+_MEMORY_FACTOR = 4  # ratio of an array to the last cache, so that it comes from memory
 _MOST_MEMORY = 512 << 20  # bytes of that array
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What was measured, all fp32.
+    """The measurements, all in fp32.
 
     Attributes:
         peak_flops: multiply-adds of all cores, two operations each, per second.
         core_flops: the same of one core alone.
         half_flops: the same on vectors of half the width.
-        product_flops: of one core alone whose multiply-adds each fill a register for themselves.
+        product_flops: of one core alone, with a broadcast load for each multiply-add.
         stream_bytes: bytes per second that all cores together read from L2, last level, memory.
         parallel_overhead_s: seconds that starting and joining a parallel loop adds.
-        chain_s: seconds of a run of multiply-adds that wait for one another, after another run, for
-            a short and for a long one (`CHAINS`).
+        chain_s: seconds of a run of dependent multiply-adds after another run, for a short and a
+            long run (`CHAINS`).
         instructions: names of instructions that add up products in low precision, with the
             operations per second of all cores.
     """
@@ -65,7 +65,7 @@ class Probe:
     instructions: tuple[tuple[str, float], ...] = ()
 
     def at_best(self, other: Probe) -> Probe:
-        """The better of each figure: whatever else ran can only have made a kernel slower."""
+        """The better of each figure, because other work only makes a kernel slower."""
         return Probe(
             peak_flops=max(self.peak_flops, other.peak_flops),
             core_flops=max(self.core_flops, other.core_flops),
@@ -78,7 +78,7 @@ class Probe:
         )
 
     def was_disturbed(self, threads: int) -> bool:
-        """Whether other work seems to have run on one of the cores."""
+        """Whether other work probably ran on one of the cores."""
         return self.peak_flops < _BUSY * threads * self.core_flops
 
 
@@ -91,7 +91,7 @@ def _best_rates(*rates: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float
 
 
 def _each(better: Callable[[float, float], float], ours: Any, theirs: Any) -> Any:
-    """Figure by figure."""
+    """Combines two results figure by figure."""
     return tuple(map(better, ours, theirs))
 
 
@@ -139,18 +139,19 @@ def _product_meter(spec: Spec, meter: Meter) -> Callable[[], float]:
 
 
 def peak_meter(spec: Spec, meter: Meter = seconds_meter) -> Callable[[], float]:
-    """Tells flop/s of all cores at the moment; the pool of threads must have its size already."""
+    """A function that measures the current flop/s of all cores; the pool of threads must have its
+    size."""
     return _flops_meter(spec, spec.threads, spec.lanes, meter)
 
 
 def start_meter(spec: Spec) -> Callable[[], float]:
-    """Tells seconds that threads take to start and to be joined at the moment; the pool of threads
-    must have its size already."""
+    """A function that measures the current seconds to start and join threads; the pool of threads
+    must have its size."""
     return seconds_meter(benchmark_kernels.touch(spec.threads, True), spec.target, 200)
 
 
 def _peak(flops: Callable[[], float], expected: float) -> float:
-    """Flop/s of all cores; where other work holds one of them, waits a little for it to pass."""
+    """Flop/s of all cores; if other work holds one of them, waits a little for its end."""
     best = 0.0
     for _ in range(_ATTEMPTS):
         best = max(best, flops())
@@ -161,12 +162,12 @@ def _peak(flops: Callable[[], float], expected: float) -> float:
 
 
 def _streams(spec: Spec, wait: Callable[[], object], meter: Meter) -> tuple[float, float, float]:
-    """Bytes per second from each level: the arrays lie well inside it and well outside the one
-    before. The best of a few passes: others may use the shared levels for a while. What a level
-    gives, those before it give too, whatever disturbed their runs.
+    """Bytes per second from each level. The arrays are much smaller than the level and much larger
+    than the one before. The best of a few passes counts, because other work may use shared levels.
+    A level is at least as fast as the next one, even if its runs were disturbed.
 
     Args:
-        wait: returns when no other work holds a core, or none that soon ends.
+        wait: returns when no other work holds a core, or after a time limit.
     """
     level1, level2, last = spec.cache_bytes
     sizes = (
@@ -181,7 +182,8 @@ def _streams(spec: Spec, wait: Callable[[], object], meter: Meter) -> tuple[floa
 
 
 def _stream_meter(spec: Spec, part_bytes: int, meter: Meter) -> Callable[[], float]:
-    """Tells bytes per second that all cores read, each from its own array of `part_bytes`."""
+    """A function that measures bytes per second of all cores, each from its own array of
+    `part_bytes`."""
     rows = max(1, part_bytes // (benchmark_kernels.ACCUMULATORS * spec.vector_bytes))
     read = spec.threads * rows * benchmark_kernels.ACCUMULATORS * spec.vector_bytes
     rounds = max(1, _STREAM_BYTES // read)
@@ -191,8 +193,7 @@ def _stream_meter(spec: Spec, part_bytes: int, meter: Meter) -> Callable[[], flo
 
 
 def _overhead(spec: Spec, wait: Callable[[], object], meter: Meter) -> float:
-    """Seconds that a parallel loop adds; both loops at their best of a few passes, each over in
-    milliseconds."""
+    """Seconds that a parallel loop adds, by the best of a few short passes of both loops."""
     parallel, serial = (
         meter(benchmark_kernels.touch(spec.threads, parallel), spec.target, 200)
         for parallel in (True, False)
@@ -203,7 +204,7 @@ def _overhead(spec: Spec, wait: Callable[[], object], meter: Meter) -> float:
 
 
 def _chains(spec: Spec, meter: Meter) -> tuple[float, float]:
-    """Seconds of one run of each length; the best of a few arrays, as where they lie matters."""
+    """Seconds of one run of each length; the best of a few arrays, because addresses matter."""
     short, long = (
         min(
             meter(benchmark_kernels.chains(_CHAIN_RUNS, length, spec.lanes), spec.target, 10)()
@@ -226,7 +227,7 @@ def _instruction_rates(
 
 
 def _in_passes(run: Callable[[], T], wait: Callable[[], object] = lambda: None) -> list[T]:
-    """What a few runs tell, some tenths of a second apart."""
+    """Results of a few runs at intervals of some tenths of a second."""
     found = []
     for _ in range(_PASSES):
         wait()

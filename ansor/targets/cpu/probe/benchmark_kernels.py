@@ -1,6 +1,6 @@
 """The kernels of the micro-benchmark, scheduled by hand.
 
-They come before any search can be trusted, so they are written out, not tuned.
+They are needed before any search, so that they are not tuned.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 import tvm
 from tvm import s_tir, te, tirx
 
-ACCUMULATORS = 12  # vector registers; hides a latency of 4 cycles at 2 FMAs each, and fits in 16
+ACCUMULATORS = 12  # vector registers: hide a latency of 4 cycles at 2 FMAs per cycle, and fit in 16
 _ROWS = 64  # vectors that feed the FMAs, in L1
 _HALVED = te.comm_reducer(
     lambda x, y: x * tirx.const(0.5, "float32") + y, lambda t: tirx.const(0, t), name="fma"
@@ -38,7 +38,7 @@ def product(lanes: int, rounds: int) -> tvm.IRModule:
     """``C[i, lane] = sum of A[k, i] * B[k, lane]`` over `rounds` passes of A `[64, 12]` and B
     `[64, lanes]` float32, on one thread.
 
-    Each of 12 multiply-adds of a step fills a register for itself with one element of A.
+    Each of the 12 multiply-adds of a step broadcasts one element of A to a register.
     """
     left = te.placeholder((_ROWS, ACCUMULATORS), name="A")
     right = te.placeholder((_ROWS, lanes), name="B")
@@ -51,7 +51,7 @@ def product(lanes: int, rounds: int) -> tvm.IRModule:
 def chains(runs: int, length: int, lanes: int) -> tvm.IRModule:
     """``C[r, lane] = C / 2 + B[r + k, lane]``, k up to `length`, of float32, on one thread.
 
-    A run of multiply-adds that wait for one another, then the next, which waits for none of them.
+    A run of dependent multiply-adds is followed by the next run, which does not depend on it.
     """
     source = te.placeholder((runs + length, lanes), name="B")
     k = te.reduce_axis((0, length), "k")
@@ -69,7 +69,7 @@ def chains(runs: int, length: int, lanes: int) -> tvm.IRModule:
 def stream(parts: int, lanes: int, rows: int, rounds: int) -> tvm.IRModule:
     """``C[part, i, lane] = sum of A[part, k, i, lane]``: reads `rows` x 12 vectors, `rounds` times.
 
-    One addition per vector that is loaded, so that the loads decide.
+    One addition per loaded vector, so that the loads determine the time.
     """
     source = te.placeholder((parts, rows, ACCUMULATORS, lanes), name="A")
     r, k = te.reduce_axis((0, rounds), "r"), te.reduce_axis((0, rows), "k")
@@ -81,7 +81,7 @@ def stream(parts: int, lanes: int, rows: int, rounds: int) -> tvm.IRModule:
 def rewrite(parts: int) -> tvm.IRModule:
     """``C[part, i] = A[part, i] + B[0]`` of int32 and any length, part by part on the threads.
 
-    With C = A and B = 0 it rewrites memory as it is, which no compiler can know.
+    With C = A and B = 0 it rewrites memory without a change, which no compiler can know.
     """
     size = tirx.Var("n", "int64")
     source = te.placeholder((parts, size), dtype="int32", name="A")
@@ -93,7 +93,7 @@ def rewrite(parts: int) -> tvm.IRModule:
 
 
 def touch(parts: int, parallel: bool) -> tvm.IRModule:
-    """``C[part] = A[part] + 1``: a parallel loop with next to nothing in it."""
+    """``C[part] = A[part] + 1``: a parallel loop with almost no work."""
     source = te.placeholder((parts,), name="A")
     out = te.compute((parts,), lambda p: source[p] + tirx.const(1, "float32"), name="C")
     sch = s_tir.Schedule(tvm.IRModule({"main": te.create_prim_func([source, out])}))

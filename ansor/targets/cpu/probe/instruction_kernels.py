@@ -1,7 +1,7 @@
-"""Loops in LLVM's language that issue one instruction over and over.
+"""Loops in LLVM's language that repeat one instruction.
 
 A loop is a function of memory and of a number of rounds. In each round it adds once to each sum.
-The sums lie in registers, `size` bytes each, and first in memory. Behind them lie the operands. The
+The sums are in registers of `size` bytes, and at the begin of the memory. The operands follow. The
 signatures of the intrinsics are those of LLVM's `IntrinsicsX86.td`.
 """
 
@@ -51,10 +51,10 @@ _PAIRS = {  # by the size of a register
 
 
 def pairs_loop(name: str, size: int, sums: int) -> str:
-    """The same over `vpmaddubsw`, `vpmaddwd` and `vpaddd`, which are one step where there is no
-    instruction for it.
+    """A loop over `vpmaddubsw`, `vpmaddwd` and `vpaddd`, which are one step on processors without a
+    single instruction for it.
 
-    Each step loads its left operand anew, or a compiler would multiply but once.
+    Each step loads its left operand anew. Otherwise a compiler would multiply only once.
     """
     lanes = size // 4
     total, halves, operand = f"<{lanes} x i32>", f"<{2 * lanes} x i16>", f"<{4 * lanes} x i8>"
@@ -80,9 +80,10 @@ def pairs_loop(name: str, size: int, sums: int) -> str:
 
 
 def halves_loop(name: str, size: int, sums: int) -> str:
-    """The same over two `vpmaddwd` and `vpaddd`, of even and of odd elements.
+    """A loop over two `vpmaddwd` and `vpaddd`, of even and of odd elements.
 
-    A kernel makes them of bytes once for several sums. Each step loads them anew, as above.
+    A kernel widens bytes to these elements once for several sums. Each step loads them anew, as in
+    `pairs_loop`.
     """
     lanes = size // 4
     total, halves = f"<{lanes} x i32>", f"<{2 * lanes} x i16>"
@@ -109,7 +110,7 @@ def halves_loop(name: str, size: int, sums: int) -> str:
 
 
 def tile_loop(name: str, size: int, sums: int) -> str:
-    """The same over an instruction on tiles, such as `tdpbf16ps`: 2 × 2 products of tiles."""
+    """A loop over an instruction on tiles, such as `tdpbf16ps`: 2 × 2 products of tiles."""
     tiles, row = range(sums, TILES), _ROW_BYTES
     left, right = tiles[: len(tiles) // 2], tiles[len(tiles) // 2 :]
     pairs = [(a, b) for a in left for b in right]
@@ -165,7 +166,8 @@ def _load(variable: str, kind: str, offset: int) -> str:
 def _loop(
     name: str, total: str, size: int, sums: int, loads: list[str], add: Callable[[int], list[str]]
 ) -> list[str]:
-    """A loop with its sums in vector registers. Sums that begin apart are not merged."""
+    """A loop with its sums in vector registers. Sums with different initial values are not
+    merged."""
     start = [*loads, *(_load(f"%first{n}", total, size * n) for n in range(sums))]
     phis = [
         f"  %sum{n} = phi {total} [ %first{n}, %entry ], [ %new{n}, %loop ]" for n in range(sums)

@@ -1,7 +1,7 @@
 """Rates of instructions that add up products in low precision, measured on this machine.
 
-A kernel issues one instruction over and over, each thread on sums in registers of its own. Nothing
-else limits it, so its rate is the peak of the instruction. The whole loop is in LLVM's language.
+A kernel repeats one instruction; each thread has its sums in its registers. Nothing else limits the
+kernel, so that its rate is the peak of the instruction. The whole loop is in LLVM's language.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from ansor.targets.cpu.probe.instruction_kernels import (
 from ansor.targets.cpu.probe.meter import Meter, Spec, seconds_meter
 from ansor.targets.host.tiles import why_no_tiles
 
-_ROUNDS = 1 << 15  # of a run; some 0.2 ms, as threads that start take some 10 µs
+_ROUNDS = 1 << 15  # of a run: some 0.2 ms, much longer than the start of threads (10 µs)
 _WORD_BYTES = 4
-# By their bytes: AMD64 Architecture Programmer's Manual, volume 4; Arm's manual (DDI 0487).
+# By bytes of a register: AMD64 Architecture Programmer's Manual, volume 4; Arm's manual (DDI 0487).
 _REGISTERS = {64: 32, 32: 16, 16: 32}
-_OPERAND_REGISTERS = 4  # that hold no sums
+_OPERAND_REGISTERS = 4  # registers without sums
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class PeakInstruction:
 
     Attributes:
         name: of the instruction in the processor's manual, in lower case.
-        precision: "bfloat16" or "int8", what its operands are.
-        group: elements of either operand that are multiplied for one lane of a vector.
+        precision: of its operands, "bfloat16" or "int8".
+        group: elements of either operand for one lane of a vector.
         features: sets of LLVM's features. Any one of them is enough.
         is_tiled: whether its registers are tiles of 16 rows of 64 bytes.
     """
@@ -62,7 +62,7 @@ class PeakInstruction:
         return 2 * self.group * lanes
 
 
-INSTRUCTIONS = (  # of each precision the fastest first
+INSTRUCTIONS = (  # the fastest of each precision first
     PeakInstruction("tdpbf16ps", "bfloat16", 2, ("amx-bf16",), is_tiled=True),
     PeakInstruction("vdpbf16ps", "bfloat16", 2, ("avx512bf16",)),
     PeakInstruction("tdpbusd", "int8", 4, ("amx-int8",), is_tiled=True),
@@ -104,7 +104,7 @@ def instruction_named(name: str) -> PeakInstruction:
 def operations_meter(
     instruction: PeakInstruction, spec: Spec, meter: Meter = seconds_meter
 ) -> Callable[[], float]:
-    """Tells operations per second of all threads of `spec` at the moment.
+    """A function that measures the current operations per second of all threads of `spec`.
 
     The pool of threads must have its size already. The machine must have the instruction.
     """
@@ -117,7 +117,7 @@ def operations_meter(
 def peak_kernel(
     instruction: PeakInstruction, threads: int, vector_bytes: int, rounds: int
 ) -> tvm.IRModule:
-    """A function of memory `[threads, floats] float32`, in which operands and sums lie.
+    """A function of memory `[threads, floats] float32` with operands and sums.
 
     Each thread reads its row, issues the instruction `rounds` times on each of its sums, and writes
     the sums back.

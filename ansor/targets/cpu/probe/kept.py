@@ -22,7 +22,7 @@ from ansor.targets.host.memory import PLAIN_PAGES
 from ansor.targets.host.threads import module_path, pool_variables
 
 _LOG = logging.getLogger(__name__)
-_TIMEOUT_S = 60.0  # a probe takes 5 to 10 s, more where other work runs
+_TIMEOUT_S = 60.0  # a probe takes 5 to 10 s, and longer beside other work
 _CPUINFO = Path("/proc/cpuinfo")
 
 Run = Callable[[Spec], Probe]
@@ -33,7 +33,7 @@ class ProbeError(Exception):
 
 
 def cache_file() -> Path:
-    """Where results are kept."""
+    """The file of results."""
     return Path(platformdirs.user_cache_dir("ansor")) / "hardware.json"
 
 
@@ -45,13 +45,13 @@ def measured(
     fresh: bool = False,
     processor: str | None = None,
 ) -> Probe | None:
-    """What the micro-benchmark says of a machine; None, and a warning, where it fails.
+    """Results of the micro-benchmark of a machine; None, with a warning, if it fails.
 
     Args:
         spec: what to measure.
-        run: does the measuring; by default a process of its own.
-        file: where results are kept; by default in the user's cache directory.
-        fresh: measure even if a result is kept; of the two, the better figures are kept then.
+        run: runs the measurement; by default a separate process.
+        file: of the results; by default in the user's cache directory.
+        fresh: measure even if there is a result; the better figures of both are then kept.
         processor: name of the machine's processor; by default that of this machine.
     """
     run, file = run or run_probe, file or cache_file()
@@ -73,10 +73,10 @@ def measured(
 
 
 def run_probe(spec: Spec) -> Probe:
-    """Measures in a process whose threads are as many as `spec` says.
+    """Measures in a process with the number of threads of `spec`.
 
     Raises:
-        ProbeError: the process fails, hangs or says something else.
+        ProbeError: the process fails or hangs, or its output is malformed.
     """
     text = json.dumps(dataclasses.asdict(spec))
     environment = {
@@ -102,7 +102,7 @@ def run_probe(spec: Spec) -> Probe:
 
 
 def key_of(spec: Spec, processor: str | None = None) -> str:
-    """What a result depends on, as text; the processor is by default this machine's."""
+    """All parameters that a result depends on, as text; by default for this machine's processor."""
     parts = dataclasses.asdict(spec)
     parts |= {
         "processor": processor or processor_name(),
@@ -113,7 +113,7 @@ def key_of(spec: Spec, processor: str | None = None) -> str:
 
 
 def processor_name() -> str:
-    """The processor as the system calls it."""
+    """The system's name of the processor."""
     try:
         name = named_processor(_CPUINFO.read_text())
     except OSError:
@@ -155,7 +155,7 @@ _SCALARS = ("peak_flops", "core_flops", "half_flops", "product_flops", "parallel
 
 
 def _read(file: Path) -> dict[str, object]:
-    """All kept results; nothing where the file is missing or broken."""
+    """All kept results; none if the file is missing or broken."""
     try:
         document = json.loads(file.read_text())
     except (OSError, ValueError):
@@ -164,7 +164,7 @@ def _read(file: Path) -> dict[str, object]:
 
 
 def _write(file: Path, results: dict[str, object]) -> None:
-    """Replaces the file as a whole; a machine without a cache directory measures each time."""
+    """Replaces the file as a whole. A machine without a cache directory measures each time."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         temporary = file.with_suffix(f".{os.getpid()}")

@@ -1,4 +1,4 @@
-"""What a micro-benchmark measures, and the time of its kernels."""
+"""The specification of a micro-benchmark, and the timing of its kernels."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import tvm
 
 from ansor.targets.host.threads import free_cores, on_cores, running_threads
 
-# Of a kernel, a target and a number of runs: makes a function that tells the seconds of the fastest
-# of several means over these runs.
+# Takes a kernel, a target and a number of runs. Returns a function that measures the least of
+# several means over these runs, in seconds.
 Meter = Callable[[tvm.IRModule, str, int], Callable[[], float]]
 
-REPEATS = 7  # the best counts: whatever else runs can only make a kernel slower
+REPEATS = 7  # the best counts, because other work only makes a kernel slower
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What to measure: target text, threads, bytes of a vector, bytes of the three cache levels."""
+    """The specification: target text, threads, bytes of a vector, bytes of the three cache
+    levels."""
 
     target: str
     threads: int
@@ -34,8 +35,9 @@ class Spec:
 
 
 def seconds_meter(module: tvm.IRModule, target: str, number: int = 1) -> Callable[[], float]:
-    """Tells seconds of the fastest run; all arguments are float32 arrays of zeros."""
-    running_threads()  # what is compiled before takes TVM's own
+    """A function that measures seconds of the fastest run; all arguments are float32 arrays of
+    zeros."""
+    running_threads()  # code that is compiled before uses TVM's pool
     arrays = [_zeros(buffer) for buffer in module["main"].params]
     built: Any = tvm.compile(module, tvm.target.Target(target)).mod
     evaluator = built.time_evaluator("main", tvm.cpu(), number=number, repeat=REPEATS)
@@ -49,7 +51,7 @@ def seconds_meter(module: tvm.IRModule, target: str, number: int = 1) -> Callabl
 
 
 def _zeros(buffer: Any) -> Any:
-    """Written once, or the pages that the system hands out would all be one page of zeros."""
+    """Written zeros. Otherwise all pages would be the system's single page of zeros."""
     array = np.empty([int(size) for size in buffer.shape], dtype="float32")
     array.fill(0)
     return tvm.runtime.tensor(array)

@@ -116,7 +116,7 @@ class Grid:
 
 
 def grid_of(kernel: Kernel, gpu: Gpu) -> Grid:
-    """How a kernel's blocks are distributed."""
+    """The distribution of a kernel's blocks."""
     resident = resident_blocks(kernel, gpu)
     blocks, threads = (x.astype(np.float32) for x in (kernel.blocks, kernel.threads))
     most = np.ceil(blocks / np.float32(gpu.multiprocessors))

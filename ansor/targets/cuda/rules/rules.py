@@ -1,8 +1,8 @@
 """The derivation rules for GPUs (Ansor §4.1, with the GPU's tile structure).
 
 A root stage is one kernel. A stage with data reuse is tiled for blocks, virtual threads and
-threads, its operands fetched to shared memory, its result kept in registers; a reduction with
-little around it is shared by the threads of a block; everything else is an element per thread.
+threads. Its operands are fetched to shared memory, and its result stays in registers. The threads
+of a block share a reduction with few outputs. In all other stages, a thread computes one element.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ansor.targets.cuda.rules.tensor_cores import tile_for_tensor_cores
 
 
 def placed(state: State, _: RuleContext[Gpu]) -> Derivation:
-    """A stage that its consumer has found a place for is done."""
+    """Skips a stage that a rule for its consumer has already placed."""
     name = state.current
     if any(isinstance(step, Placed) and step.stage == name for step in state.steps):
         return Derivation((state.advance(),), exclusive=True)
@@ -43,10 +43,10 @@ def placed(state: State, _: RuleContext[Gpu]) -> Derivation:
 
 
 def inline_anything(state: State, _: RuleContext[Gpu]) -> Derivation:
-    """Inlines what is no reduction, conditions and special functions too: arithmetic is cheaper
-    than a kernel that writes to memory and another one that reads it.
+    """Inlines all stages without a reduction, also conditions and special functions. Arithmetic is
+    cheaper than a kernel that writes to memory and another one that reads it.
 
-    Stages that feed a tiled one stay: they are computed while they are fetched, once per block.
+    Producers of a tiled stage stay: they are computed while they are fetched, once per block.
     """
     name, dag = state.current, state.dag
     if not predicates.can_inline(dag, name):
@@ -96,9 +96,9 @@ def reduce_in_block(state: State, context: RuleContext[Gpu]) -> Derivation:
 
 
 def tile_for_threads(state: State, context: RuleContext[Gpu]) -> Derivation:
-    """Rules 3 to 5 on a GPU: tiles for blocks, virtual threads and threads; the result stays in
-    registers until its consumer, or a copy, has taken over the tile; operands are fetched to
-    shared memory by all threads of a block."""
+    """Rules 3 to 5 on a GPU: tiles for blocks, virtual threads and threads. The result stays in
+    registers until its consumer, or a copy, reads the tile. All threads of a block fetch operands
+    to shared memory."""
     name = state.current
     stage = state.dag.stages[name]
     if not predicates.has_data_reuse(state.dag, name) or not predicates.has_static_axes(stage):
@@ -123,7 +123,7 @@ def tile_for_threads(state: State, context: RuleContext[Gpu]) -> Derivation:
 
 
 def reduce_per_thread(state: State, _: RuleContext[Gpu]) -> Derivation:
-    """Any other reduction: each thread adds up what its elements of the consumer need, in
+    """Any other reduction: each thread adds up the elements for its part of the consumer, in
     registers."""
     name = state.current
     stage = state.dag.stages[name]
@@ -139,12 +139,12 @@ def reduce_per_thread(state: State, _: RuleContext[Gpu]) -> Derivation:
 
 # The order is part of the method, as for CPUs.
 GPU_RULES: tuple[Rule[Gpu], ...] = (
-    placed,  # first: what is fetched is not inlined
+    placed,  # first: fetched stages are not inlined
     always_inline,
-    inline_anything,  # after the consumers: what they fetch has been placed
-    rfactor_for_blocks,  # forks; the parts are visited again
-    reduce_in_block,  # forks where there is reuse
-    tile_for_tensor_cores,  # forks: small products are better off without
+    inline_anything,  # after the consumers, whose fetched operands are placed
+    rfactor_for_blocks,  # an alternative; its parts are visited again
+    reduce_in_block,  # an alternative if there is reuse
+    tile_for_tensor_cores,  # an alternative: small products are faster without
     tile_for_threads,
     reduce_per_thread,
     skip,
@@ -156,7 +156,7 @@ def _size(stage: Stage, axes: tuple[int, ...]) -> int:
 
 
 def _row_host(state: State, name: str) -> str | None:
-    """The one stage whose rows need the elements of a reduction, if it may be computed there."""
+    """The single stage whose rows read a reduction, if the reduction may be computed there."""
     dag, stage = state.dag, state.dag.stages[name]
     homes = {s.stage: s.host for s in state.steps if isinstance(s, ReduceInBlock)}
     roots = {homes.get(consumer, consumer) for consumer in dag.consumers(name)}
@@ -182,7 +182,7 @@ def _row_host(state: State, name: str) -> str | None:
 
 
 def _rows(state: State, host: str, rows: int, context: RuleContext[Gpu]) -> State:
-    """`state` with `host` computed row by row, its row dealt out to threads in vectors."""
+    """`state` with `host` computed row by row; the threads share a row in vectors."""
     stage, config = state.dag.stages[host], context.config.gpu
     axis = vector_axis(stage)
     assert axis is not None
@@ -198,7 +198,7 @@ def _rows(state: State, host: str, rows: int, context: RuleContext[Gpu]) -> Stat
 
 
 def _tiles(dag: ComputeDAG, name: str, context: RuleContext[Gpu]) -> dict[int, Decision]:
-    """Factors of every axis; each level within what a block or a thread may have."""
+    """Factors of every axis, within the limits of a block and a thread."""
     config, gpu = context.config.gpu, context.machine
     stage, found = dag.stages[name], {}
     for number, axis in enumerate(stage.axes):

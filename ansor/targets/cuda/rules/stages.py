@@ -1,4 +1,4 @@
-"""What rules for GPUs share: operands fetched to shared memory, consumers of results."""
+"""Functions that rules for GPUs share: fetches of operands, and consumers of results."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def rows_of(state: State) -> list[BindRows]:
 
 
 def fetched(state: State, context: RuleContext[Gpu]) -> State:
-    """`state` with the operands of its current, tiled stage fetched to shared memory; those of
-    which a tile does not read a box are read where they are."""
+    """`state` with the operands of its current, tiled stage fetched to shared memory. Operands stay
+    in place if a tile does not read a box of them."""
     name = state.current
     reads = state.dag.stages[name].reads
     scattered = {read.buffer for read in reads if not read.is_affine}

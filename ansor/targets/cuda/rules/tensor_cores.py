@@ -31,10 +31,10 @@ from ansor.targets.cuda.rules.stages import cached, fetch, free_consumer, pipeli
 def tile_for_tensor_cores(state: State, context: RuleContext[Gpu]) -> Derivation:
     """Products of matrices: a warp's tiles are multiplied by tensor cores, if they take the dtype.
 
-    Deviation: the paper has no tensor cores. A convolution becomes a product of matrices, padded
-    where sizes ask for it, its operands put together while they are fetched. Operands go through
-    shared memory to the registers of a warp, results through shared memory to the consumer, which
-    all threads of the block compute.
+    Deviation: the paper has no tensor cores. A convolution becomes a product of matrices, padded if
+    necessary. Its operands are assembled while they are fetched. Operands go through shared memory
+    to the registers of a warp. Results go through shared memory to the consumer, which all threads
+    of the block compute.
     """
     name, config = state.current, context.config.gpu
     found = contraction(state.dag, name)
@@ -73,8 +73,8 @@ def tile_for_tensor_cores(state: State, context: RuleContext[Gpu]) -> Derivation
 def _loaded(
     state: State, product: operands.MatrixProduct, context: RuleContext[Gpu]
 ) -> tuple[State, tuple[str, str]]:
-    """`state` with the operands of its current stage fetched to shared memory and from there to the
-    registers of a warp; what does the latter."""
+    """`state` with the operands of its current stage fetched to shared memory, and from there to
+    the registers of a warp. Also returns the stages that load the registers."""
     name, config = state.current, context.config.gpu
     loads, across = [], (product.transposed[0], not product.transposed[1])
     for buffer, operand, turned in zip(product.operands, "ab", across, strict=True):
@@ -93,9 +93,9 @@ def _loaded(
 
 
 def left_to_plain_cores(dag: ComputeDAG, gpu: Gpu) -> list[str]:
-    """What is said of products that the GPU's tensor cores do not take, once for each dtype.
+    """Remarks on products that the GPU's tensor cores do not multiply, once for each dtype.
 
-    Products in float32 are mentioned only where tensor cores may round their operands.
+    Products in float32 are mentioned only if tensor cores may round their operands.
     """
     found: dict[str, None] = {}
     for name in dag.order:
@@ -118,7 +118,7 @@ def _operand_dtype(dag: ComputeDAG, name: str) -> str:
 def _tensor_tiles(
     dag: ComputeDAG, name: str, product: operands.MatrixProduct, context: RuleContext[Gpu]
 ) -> dict[int, Decision]:
-    """Factors of every axis, the last one that of the tensor unit's instruction."""
+    """Factors of every axis; the last factor is the tensor unit's."""
     config, stage, found = context.config.gpu, dag.stages[name], {}
     *sides, depth = product.axes
     for number, axis in enumerate(stage.axes):
@@ -142,8 +142,8 @@ def _tensor_tiles(
 def _fetch_widths(dag: ComputeDAG, name: str, config: GpuSketchConfig) -> tuple[int, ...]:
     """Elements of a matrix that a thread may fetch at a time, up to 16 bytes.
 
-    Eight in half precision have to be one aligned load of what is stored as it is: TVM does not put
-    so many together from different places.
+    Eight elements in half precision must be one aligned load of a plain copy, because TVM does not
+    assemble a vector of eight elements from different addresses.
     """
     if dag.buffers[dag.stages[name].output].item_bytes > 2:
         return config.vector_widths
@@ -152,8 +152,7 @@ def _fetch_widths(dag: ComputeDAG, name: str, config: GpuSketchConfig) -> tuple[
 
 
 def _copies_runs(dag: ComputeDAG, stage: Stage, length: int) -> bool:
-    """Whether a stage copies memory in aligned runs of a length, whatever else it does between
-    them."""
+    """Whether a stage copies memory in aligned runs of a length."""
     if len(stage.reads) != 1 or stage.ops.flops:
         return False
     read, written = stage.reads[0], dag.buffers[stage.output]

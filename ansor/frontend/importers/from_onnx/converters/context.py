@@ -1,4 +1,4 @@
-"""What a converter of one ONNX node works with."""
+"""The arguments of a converter of one ONNX node."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ class Context(Conversion):
 
     @property
     def is_result_used(self) -> tuple[bool, ...]:
-        """Which of the results have a name."""
+        """Whether each result has a name."""
         return tuple(bool(name) for name in self.node.output)
 
     def cast(self, value: Any, dtype: str) -> Any:
-        """The tensor in another dtype; truth is what is not zero."""
+        """The tensor in another dtype; a nonzero element is true."""
         if dtype_of(value) == dtype:
             return value
         if dtype == "bool":

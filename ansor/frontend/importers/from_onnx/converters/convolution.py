@@ -89,7 +89,8 @@ def conv_transpose(c: Context) -> Any:
     dilations = list(c.attr("dilations") or [1] * ndim)
     extra = list(c.attr("output_padding") or [0] * ndim)
     before, after = _transposed_pads(c, extents, kernel, strides, dilations, extra)
-    # Padding cuts the result off; what cannot be said to the operator is cut, or added, after it.
+    # Padding cuts off the result. Padding that the operator does not support is cut, or added,
+    # after it.
     groups = c.attr("group", 1)
     dtype = dtype_of(x)
     wide = "float32" if dtype in HALF else dtype

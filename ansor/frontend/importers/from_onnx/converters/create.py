@@ -31,7 +31,7 @@ def constant_(c: Context) -> Any:
 
 
 def filled(c: Context) -> Any:
-    """One value in a shape."""
+    """A tensor of one value."""
     value = c.attr("value")
     one = np.zeros(1, np.float32) if value is None else numpy_helper.to_array(value)
     return constant(np.full(c.integers(0), one.reshape(-1)[0]), supported_dtype(str(one.dtype)))
@@ -53,7 +53,7 @@ def shape(c: Context) -> Any:
 
 
 def size(c: Context) -> Any:
-    """How many elements there are."""
+    """Number of elements."""
     return constant(np.array(np.prod(shape_of(c.operand(0)), dtype=np.int64)))
 
 

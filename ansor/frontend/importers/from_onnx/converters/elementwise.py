@@ -53,7 +53,7 @@ def identity(c: Context) -> Any:
 
 
 def rounded(c: Context) -> Any:
-    """To the nearest integer, ties to the even one."""
+    """Rounding to the nearest integer, ties to the even one."""
     return _mapped(c, tirx.nearbyint, c.operand(0), name="round")
 
 
@@ -71,7 +71,7 @@ def is_inf(c: Context) -> Any:
 
 
 def is_nan(c: Context) -> Any:
-    """Which elements are NaN."""
+    """Whether elements are NaN."""
     x = c.operand(0)
     x = c.cast(x, _wide(dtype_of(x)))
     # A comparison of a number with itself is taken for true by the simplifier.
@@ -201,7 +201,7 @@ def where(c: Context) -> Any:
 
 
 def cast(c: Context) -> Any:
-    """The operand in another dtype: numbers are truncated, truth is what is not zero."""
+    """The operand in another dtype: numbers are truncated, and nonzero elements are true."""
     target = c.attr("to")
     dtype = str(target).lower() if isinstance(target, str) else dtype_from_onnx(int(target))
     return _converted(c, {"float": "float32", "double": "float64"}.get(dtype, dtype))
@@ -263,7 +263,7 @@ def _compared(function: Callable[[Any, Any], Any]) -> Converter:
 
 
 def reciprocal(c: Context) -> Any:
-    """One by each element."""
+    """Reciprocals of the elements."""
     return op.divide(c.number(1, c.operand(0)), c.operand(0))
 
 

@@ -56,7 +56,8 @@ def scatter_nd(c: Context) -> Any:
 
 
 def one_hot(c: Context) -> Any:
-    """One value at the place along a new axis, another elsewhere and for places outside."""
+    """One value at the place along a new axis, and another one at other places and for places
+    outside."""
     places, values = c.operand(0), c.operand(2)
     depth = int(c.known(1).reshape(-1)[0])
     shape = shape_of(places)

@@ -71,7 +71,7 @@ def qlinear_conv(c: Context) -> Any:
 
 
 def _bias(c: Context, rank: int) -> Any:
-    """Of a convolution, in steps of its sums."""
+    """The bias of a convolution, in steps of its sums."""
     steps = c.operand(8)
     scale = c.emit(op.multiply(c.reshape(c.operand(1), ()), c.operand(4)))
     along = c.reshape(

@@ -22,7 +22,7 @@ op = relax.op
 
 
 def batch_norm(c: Context) -> Any:
-    """By the statistics that the model holds."""
+    """Normalisation by the model's statistics."""
     if c.attr("training_mode", 0):
         raise OperatorError("is in training mode", "export the model in eval mode")
     if sum(c.is_result_used) > 1:
@@ -58,7 +58,7 @@ def layer_norm(c: Context) -> Any:
 
 
 def rms_norm(c: Context) -> Any:
-    """By the root of the mean of squares over the last axes."""
+    """Normalisation by the root of the mean of squares over the last axes."""
     x, scale = c.operand(0), c.operand(1)
     axis = axis_of(c.attr("axis", -1), len(shape_of(x)))
     axes = list(range(axis, len(shape_of(x))))
@@ -107,7 +107,7 @@ def group_norm(c: Context) -> Any:
 
 
 def lp_norm(c: Context) -> Any:
-    """By a norm along an axis."""
+    """Normalisation by a norm along an axis."""
     x, p = c.operand(0), c.attr("p", 2)
     axis = axis_of(c.attr("axis", -1), len(shape_of(x)))
     if p == 1:
@@ -120,7 +120,7 @@ def lp_norm(c: Context) -> Any:
 
 
 def mean_variance(c: Context) -> Any:
-    """To mean 0 and variance 1 over axes."""
+    """Normalisation to mean 0 and variance 1 over axes."""
     x = c.operand(0)
     axes = axes_of(c.attr("axes") or [0, 2, 3], len(shape_of(x)))
     away = c.emit(op.subtract(x, op.mean(x, axes, True)))
@@ -146,7 +146,7 @@ def _soft(function: Any) -> Converter:
 
 
 def hardmax(c: Context) -> Any:
-    """One at the first of the largest elements along an axis, zero elsewhere."""
+    """One at the first of the largest elements along an axis, and zero for others."""
     x = c.operand(0)
     shape = shape_of(x)
     flat, axis = x, axis_of(c.attr("axis", -1 if c.version >= 13 else 1), len(shape))

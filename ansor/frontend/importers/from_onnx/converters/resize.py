@@ -16,7 +16,7 @@ from ansor.frontend.importers.operators.resize import resize as resize_axes
 
 
 def resize(c: Context) -> Any:
-    """By scales or to sizes."""
+    """Resizing by scales or to sizes."""
     x = c.operand(0)
     if c.version < 11:
         return _resized(c, x, _scaled(c, x, c.known(1).reshape(-1).tolist()), _old_method(c))
@@ -34,7 +34,7 @@ def resize(c: Context) -> Any:
 
 
 def upsample(c: Context) -> Any:
-    """By scales: an operator that Resize has replaced."""
+    """Resizing by scales: an operator that Resize has replaced."""
     x = c.operand(0)
     scales = c.known(1).reshape(-1).tolist() if c.has(1) else list(c.attr("scales"))
     return _resized(c, x, _scaled(c, x, scales), _old_method(c))

@@ -17,7 +17,7 @@ op = relax.op
 
 
 def reshape(c: Context) -> Any:
-    """Another shape: 0 keeps an extent unless `allowzero`, -1 takes what is left."""
+    """Another shape: 0 keeps an extent unless `allowzero`, -1 takes the remaining elements."""
     x = c.operand(0)
     given = c.listed(1, "shape") or []
     old = shape_of(x)
@@ -42,7 +42,7 @@ def flatten(c: Context) -> Any:
 
 
 def squeeze(c: Context) -> Any:
-    """Without axes of extent 1."""
+    """The tensor without axes of extent 1."""
     x = c.operand(0)
     shape, given = shape_of(x), c.listed(1, "axes")
     if given is None:
@@ -53,7 +53,7 @@ def squeeze(c: Context) -> Any:
 
 
 def unsqueeze(c: Context) -> Any:
-    """With further axes of extent 1."""
+    """The tensor with further axes of extent 1."""
     x = c.operand(0)
     given = c.listed(1, "axes") or []
     axes = set(axes_of(given, len(shape_of(x)) + len(given)))
@@ -246,7 +246,7 @@ def trilu(c: Context) -> Any:
 
 
 def reverse_sequence(c: Context) -> Any:
-    """The first elements of each row in reverse order; how many, `sequence_lens` says."""
+    """The first `sequence_lens` elements of each row in reverse order."""
     x, lengths = c.operand(0), c.operand(1)
     batch, time = c.attr("batch_axis", 1), c.attr("time_axis", 0)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-# Importing a file registers what it converts.
+# Importing a file registers its converters.
 from ansor.frontend.importers.from_torch.converters import (  # noqa: F401
     activation,
     create,

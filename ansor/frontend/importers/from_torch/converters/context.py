@@ -1,4 +1,4 @@
-"""What a converter of one ATen operator works with."""
+"""The arguments of a converter of one ATen operator."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def dtype_from_torch(dtype: torch.dtype) -> str:
     """NumPy's name of the dtype.
 
     Raises:
-        OperatorError: a dtype that networks do not compute in.
+        OperatorError: a dtype that networks do not support.
     """
     return supported_dtype(str(dtype).removeprefix("torch."))
 
@@ -79,7 +79,7 @@ def number(value: Any, dtype: str) -> Any:
     """A constant of no dimensions; integers wrap around as PyTorch's do.
 
     Raises:
-        OperatorError: what is neither a plain number nor a truth value.
+        OperatorError: the value is neither a plain number nor a truth value.
     """
     if not isinstance(value, bool | int | float):
         raise OperatorError(f"the number {value} is not known when the model is compiled")

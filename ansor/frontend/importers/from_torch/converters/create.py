@@ -1,4 +1,4 @@
-"""Tensors of which only the shape is known, and constants."""
+"""Tensors that depend on a shape alone, and constants."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ op = relax.op
 
 @converts("full.default", "full_like.default", "new_full.default")
 def full(context: Context, fill_value: Any, x: Any = None, size: Any = None) -> Any:
-    """One number everywhere."""
+    """A tensor of one number."""
     return op.full(list(context.shape), number(fill_value, context.dtype), context.dtype)
 
 

@@ -34,7 +34,7 @@ FLOATING: dict[str, Callable[[Any], Any]] = {
     "tan": op.tan,
     "tanh": op.tanh,
 }
-# Roundings are what they are in any dtype, and nothing for integers.
+# Roundings are exact in any dtype, and do not change integers.
 ROUNDINGS: dict[str, Callable[[Any], Any]] = {
     "ceil": op.ceil,
     "floor": op.floor,
@@ -148,7 +148,7 @@ def logical_not(context: Context, x: Any) -> Any:
 
 @converts("bitwise_not.default")
 def bitwise_not(context: Context, x: Any) -> Any:
-    """Of truth values, the other one."""
+    """Inverted bits; for truth values, the other one."""
     return op.logical_not(x) if context.dtype == "bool" else op.bitwise_not(x)
 
 
@@ -194,7 +194,7 @@ def neg(context: Context, x: Any) -> Any:
 
 @converts("abs.default")
 def absolute(context: Context, x: Any) -> Any:
-    """`|x|`; truth values and unsigned integers are what they are."""
+    """`|x|`; truth values and unsigned integers do not change."""
     return x if context.dtype == "bool" or context.dtype.startswith("uint") else op.abs(x)
 
 

@@ -70,7 +70,7 @@ def _refuse_masks(indices: Sequence[Any]) -> None:
 
 
 def _flat_places(context: Context, shape: Sequence[int], indices: Sequence[Any]) -> Any:
-    """`int64` places in the flattened tensor, in the shape of what is indexed."""
+    """`int64` places in the flattened tensor, in the shape of the indexed elements."""
     whole = [*indices, *[None] * (len(shape) - len(indices))]
     given = [axis for axis, places in enumerate(whole) if places is not None]
     common = np.broadcast_shapes(*(shape_of(whole[axis]) for axis in given))
@@ -93,7 +93,7 @@ def _flat_places(context: Context, shape: Sequence[int], indices: Sequence[Any])
 def _whole_axes(
     shape: Sequence[int], strides: Sequence[int], front: list[int], back: list[int], middle: int
 ) -> Any:
-    """What the axes without places add, as a constant that broadcasts."""
+    """The part of axes without places in flat indices, as a constant that broadcasts."""
     ndim = len(front) + middle + len(back)
     total = np.zeros([1] * ndim, np.int64)
     for position, axis in [*enumerate(front), *enumerate(back, len(front) + middle)]:
@@ -132,7 +132,7 @@ def index_put(
 def _put_under_mask(
     context: Context, x: Any, indices: Sequence[Any], values: Any, accumulate: bool
 ) -> Any:
-    """One number wherever a mask of leading axes holds."""
+    """One number at all places at which a mask of leading axes holds."""
     if len(indices) != 1 or math.prod(shape_of(values)) != 1:
         raise OperatorError("what is put at the places of a mask must be one number")
     mask = indices[0]
@@ -202,7 +202,7 @@ def _scattered(context: Context, x: Any, dim: int, index: Any, src: Any, reducti
 
 
 def _source(context: Context, src: Any, places: Sequence[int]) -> Any:
-    """The elements that places are given for."""
+    """The elements of the source that have places."""
     values = context.cast(src, context.dtype)
     if not isinstance(src, relax.Expr):
         return context.broadcast(values, places)
@@ -216,7 +216,7 @@ def _source(context: Context, src: Any, places: Sequence[int]) -> Any:
 def _scattered_flat(
     context: Context, x: Any, axis: int, index: Any, values: Any, reduction: str
 ) -> Any:
-    """Where places are given for a part of the other axes only, in the flattened tensor."""
+    """Places in the flattened tensor, if they are given for a part of the other axes only."""
     shape, places = shape_of(x), shape_of(index)
     strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
     others = torch.zeros(places, dtype=torch.int64).numpy()
@@ -270,7 +270,7 @@ def _scatter_mean(
 
 
 def _neutral(reduce: str, dtype: str) -> Any:
-    """What changes nothing when it is combined with something."""
+    """The neutral element of a reduction."""
     if reduce in ("sum", "prod"):
         return 0 if reduce == "sum" else 1
     if is_float(dtype):

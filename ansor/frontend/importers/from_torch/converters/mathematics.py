@@ -171,7 +171,7 @@ def _float_trunc(x: Any, other: Any) -> Any:
 
 
 def _float_floor(x: Any, other: Any) -> Any:
-    """As PyTorch does: the exact quotient of `x` less its remainder."""
+    """The exact quotient of `x` less its remainder, as in PyTorch."""
     zero, one = tirx.const(0, x.ty.dtype), tirx.const(1, x.ty.dtype)
     rest = _fmod(x, other)
     quotient = (x - rest) / other
@@ -202,7 +202,7 @@ def pow_tensor(context: Context, x: Any, exponent: Any) -> Any:
 
 
 def _integer_power(context: Context, base: Any, exponent: int) -> Any:
-    """By repeated squaring; wraps around as PyTorch's does."""
+    """A power by repeated squaring; wraps around as in PyTorch."""
     if not isinstance(exponent, int) or exponent < 0:
         raise OperatorError(f"the power {exponent} of an integer is not supported")
     result = context.broadcast(number(1, context.dtype), shape_of(base))

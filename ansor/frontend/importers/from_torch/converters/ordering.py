@@ -69,7 +69,7 @@ def searchsorted(
     right: bool = False,
     side: str | None = None,
 ) -> Any:
-    """Where elements belong in a sorted sequence."""
+    """Positions of elements in a sorted sequence."""
     dtype = context.common_dtype()
     bounds, data = context.cast(sorted_sequence, dtype), context.cast(x, dtype)
     return search(context.bb, bounds, data, right or side == "right", context.dtype)
@@ -79,7 +79,7 @@ def searchsorted(
 def bucketize(
     context: Context, x: Any, boundaries: Any, out_int32: bool = False, right: bool = False
 ) -> Any:
-    """Which of the intervals between boundaries elements are in."""
+    """Numbers of the intervals between boundaries that contain the elements."""
     return searchsorted(context, boundaries, x, out_int32, right)
 
 

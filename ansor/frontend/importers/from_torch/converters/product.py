@@ -143,7 +143,8 @@ def convolution(
 
 
 def _further_output(settings: dict[str, Any], further: list[int]) -> dict[str, Any]:
-    """How far a transposed convolution's result reaches: Relax takes less than a stride.
+    """The additional extent of a transposed convolution's result; Relax supports less than a
+    stride.
 
     The rest is padding that is not cut off at the end.
     """

@@ -39,7 +39,7 @@ def quantize_per_channel(
     return _encoded(context, x, scales, zero_points, quant_min, quant_max, axis)
 
 
-# The bounds are for quantisers alone: what is quantised lies between them.
+# Only quantisers need the bounds: quantised values are between them.
 @converts(*(f"dequantize_per_tensor.{overload}" for overload in _PER_TENSOR))
 def dequantize_per_tensor(
     context: Context, x: Any, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any

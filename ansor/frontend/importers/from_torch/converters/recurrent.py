@@ -16,7 +16,7 @@ from ansor.frontend.importers.operators.recurrent import Weights, recurrent_laye
 from ansor.frontend.importers.operators.recurrent_activations import relu, sigmoid, tanh
 from ansor.frontend.importers.operators.recurrent_cells import GRU, LSTM, RNN, Cell
 
-# Taken apart, a recurrent layer is a few operators per step, of which no two steps share any.
+# A decomposed recurrent layer has a few operators for each step, and steps share none of them.
 WHOLE = tuple(
     getattr(torch.ops.aten, name).input for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")
 )

@@ -30,7 +30,7 @@ WITHOUT_EFFECT = frozenset(
     ("layout", "device", "pin_memory", "memory_format", "non_blocking", "dtype", "out_dtype")
 )
 GETITEM = "getitem"
-# What they check of dtypes and shapes held when the model was captured, and holds for every call.
+# Their checks of dtypes and shapes passed during capture, and pass for every call.
 CHECKS = frozenset(("_assert_tensor_metadata.default",))
 
 
@@ -133,7 +133,7 @@ def _without_data(context: Context) -> list[Any] | None:
     return _evaluated(context, values)
 
 
-# What is not worth to be a constant, or would have undefined elements as one.
+# Never constants: fills gain nothing, and the others would have undefined elements.
 FILLS = frozenset(
     ("full.default", "empty.memory_format", "empty_strided.default", "empty_permuted.default")
 )
@@ -153,7 +153,7 @@ def _known(node: torch.fx.Node) -> Any:
 
 
 def _evaluated(context: Context, values: dict[torch.fx.Node, Any]) -> list[Any] | None:
-    """What PyTorch computes of known operands; None if that is a large tensor."""
+    """PyTorch's result for known operands; None if it is a large tensor."""
     node = context.node
     if sum(result.numel() for result in context.results) > IMPORTS.max_constant:
         return None

@@ -1,4 +1,4 @@
-"""Tensors of which a part is replaced."""
+"""Replacement of a part of a tensor."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def replaced(context: Context, x: Any, src: Any, axis: int, places: range) -> An
 
 
 def _mask(context: Context, axis: int, places: range, ndim: int, extent: int) -> Any:
-    """Which places along the axis are replaced: `[…, extent, …] bool`."""
+    """Whether places along the axis are replaced: `[…, extent, …] bool`."""
     table = torch.zeros(extent, dtype=torch.bool)
     table[list(places)] = True
     shape = [extent if k == axis else 1 for k in range(ndim)]

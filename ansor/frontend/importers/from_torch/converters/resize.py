@@ -94,7 +94,7 @@ def _smoothed(operator: Any) -> Any:
 def _weights(
     operator: Any, extent: int, out: int, scale: float | None, align_corners: bool
 ) -> torch.Tensor:
-    """`[out, extent] float64`: how much each element counts."""
+    """`[out, extent] float64`: weight of each element."""
     unit = torch.eye(extent, dtype=torch.float64)[None, None]
     return operator(unit, [out, extent], align_corners, scale, None)[0, 0]
 
