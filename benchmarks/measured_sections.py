@@ -188,9 +188,9 @@ SECTIONS = (
         "measurements of the operator. With real measurements the best programs are timed again. "
         "The enumeration `grid` has one search, because it is the same for every seed.",
         "The ratio is the median latency over that of the first policy, the geometric mean over "
-        "the operators. Above 1 the first policy is faster. A policy that has no program within the "
-        "time limit on some operator has no ratio. The spread is the distance of the "
-        "quartiles over the median. A search is near if it is within 5 % of the best of all "
+        "the operators. Above 1 the first policy is faster. A policy without a program within the "
+        "time limit on some operator has no ratio. The spread is the distance of the quartiles "
+        "over the median. A search is near if it is within 5 % of the best of all "
         "searches. Half of the searches are near after the trials in the last column. The "
         "`best of the others` is the fastest other policy on each operator. Seconds on surrogates "
         "are the processor time of the search with the predicted times of builds and runs.",
