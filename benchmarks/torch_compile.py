@@ -57,7 +57,13 @@ class Row:
 
 
 def measure(
-    model: str, budget: dict[str, Any], threads: int, rounds: int, seconds: float, seed: int
+    model: str,
+    systems: Sequence[str],
+    budget: dict[str, Any],
+    threads: int,
+    rounds: int,
+    seconds: float,
+    seed: int,
 ) -> tuple[list[Row], dict[str, Any]]:
     """Tunes a network, then times all systems in turns; the second part says how it was tuned."""
     with tempfile.TemporaryDirectory() as folder:
@@ -70,7 +76,7 @@ def measure(
         tuned.save(file)
         trials = 0 if tuned.finish is None else tuned.finish.trials
         about = {"model": model, "tuning_s": time.perf_counter() - began, "trials": trials}
-        cases = {x: CompileCase(model, file, database, threads, x, seconds) for x in SYSTEMS}
+        cases = {x: CompileCase(model, file, database, threads, x, seconds) for x in systems}
         outcome = take_turns(
             lambda name: Child(cases[name].arguments(), threads, _TIMEOUT_S),
             list(cases), rounds, seconds, print,
@@ -110,11 +116,13 @@ def _table(rows: Sequence[Row]) -> str:
 
 @click.command()
 @click.option("--models", default=",".join(NETWORKS), show_default=True, help="Names.")
+@click.option("--systems", default=",".join(SYSTEMS), show_default=True, help="Names.")
 @click.option("--minutes", type=float, help="Of tuning, each network.")
 @click.option("--trials", type=int, help="Of tuning, each network; 0 measures nothing.")
 @comparison_options(rounds=2, seconds=0.4)
 def main(
     models: str,
+    systems: str,
     minutes: float | None,
     trials: int | None,
     threads: int | None,
@@ -124,10 +132,11 @@ def main(
     file: str | None,
 ) -> None:
     """Compares networks under `torch.compile` with the same networks tuned as a whole."""
-    names = models.split(",")
-    for name in names:
-        if name not in NETWORKS:
-            raise click.BadParameter(f"{name}: models are {', '.join(NETWORKS)}")
+    names, compared = models.split(","), systems.split(",")
+    for kind, given, known in (("models", names, NETWORKS), ("systems", compared, SYSTEMS)):
+        for name in given:
+            if name not in known:
+                raise click.BadParameter(f"{name}: {kind} are {', '.join(known)}")
     if minutes is None and trials is None:
         raise click.UsageError("give --minutes or --trials")
     cores = threads or available_cores()
@@ -136,7 +145,7 @@ def main(
     rows: list[Row] = []
     searches: list[dict[str, Any]] = []
     for name in names:
-        found, search = measure(name, budget, cores, rounds, seconds, seed)
+        found, search = measure(name, compared, budget, cores, rounds, seconds, seed)
         rows, searches = rows + found, [*searches, search]
         results = [asdict(row) for row in rows]
         write(file, {"environment": about, "searches": searches, "results": results})

@@ -23,8 +23,8 @@ from ansor.torch_compile.backend import compile_graph
 from benchmarks.torch_networks import network
 
 EAGER, INDUCTOR, SCHEDULED, OWN = "eager", "inductor", "auto_schedule", "ansor"
-FEWER_GUARDS = "ansor, fewer guards"  # PyTorch does not look for changes of modules
-GRAPHS = "ansor, graphs alone"  # without TorchDynamo, which adds its guards to any backend
+FEWER_GUARDS = "ansor fewer guards"  # PyTorch does not look for changes of modules
+GRAPHS = "ansor graphs alone"  # without TorchDynamo, which adds its guards to any backend
 SYSTEMS = (EAGER, INDUCTOR, SCHEDULED, GRAPHS, OWN, FEWER_GUARDS)
 ERROR, COMPILE, IN_PYTORCH = "max_rel_err", "compile_s", "graphs_in_pytorch"
 _WARM_UP_S = 0.1

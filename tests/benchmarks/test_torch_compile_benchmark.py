@@ -35,3 +35,12 @@ def test_an_unknown_network_ends_everything_before_it_begins() -> None:
     result = CliRunner().invoke(torch_compile.main, ["--models", "alexnet", "--trials", "0"])
     assert result.exit_code == 2
     assert "models are resnet18" in result.output
+
+
+def test_an_unknown_system_ends_everything_before_it_begins() -> None:
+    from benchmarks import torch_compile
+
+    arguments = ["--models", "resnet18", "--systems", "xla", "--trials", "0"]
+    result = CliRunner().invoke(torch_compile.main, arguments)
+    assert result.exit_code == 2
+    assert "systems are eager, inductor" in result.output
