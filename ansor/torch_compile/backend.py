@@ -38,6 +38,8 @@ def compile_graph(
         example_inputs: in the order of the graph's inputs; sizes may be symbolic.
         options: `target`, and the settings of `ansor.auto_schedule`, such as `minutes`, `trials`,
             `database` and `precision`. Functions that the database knows are not searched again.
+            With `freezing`, a call does not check whether parameters and buffers have changed in
+            place.
         mode: none is supported.
 
     Raises:
@@ -46,7 +48,9 @@ def compile_graph(
     if mode is not None:
         raise ArgumentError("mode", mode, 'backend="ansor" has no modes; give options instead')
     given = dict(options)
-    target = given.pop("target", "native")
+    target, freezing = given.pop("target", "native"), given.pop("freezing", False)
+    if not isinstance(freezing, bool):
+        raise ArgumentError("freezing", freezing, "give True or False")
     Settings.of(given, networks=1)
     if _needs_gradients(graph):
         text = "its results require gradients; call it under torch.no_grad() for inference"
@@ -55,7 +59,7 @@ def compile_graph(
     nodes = graph.graph.find_nodes(op="placeholder")
     pairs = zip(nodes, example_inputs, strict=True)
     weights = [place for place, (node, value) in enumerate(pairs) if is_weight(node, value)]
-    return CapturedGraph(graph, weights, Tuning(target, given)).run
+    return CapturedGraph(graph, weights, Tuning(target, given), freezing).run
 
 
 class Tuning:

@@ -38,10 +38,17 @@ class CapturedGraph:
         graph: with parameters and buffers as inputs.
         weights: places of the inputs that may become constants.
         tune: makes a fast network of a module and its inputs.
+        are_frozen: whether the constants never change in place.
     """
 
-    def __init__(self, graph: torch.fx.GraphModule, weights: Sequence[int], tune: Tune) -> None:
-        self._graph, self._tune = graph, tune
+    def __init__(
+        self,
+        graph: torch.fx.GraphModule,
+        weights: Sequence[int],
+        tune: Tune,
+        are_frozen: bool = False,
+    ) -> None:
+        self._graph, self._tune, self._are_frozen = graph, tune, are_frozen
         self._constant = set(weights)
         count = len(graph.graph.find_nodes(op="placeholder"))
         self._inputs = [place for place in range(count) if place not in self._constant]
@@ -93,7 +100,7 @@ class CapturedGraph:
             elif origin.place in self._constant and not origin.is_written:
                 places.append(origin.place)
                 constants[number] = args[origin.place]
-        weights = Weights.of(args, places)
+        weights = Weights.of(args, places, self._are_frozen)
         parts = divided(functional.graph, constants)
         values = [
             _attribute(self._graph, x.name) if x.place is None else args[x.place]

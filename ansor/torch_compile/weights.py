@@ -34,6 +34,7 @@ class Weights:
         versions: PyTorch's counts of their changes.
         addresses: of their memory, since `parameter.data = tensor` counts as no change.
         pick: takes the same places of other arguments.
+        are_frozen: whether changes in place are left out of the check.
     """
 
     places: tuple[int, ...]
@@ -41,20 +42,22 @@ class Weights:
     versions: list[int]
     addresses: list[int]
     pick: Pick
+    are_frozen: bool = False
 
     @classmethod
-    def of(cls, args: Sequence[Any], places: Sequence[int]) -> Weights:
+    def of(cls, args: Sequence[Any], places: Sequence[int], are_frozen: bool = False) -> Weights:
         """The arguments at some places, as they are."""
         tensors = tuple(args[place] for place in places)
-        pick = _picker(places)
-        return cls(tuple(places), tensors, _versions(tensors), _addresses(tensors), pick)
+        known = tensors, _versions(tensors), _addresses(tensors)
+        return cls(tuple(places), *known, _picker(places), are_frozen)
 
     def are_in(self, args: Sequence[Any]) -> bool:
         """Whether these are still the arguments, and no change of them is known."""
         tensors = self.pick(args)
-        same = all(map(is_, tensors, self.tensors))
-        return (
-            same and self.versions == _versions(tensors) and self.addresses == _addresses(tensors)
+        if not all(map(is_, tensors, self.tensors)):
+            return False
+        return self.are_frozen or (
+            self.versions == _versions(tensors) and self.addresses == _addresses(tensors)
         )
 
     def changed(self, args: Sequence[Any]) -> list[int]:

@@ -125,6 +125,16 @@ def test_changed_parameters_are_used() -> None:
     assert texts(lambda: check(fast, model, x)) == []
 
 
+def test_frozen_parameters_may_be_replaced_and_not_changed_in_place() -> None:
+    model = nn.Linear(3, 3)
+    fast, x = compiled(model, freezing=True), torch.randn(2, 3)
+    before = check(fast, model, x).clone()
+    model.weight.mul_(2)
+    assert texts(lambda: torch.testing.assert_close(fast(x), before)) == []
+    model.weight = nn.Parameter(torch.randn(3, 3))
+    assert len(texts(lambda: check(fast, model, x))) == 1
+
+
 class Counting(nn.Module):
     """Reads a buffer that the caller changes, and writes one itself."""
 
@@ -254,7 +264,11 @@ def test_options_of_pytorch_itself_are_taken() -> None:
 
 @pytest.mark.parametrize(
     ("options", "mode", "text"),
-    [({"trails": 3}, None, "trails=3"), ({}, "reduce-overhead", "mode='reduce-overhead'")],
+    [
+        ({"trails": 3}, None, "trails=3"),
+        ({"freezing": 1}, None, "freezing=1: give True or False"),
+        ({}, "reduce-overhead", "mode='reduce-overhead'"),
+    ],
 )
 def test_wrong_options_are_named(options: dict[str, Any], mode: str | None, text: str) -> None:
     fast = torch.compile(nn.Linear(3, 3), backend=_with(options, mode))
