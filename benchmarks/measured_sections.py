@@ -224,11 +224,13 @@ SECTIONS = (
     Section(
         "Networks under torch.compile",
         "Networks of torchvision and transformers run under `torch.compile` with the backend "
-        "`ansor`, as networks of `auto_schedule`, with PyTorch's Inductor, and without a compiler. "
-        "Both forms of ansor have the programs of one search.",
+        "`ansor` and with PyTorch's Inductor, and as networks of `auto_schedule`. All forms of "
+        "ansor have the programs that the draft chooses, without a search. `ansor graphs alone` is "
+        "a call of the compiled graphs without TorchDynamo, whose guards every backend has. "
+        "`ansor frozen` has the option `freezing` and no guards on modules.",
         "Above 1 `auto_schedule` is faster, within turns. The error is the largest difference "
         "from PyTorch without a compiler, relative to its largest value.",
-        ("torch_compile.json",),
+        ("torch_compile.json", "torch_compile_vit.json", "torch_compile_frozen.json"),
         "python -m benchmarks.torch_compile --trials 0 --json FILE",
         compiled_networks,
     ),
