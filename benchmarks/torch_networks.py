@@ -9,19 +9,18 @@ from typing import Any
 
 import torch
 
-# torchvision's compiled operators may not load beside a CPU-only PyTorch; no network here uses one.
-for _name in ("_meta_registrations", "_autograd_registrations"):
-    sys.modules.setdefault(f"torchvision.{_name}", types.ModuleType(_name))
-
-import torchvision  # noqa: E402
-import transformers  # noqa: E402
-
 TOKENS = 128
 Network = tuple[torch.nn.Module, tuple[torch.Tensor, ...]]
+# torchvision's compiled operators may not load beside a CPU-only PyTorch; no network here uses one.
+_COMPILED = ("torchvision._meta_registrations", "torchvision._autograd_registrations")
 
 
 def _vision(name: str) -> Callable[[], Network]:
     def build() -> Network:
+        for part in _COMPILED:
+            sys.modules.setdefault(part, types.ModuleType(part))
+        import torchvision
+
         module = getattr(torchvision.models, name)(weights=None)
         return module, (torch.randn(1, 3, 224, 224),)
 
@@ -30,6 +29,8 @@ def _vision(name: str) -> Callable[[], Network]:
 
 def _language(kind: str, settings: str, **sizes: Any) -> Callable[[], Network]:
     def build() -> Network:
+        import transformers
+
         config = getattr(transformers, settings)(use_cache=False, **sizes)
         module = getattr(transformers, kind)(config)
         return module, (torch.randint(config.vocab_size, (1, TOKENS)),)

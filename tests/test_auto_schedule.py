@@ -142,7 +142,7 @@ def test_a_saved_operator_comes_back(tuned: Tuned, tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded(*arrays), tuned.model(*arrays))
     assert loaded.tasks == tuned.model.tasks
     assert loaded.finish is None
-    with pytest.raises(ValueError, match="does not carry"):
+    with pytest.raises(UnsupportedError, match="does not carry"):
         loaded.benchmark(min_time_s=0.01, untuned=True)
 
 
