@@ -225,9 +225,10 @@ SECTIONS = (
         "Networks under torch.compile",
         "Networks of torchvision and transformers run under `torch.compile` with the backend "
         "`ansor` and with PyTorch's Inductor, and as networks of `auto_schedule`. All forms of "
-        "ansor have the programs that the draft chooses, without a search. `ansor graphs alone` is "
-        "a call of the compiled graphs without TorchDynamo, whose guards every backend has. "
-        "`ansor frozen` has the option `freezing` and no guards on modules.",
+        "ansor have the programs that the draft chooses, without a search. The system "
+        "`ansor graphs alone` calls the compiled graphs without TorchDynamo. Its guards are part "
+        "of a call with every backend. The system `ansor frozen` has the option `freezing` and no "
+        "guards on modules.",
         "Above 1 `auto_schedule` is faster, within turns. The error is the largest difference "
         "from PyTorch without a compiler, relative to its largest value.",
         ("torch_compile.json", "torch_compile_vit.json", "torch_compile_frozen.json"),
